@@ -1,0 +1,15 @@
+"""RRule Scheduler: HTTP callbacks at every occurrence of an RFC 5545 rule."""
+
+from typing import Any
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # `celery -A scheduler_app` asks the package for `app`. It is made on demand, so that the pure
+    # domain can be imported without Celery and without settings.
+    if name == "app":
+        from scheduler_app.celery_app import app
+
+        return app
+    raise AttributeError(name)

@@ -1,0 +1,34 @@
+"""What can go wrong, one class for each thing that a caller can act on."""
+
+
+class SchedulerError(Exception):
+    """The base of every error of ours."""
+
+
+class InvalidField(SchedulerError):
+    """A value given by a person is not usable: `field` names it, the message says what would be right."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+        self.message = message
+
+
+class InvalidRecurrence(InvalidField):
+    """A rule is not usable: `part` names the piece of it (`BYMONTH`, `DTSTART`, `RRULE`, …)."""
+
+    def __init__(self, part: str, message: str) -> None:
+        super().__init__("rrule", f"{part}: {message}")
+        self.part = part
+
+
+class NotFound(SchedulerError):
+    """No such thing, or it was deleted."""
+
+
+class Conflict(SchedulerError):
+    """The thing is not in a state that allows this; the message says which state it is in."""
+
+
+class StaleVersion(SchedulerError):
+    """Somebody else changed the schedule in between (`If-Match` does not match its `version`)."""
