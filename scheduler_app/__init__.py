@@ -2,7 +2,7 @@
 
 from typing import Any
 
-__version__ = "0.1.0"
+from scheduler_app.version import __version__ as __version__
 
 
 def __getattr__(name: str) -> Any:

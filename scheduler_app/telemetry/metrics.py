@@ -1,0 +1,29 @@
+"""What each process counts. Names and meanings are for dashboards: they are kept."""
+
+from prometheus_client import Counter, Gauge, Histogram, start_http_server
+
+LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+
+attempts = Counter("scheduler_attempts_total", "HTTP requests made, by how they ended", ["outcome"])
+lag = Histogram("scheduler_lag_seconds", "How late an attempt started after it was due", buckets=LAG_BUCKETS)
+callback_duration = Histogram(
+    "scheduler_callback_duration_seconds", "How long a receiver took to answer", buckets=LAG_BUCKETS
+)
+claims = Counter("scheduler_claims_total", "Events of messages, by what their claim came to", ["result"])
+expanded = Counter("scheduler_events_expanded_total", "Occurrences that became events")
+dispatched = Counter("scheduler_events_dispatched_total", "Events that became part of a message")
+messages = Counter("scheduler_messages_published_total", "Messages published")
+recovered = Counter("scheduler_recovered_total", "What recovery put right, by what was lost", ["lost"])
+set_aside = Counter("scheduler_schedules_set_aside_total", "Schedules that went to error")
+tick_duration = Histogram(
+    "scheduler_tick_duration_seconds", "How long a tick of beat took", buckets=LAG_BUCKETS
+)
+tick_at = Gauge("scheduler_tick_timestamp_seconds", "When the last tick of beat ended, Unix time")
+clock_offset = Gauge("scheduler_clock_offset_seconds", "mongod's clock minus this process's")
+unrecorded = Gauge("scheduler_unrecorded_outcomes", "Outcomes in memory that MongoDB has not taken yet")
+
+
+def serve(port: int) -> None:
+    """This process's own metrics, on loopback; 0 means none. Raises OSError when the port is taken."""
+    if port:
+        start_http_server(port, addr="127.0.0.1")
