@@ -1,0 +1,146 @@
+"""What a person asks for: a new schedule, or changes to one."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.masking import unmasked
+from scheduler_app.domain.retry import Codes, RetryPolicy
+from scheduler_app.domain.schedule import (
+    DEFAULT_METHOD,
+    DEFAULT_TIMEOUT_SECONDS,
+    Action,
+    Body,
+    Schedule,
+    ScheduleState,
+    Timing,
+)
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "NOT_GIVEN"
+
+
+#: A field that was left out; None is a value that was given.
+NOT_GIVEN: Any = _NotGiven()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The fields that were given; the others are NOT_GIVEN. Values are valid one by one, not yet together."""
+
+    name: str = NOT_GIVEN
+    rrule: str | None = NOT_GIVEN
+    run_at: datetime | None = NOT_GIVEN
+    timezone: str = NOT_GIVEN
+    gap: str = NOT_GIVEN
+    overlap: str = NOT_GIVEN
+    url: str = NOT_GIVEN
+    method: str = NOT_GIVEN
+    headers: tuple[tuple[str, str], ...] = field(default=NOT_GIVEN, repr=False)
+    body: Body | None = field(default=NOT_GIVEN, repr=False)
+    max_retries: int = NOT_GIVEN
+    backoff_seconds: float = NOT_GIVEN
+    backoff_max_seconds: float = NOT_GIVEN
+    retry_codes: Codes = NOT_GIVEN
+    timeout_seconds: float = NOT_GIVEN
+    success: Codes = NOT_GIVEN
+    tags: tuple[str, ...] = NOT_GIVEN
+
+    def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
+        """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
+        timing = self._timing(Timing(), now)
+        following = timing.recurrence(now).after(now)
+        return Schedule(
+            id=schedule_id,
+            name=_given(self.name, ""),
+            timing=timing,
+            action=self._action(Action(url="", method=DEFAULT_METHOD)),
+            created_at=now,
+            updated_at=now,
+            retry=self._retry(RetryPolicy(max_retries=max_retries)),
+            timeout_seconds=_given(self.timeout_seconds, DEFAULT_TIMEOUT_SECONDS),
+            success=_given(self.success, Schedule.__dataclass_fields__["success"].default),
+            tags=_given(self.tags, ()),
+            state=ScheduleState.FINISHED if following is None else ScheduleState.ACTIVE,
+            revised_at=now,
+            next_run_at=following,
+        )
+
+    def edit(self, schedule: Schedule, now: datetime) -> Schedule:
+        """The schedule with these changes: a revision when its timing changes. Raises InvalidField."""
+        timing = self._timing(schedule.timing, now)
+        changed = replace(
+            schedule,
+            name=_given(self.name, schedule.name),
+            action=self._action(schedule.action),
+            retry=self._retry(schedule.retry),
+            timeout_seconds=_given(self.timeout_seconds, schedule.timeout_seconds),
+            success=_given(self.success, schedule.success),
+            tags=_given(self.tags, schedule.tags),
+            version=schedule.version + 1,
+            updated_at=now,
+        )
+        if timing is schedule.timing:
+            return changed
+        state = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
+        return changed.revise(now, timing=timing, state=state)
+
+    def _timing(self, old: Timing, now: datetime) -> Timing:
+        """The new timing, or `old` itself when nothing of it changes."""
+        rrule, run_at = self.rrule, self.run_at
+        if rrule is not NOT_GIVEN and rrule is not None and run_at is not NOT_GIVEN and run_at is not None:
+            raise InvalidField("run_at", "give rrule or run_at, not both")
+        # One of the two displaces the other.
+        if rrule is NOT_GIVEN:
+            rrule = old.rrule if run_at is NOT_GIVEN or run_at is None else None
+        if run_at is NOT_GIVEN:
+            run_at = old.run_at if rrule is None else None
+        if rrule is None and run_at is None:
+            raise InvalidField("rrule", "give rrule (an RFC 5545 rule) or run_at (an instant with an offset)")
+        zone = _given(self.timezone, old.timezone)
+        gap, overlap = _given(self.gap, old.gap), _given(self.overlap, old.overlap)
+        wanted = Timing(rrule=rrule, run_at=run_at, timezone=zone, gap=gap, overlap=overlap)
+        if wanted.same_as(old):
+            return old
+        if rrule is not None:
+            return Timing.of_rule(rrule, created_at=now, timezone=zone, gap=gap, overlap=overlap)
+        if run_at is not None and run_at <= now:
+            raise InvalidField(
+                "run_at",
+                f"lies in the past (it is {now.isoformat()}); give a later instant, or trigger it",
+            )
+        return wanted
+
+    def _action(self, old: Action) -> Action:
+        headers = old.headers
+        if self.headers is not NOT_GIVEN:
+            try:
+                headers = unmasked(self.headers, old.headers)
+            except KeyError as error:
+                raise InvalidField(
+                    "headers", f"{error.args[0]} is masked, and there is no value to keep: give the real one"
+                ) from None
+        return Action(
+            url=_given(self.url, old.url),
+            method=_given(self.method, old.method),
+            headers=headers,
+            body=_given(self.body, old.body),
+        )
+
+    def _retry(self, old: RetryPolicy) -> RetryPolicy:
+        policy = RetryPolicy(
+            max_retries=_given(self.max_retries, old.max_retries),
+            backoff_seconds=_given(self.backoff_seconds, old.backoff_seconds),
+            backoff_max_seconds=_given(self.backoff_max_seconds, old.backoff_max_seconds),
+            codes=_given(self.retry_codes, old.codes),
+        )
+        if policy.backoff_max_seconds < policy.backoff_seconds:
+            raise InvalidField("retry_backoff_max_seconds", "must not be less than retry_backoff_seconds")
+        return policy
+
+
+def _given(value: Any, otherwise: Any) -> Any:
+    return otherwise if value is NOT_GIVEN else value

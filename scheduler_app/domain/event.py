@@ -1,0 +1,159 @@
+"""An event: an occurrence made durable. Its states and the moves between them are written here, once."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+
+class State(StrEnum):
+    """The states of an event: the words in the code, in MongoDB and on the wire."""
+
+    READY_QUEUE = "ready_queue"
+    WORKER_QUEUE = "worker_queue"
+    RUNNING = "running"
+    RETRYING = "retrying"
+    COMPLETED = "completed"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    SKIPPED = "skipped"
+
+
+class Kind(StrEnum):
+    """Why an event exists: its schedule's rule, or a person who asked for it now."""
+
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A state explained: what it means, who moves an event out of it, what a crash leaves behind."""
+
+    meaning: str
+    moved_on_by: str
+    after_a_crash: str
+    final: bool = False
+
+
+LIFE: dict[State, Life] = {
+    State.READY_QUEUE: Life("expanded, waits in MongoDB for its time", "dispatch", "nothing to repair"),
+    State.WORKER_QUEUE: Life(
+        "a message for it is in the broker or in a worker's memory",
+        "deliver",
+        "overdue beyond its grace: recover puts it back",
+    ),
+    State.RUNNING: Life(
+        "claimed by one worker, its request is in flight until lease_until",
+        "deliver",
+        "lease over: recover makes it retrying and leaves owner; a lost lease is no attempt, five are error",
+    ),
+    State.RETRYING: Life("the last attempt failed, the next is at due_at", "dispatch", "nothing to repair"),
+    State.COMPLETED: Life("the callback answered with success", "retention", "", final=True),
+    State.ERROR: Life(
+        "attempts spent, or a permanent failure: the dead letters", "redrive, retention", "", final=True
+    ),
+    State.CANCELLED: Life(
+        "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True
+    ),
+    State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True),
+    State.SKIPPED: Life("the overlap policy said no", "retention", "", final=True),
+}
+
+FINAL = frozenset(state for state, life in LIFE.items() if life.final)
+LIVING = frozenset(LIFE) - FINAL
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A named move: the states it may start from, and where it leads."""
+
+    sources: frozenset[State]
+    targets: frozenset[State]
+
+
+def _move(sources: set[State], targets: set[State]) -> Transition:
+    return Transition(frozenset(sources), frozenset(targets))
+
+
+WAITING = frozenset({State.READY_QUEUE, State.RETRYING})
+UNCLAIMED = WAITING | {State.WORKER_QUEUE}
+
+#: Every write to an event is one of these; `store/events.py` has a verb of the same name for each.
+TRANSITIONS: dict[str, Transition] = {
+    "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
+    # Marked or not: the message goes out before the mark, and may be quicker than it.
+    "claim": _move(set(UNCLAIMED), {State.RUNNING}),
+    # Any living state while `owner` is still the claim's token: recovery ends the lease of a worker that was
+    # only slow and leaves the token, and dispatch may be quicker than that worker's record.
+    "record": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
+    "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
+    "void": _move({State.RUNNING}, {State.CANCELLED}),
+    "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
+    "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
+}
+
+#: Leases a worker may lose on one event before it is set aside: something about it kills workers.
+MAX_LOST_LEASES = 5
+
+
+def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
+    """The id of a scheduled event, derived so that an occurrence can become an event only once.
+
+    `<schedule id>-<revision>-20250105T120000Z`, with milliseconds when there are any.
+    """
+    return f"{schedule_id}-{revision}-{compact(run_time)}"
+
+
+def manual_event_id(schedule_id: str) -> str:
+    """A fresh id for an event that a person asked for; 96 random bits."""
+    return f"{schedule_id}-manual-{secrets.token_hex(12)}"
+
+
+def compact(instant: datetime) -> str:
+    """`20250105T120000Z`, or `20250105T120000250Z` when there are milliseconds."""
+    if instant.tzinfo is None:
+        raise ValueError("a naive datetime has no place here")
+    utc = instant.astimezone(UTC)
+    milliseconds = f"{utc.microsecond // 1000:03d}" if utc.microsecond >= 1000 else ""
+    return f"{utc:%Y%m%dT%H%M%S}{milliseconds}Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What delivery and dispatch need to know of an event. The history stays in the store."""
+
+    id: str
+    schedule_id: str
+    revision: int
+    run_time: datetime
+    due_at: datetime
+    kind: Kind = Kind.SCHEDULED
+    attempt: int = 0
+    """Attempts made so far."""
+    tenant: str = "default"
+
+
+def scheduled(schedule_id: str, revision: int, run_time: datetime) -> Event:
+    """The event of one occurrence of a schedule's rule, due when it runs."""
+    return Event(
+        id=event_id(schedule_id, revision, run_time),
+        schedule_id=schedule_id,
+        revision=revision,
+        run_time=run_time,
+        due_at=run_time,
+    )
+
+
+def manual(schedule_id: str, revision: int, now: datetime) -> Event:
+    """The event of a trigger: due at once."""
+    return Event(
+        id=manual_event_id(schedule_id),
+        schedule_id=schedule_id,
+        revision=revision,
+        run_time=now,
+        due_at=now,
+        kind=Kind.MANUAL,
+    )

@@ -1,0 +1,185 @@
+"""A schedule: a rule, a callback, policies."""
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from scheduler_app.domain.recurrence import Once, Recurrence
+from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
+
+TENANT = "default"
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
+DEFAULT_METHOD = "GET"
+MAX_BODY_BYTES = 256 * 1024
+MAX_HEADERS = 50
+MAX_NAME = 200
+MAX_TAGS = 20
+DEFAULT_TIMEOUT_SECONDS = 10.0
+
+DEFAULT_RETRY = RetryPolicy()
+
+#: The smallest step of time that is kept: BSON's.
+TICK = timedelta(milliseconds=1)
+
+
+class ScheduleState(StrEnum):
+    """`finished`: no occurrence is left. `error`: set aside, with its reason, until a resume or an edit."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    FINISHED = "finished"
+    ERROR = "error"
+    DELETED = "deleted"
+
+
+class BodyKind(StrEnum):
+    """How a callback's body was given, and is shown again."""
+
+    TEXT = "body"
+    JSON = "json"
+    BASE64 = "body_base64"
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A callback's body: the bytes to send, and how they were given."""
+
+    kind: BodyKind
+    data: bytes
+
+    @classmethod
+    def from_json(cls, value: Any) -> "Body":
+        return cls(BodyKind.JSON, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+    def shown(self) -> Any:
+        """The value as it was given."""
+        if self.kind is BodyKind.JSON:
+            return json.loads(self.data)
+        return b64encode(self.data).decode() if self.kind is BodyKind.BASE64 else self.data.decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """The HTTP request that an occurrence makes. Header values may be secrets: they are in no repr."""
+
+    url: str
+    method: str = DEFAULT_METHOD
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    body: Body | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When: an RRULE as written with its pinned form, or a single instant."""
+
+    rrule: str | None = None
+    pinned: str | None = None
+    """The rule with its DTSTART made explicit (R5): parsing it again gives the same occurrences for ever."""
+    run_at: datetime | None = None
+    timezone: str = "UTC"
+    gap: str = "shift"
+    overlap: str = "first"
+
+    @classmethod
+    def of_rule(
+        cls,
+        rrule: str,
+        *,
+        created_at: datetime,
+        timezone: str = "UTC",
+        gap: str = "shift",
+        overlap: str = "first",
+    ) -> "Timing":
+        """Raises InvalidRecurrence."""
+        parsed = Recurrence.parse(rrule, created_at=created_at, timezone=timezone, gap=gap, overlap=overlap)
+        return cls(rrule=rrule, pinned=parsed.text, timezone=timezone, gap=gap, overlap=overlap)
+
+    def recurrence(
+        self, created_at: datetime, checkpoint: Mapping[str, Any] | None = None
+    ) -> Recurrence | Once:
+        """Raises InvalidRecurrence when what is stored no longer parses."""
+        if self.run_at is not None:
+            return Once(self.run_at)
+        return Recurrence.parse(
+            self.pinned or "",
+            created_at=created_at,
+            timezone=self.timezone,
+            gap=self.gap,
+            overlap=self.overlap,
+            checkpoint=dict(checkpoint) if checkpoint else None,
+        )
+
+    def same_as(self, other: "Timing") -> bool:
+        """Whether both mean the same as written: a rule sent again unchanged keeps its pinned DTSTART."""
+        return replace(self, pinned=None) == replace(other, pinned=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One schedule as it is stored."""
+
+    id: str
+    name: str
+    timing: Timing
+    action: Action
+    created_at: datetime
+    updated_at: datetime
+    retry: RetryPolicy = DEFAULT_RETRY
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    success: Codes = SUCCESS_CODES
+    tags: tuple[str, ...] = ()
+    state: ScheduleState = ScheduleState.ACTIVE
+    reason: str | None = None
+    version: int = 1
+    """Counts people's edits."""
+    revision: int = 1
+    """Rises whenever the future is made anew; it owns the time after `revised_at`."""
+    revised_at: datetime = field(kw_only=True)
+    next_run_at: datetime | None = None
+    """The first occurrence that is not an event yet."""
+    finishes_at: datetime | None = None
+    """The last occurrence, once it is an event."""
+    cut_pending: bool = False
+    """The revision has not been expanded yet: events of older ones may stand past the cut."""
+    checkpoint: Mapping[str, Any] | None = None
+    tenant: str = TENANT
+
+    def recurrence(self) -> Recurrence | Once:
+        """Raises InvalidRecurrence when what is stored no longer parses."""
+        return self.timing.recurrence(self.created_at, self.checkpoint)
+
+    def voids(self, revision: int, run_time: datetime) -> bool:
+        """Whether an edit, a pause or a deletion has withdrawn a scheduled event of this schedule."""
+        return self.state is ScheduleState.DELETED or (
+            revision < self.revision and run_time > self.revised_at
+        )
+
+    def revise(self, now: datetime, **changes: Any) -> "Schedule":
+        """Makes the future anew from `now` on: the next revision, with `changes`.
+
+        `revised_at` never falls, also when two hosts' clocks disagree by some milliseconds: revisions own
+        time in their order.
+        """
+        cut = max(now, self.revised_at + TICK)
+        revised = replace(
+            self,
+            revision=self.revision + 1,
+            revised_at=cut,
+            cut_pending=True,
+            next_run_at=None,
+            finishes_at=None,
+            reason=None,
+            checkpoint=None,
+            **changes,
+        )
+        if revised.state is not ScheduleState.ACTIVE:
+            return revised
+        following = revised.recurrence().after(cut)
+        if following is None:
+            return replace(revised, state=ScheduleState.FINISHED)
+        return replace(revised, next_run_at=following)
