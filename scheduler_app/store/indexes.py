@@ -1,0 +1,110 @@
+"""The indexes, made by whoever comes first; a changed definition is a new name."""
+
+from typing import Any
+
+from pymongo import ASCENDING, DESCENDING, IndexModel
+from pymongo.collection import Collection
+from pymongo.errors import OperationFailure
+
+from scheduler_app.store.mongo import Document, Mongo
+
+#: The same index exists with other options, or another process is making it this very moment.
+LOST_RACE_CODES = {85, 86, 68, 276, 117}
+NAMESPACE_EXISTS = 48
+DAY_SECONDS = 86_400
+NODE_TTL_SECONDS = 60
+
+EVENTS = [
+    # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
+    IndexModel(
+        [("state", ASCENDING), ("due_at", ASCENDING)],
+        name="due_v1",
+        partialFilterExpression={"due_at": {"$exists": True}},
+    ),
+    IndexModel(
+        [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
+    ),
+    IndexModel([("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    IndexModel([("archived_at", DESCENDING)], name="dead_v1", partialFilterExpression={"state": "error"}),
+]
+
+SCHEDULES = [
+    IndexModel(
+        [("state", ASCENDING), ("next_run_at", ASCENDING)],
+        name="expand_v1",
+        partialFilterExpression={"next_run_at": {"$exists": True}},
+    ),
+    IndexModel(
+        [("state", ASCENDING), ("finishes_at", ASCENDING)],
+        name="finish_v1",
+        partialFilterExpression={"finishes_at": {"$exists": True}},
+    ),
+    IndexModel(
+        [("deleted_at", ASCENDING)],
+        name="deleted_v1",
+        partialFilterExpression={"deleted_at": {"$exists": True}},
+    ),
+    IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    IndexModel(
+        [("tenant", ASCENDING), ("state", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
+        name="list_state_v1",
+    ),
+    IndexModel(
+        [("tenant", ASCENDING), ("name", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
+        name="list_name_v1",
+    ),
+    IndexModel(
+        [("tenant", ASCENDING), ("tags", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
+        name="list_tag_v1",
+    ),
+]
+
+
+def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
+    """Makes what is missing. Several processes may call it at once: losing that race is success."""
+    _create(mongo.collection("schedules"), SCHEDULES)
+    _create(mongo.collection("events"), EVENTS)
+    _ensure_ttl(
+        mongo,
+        "events",
+        "archived_at",
+        "retention_v1",
+        retention_days * DAY_SECONDS,
+        partialFilterExpression={"archived_at": {"$exists": True}},
+    )
+    _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)
+    _ensure_archive_view(mongo)
+
+
+def _create(collection: Collection[Document], models: list[IndexModel]) -> None:
+    try:
+        collection.create_indexes(models)
+    except OperationFailure as error:
+        if error.code not in LOST_RACE_CODES:
+            raise
+
+
+def _ensure_ttl(mongo: Mongo, name: str, field: str, index: str, seconds: int, **options: Any) -> None:
+    collection = mongo.collection(name)
+    _create(
+        collection,
+        [IndexModel([(field, ASCENDING)], name=index, expireAfterSeconds=seconds, **options)],
+    )
+    if collection.index_information()[index].get("expireAfterSeconds") != seconds:
+        mongo.db.command("collMod", name, index={"name": index, "expireAfterSeconds": seconds})
+
+
+def _ensure_archive_view(mongo: Mongo) -> None:
+    """The seed's `archived_events`, for people who look into the database."""
+    from scheduler_app.domain.event import FINAL
+
+    try:
+        mongo.db.command(
+            "create",
+            "archived_events",
+            viewOn="events",
+            pipeline=[{"$match": {"state": {"$in": sorted(FINAL)}}}],
+        )
+    except OperationFailure as error:
+        if error.code != NAMESPACE_EXISTS:
+            raise

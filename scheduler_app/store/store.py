@@ -1,0 +1,37 @@
+"""The store: one connection and the collections behind it."""
+
+from scheduler_app.clock import Clock
+from scheduler_app.config import Settings
+from scheduler_app.store.events import Events
+from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.mongo import Mongo
+from scheduler_app.store.nodes import Nodes
+from scheduler_app.store.schedules import Schedules
+from scheduler_app.store.secrets import Envelope
+
+
+class Store:
+    """Made once in each process; connecting is lazy, so that making it needs no MongoDB."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises InvalidField for an unusable SECRETS_KEY."""
+        self.mongo = Mongo(settings.mongo_uri, settings.mongo_database)
+        self.envelope = Envelope(settings.secrets_key)
+        self.events = Events(self.mongo)
+        self.schedules = Schedules(self.mongo, self.envelope)
+        self.nodes = Nodes(self.mongo)
+        self._retention_days = settings.retention_days
+        self._prepared = False
+
+    def prepare(self) -> None:
+        """Makes the indexes, once in a process. Raises a STORE_FAULT."""
+        if not self._prepared:
+            ensure_indexes(self.mongo, retention_days=self._retention_days)
+            self._prepared = True
+
+    def synchronize(self, clock: Clock) -> float:
+        """Measures this process's clock against mongod's; returns the offset in seconds."""
+        return clock.synchronize(self.mongo.server_time)
+
+    def close(self) -> None:
+        self.mongo.close()

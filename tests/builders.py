@@ -1,0 +1,26 @@
+"""Values for tests, with everything that does not matter filled in."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.event import Event, scheduled
+from scheduler_app.domain.schedule import Schedule
+
+
+def draft(**fields: Any) -> Draft:
+    """A valid draft: each second, to nobody."""
+    given: dict[str, Any] = {"name": "test", "url": "http://127.0.0.1:9/"}
+    if "run_at" not in fields:
+        given["rrule"] = "FREQ=SECONDLY"
+    return Draft(**given | fields)
+
+
+def schedule(now: datetime, schedule_id: str = "s1", **fields: Any) -> Schedule:
+    """A schedule as `create` makes it; `changes` of its own fields by `replace`."""
+    return draft(**fields).schedule(schedule_id, now, max_retries=3)
+
+
+def event(due: datetime, schedule_id: str = "s1", revision: int = 1, **changes: Any) -> Event:
+    return replace(scheduled(schedule_id, revision, due), **changes)

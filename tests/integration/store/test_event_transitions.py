@@ -1,0 +1,283 @@
+"""The store's verbs on events, on a real mongod."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_app.domain.event import FINAL, LIVING, MAX_LOST_LEASES, State
+from scheduler_app.store import Store
+from scheduler_app.store.events import Record
+from tests.builders import event
+
+SECOND = timedelta(seconds=1)
+
+
+def claim(store: Store, now: datetime, *ids: str, lease: float = 25.0) -> tuple[str, list[str]]:
+    token, won = store.events.claim(ids, until=now, now=now, lease_seconds=lease, worker="w1")
+    return token, [event.id for event in won]
+
+
+def record(event_id: str, token: str, state: State, now: datetime, due_at: datetime | None = None) -> Record:
+    return Record(event_id, token, state, "said", due_at, {"number": 1, "status_code": 200}, now)
+
+
+def document(store: Store, event_id: str) -> dict[str, Any]:
+    found = store.events.get(event_id)
+    assert found is not None
+    return found
+
+
+def lines(store: Store, event_id: str) -> list[str]:
+    return [line["status"] for line in document(store, event_id)["status"]]
+
+
+def test_the_same_occurrence_becomes_an_event_once(store: Store, now: datetime) -> None:
+    first, second = event(now), event(now + SECOND)
+    assert store.events.insert([first], now, "made") == 1
+    assert store.events.insert([first, second], now, "made again") == 1
+    assert document(store, first.id)["status"][0]["message"] == "made"
+
+
+def test_a_finished_occurrence_does_not_come_back(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id)
+    store.events.record([record(made.id, token, State.COMPLETED, now)])
+    assert store.events.insert([made], now, "made again") == 0
+    assert document(store, made.id)["state"] == "completed"
+
+
+def test_one_of_two_claims_wins(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    assert claim(store, now, made.id)[1] == [made.id]
+    assert claim(store, now, made.id)[1] == []
+
+
+def test_an_event_beyond_the_horizon_is_not_claimed(store: Store, now: datetime) -> None:
+    made = event(now + SECOND)
+    store.events.insert([made], now, "made")
+    assert claim(store, now, made.id)[1] == []
+    assert claim(store, now + SECOND, made.id)[1] == [made.id]
+
+
+def test_a_message_that_outruns_its_mark_is_claimed_and_the_mark_changes_nothing(
+    store: Store, now: datetime
+) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    dispatcher, taken = store.events.take_for_dispatch(now, limit=10, lease_seconds=2)
+    assert [e.id for e in taken] == [made.id]
+    assert claim(store, now, made.id)[1] == [made.id]
+    assert store.events.mark_dispatched([made.id], dispatcher, now) == 0
+    assert document(store, made.id)["state"] == "running"
+
+
+def test_what_one_dispatcher_has_taken_another_leaves_alone_until_its_lease_is_over(
+    store: Store, now: datetime
+) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    assert store.events.take_for_dispatch(now, limit=10, lease_seconds=60)[1]
+    assert not store.events.take_for_dispatch(now, limit=10, lease_seconds=60)[1]
+    other = event(now + SECOND)
+    store.events.insert([other], now, "made")
+    assert store.events.take_for_dispatch(now + SECOND, limit=10, lease_seconds=-1)[1]
+    assert store.events.take_for_dispatch(now + SECOND, limit=10, lease_seconds=60)[1]
+
+
+def test_dispatch_takes_the_oldest_first_and_marks_them_once(store: Store, now: datetime) -> None:
+    made = [event(now + i * SECOND) for i in range(5)]
+    store.events.insert(list(reversed(made)), now, "made")
+    token, taken = store.events.take_for_dispatch(now + 10 * SECOND, limit=3, lease_seconds=2)
+    assert [e.id for e in taken] == [e.id for e in made[:3]]
+    assert store.events.mark_dispatched([e.id for e in taken], token, now) == 3
+    assert document(store, made[0].id)["dispatches"] == 1
+    assert lines(store, made[0].id) == ["ready_queue", "worker_queue"]
+
+
+def test_a_success_is_final_and_leaves_no_due_time(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id)
+    assert store.events.record([record(made.id, token, State.COMPLETED, now)]) == []
+    found = document(store, made.id)
+    assert found["state"] == "completed"
+    assert found["attempt"] == 1
+    assert found["attempts"][0]["status_code"] == 200
+    assert found["archived_at"] == now
+    assert not {"due_at", "owner", "lease_until", "dispatcher"} & found.keys()
+
+
+def test_a_failure_waits_for_its_next_due_time(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id)
+    store.events.record([record(made.id, token, State.RETRYING, now, now + SECOND)])
+    assert claim(store, now, made.id)[1] == []
+    assert claim(store, now + SECOND, made.id)[1] == [made.id]
+    assert "archived_at" not in document(store, made.id)
+
+
+def test_a_record_that_is_written_again_after_a_fault_counts_once(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id)
+    again = record(made.id, token, State.RETRYING, now, now + SECOND)
+    assert store.events.record([again]) == []
+    assert store.events.record([again]) == []
+    assert document(store, made.id)["attempt"] == 1
+    assert len(document(store, made.id)["attempts"]) == 1
+
+
+def test_a_worker_that_was_only_slow_still_records(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id, lease=-1)
+    assert store.events.recover_workers(now, delay_seconds=2, limit=10) == ([made.id], [])
+    assert document(store, made.id)["state"] == "retrying"
+    assert document(store, made.id)["attempt"] == 0
+    assert store.events.record([record(made.id, token, State.COMPLETED, now)]) == []
+    assert document(store, made.id)["state"] == "completed"
+
+
+def test_a_record_after_somebody_else_s_claim_is_kept_as_late_and_changes_no_state(
+    store: Store, now: datetime
+) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    slow, _ = claim(store, now, made.id, lease=-1)
+    store.events.recover_workers(now, delay_seconds=0, limit=10)
+    quick, won = claim(store, now, made.id)
+    assert won == [made.id]
+    late = record(made.id, slow, State.COMPLETED, now)
+    assert store.events.record([late]) == [late]
+    store.events.record_late([late])
+    store.events.record_late([late])
+    found = document(store, made.id)
+    assert found["state"] == "running"
+    assert [attempt.get("late") for attempt in found["attempts"]] == [True]
+    assert store.events.record([record(made.id, quick, State.COMPLETED, now)]) == []
+    assert document(store, made.id)["attempt"] == 1
+
+
+def test_a_lease_that_still_runs_is_not_recovered(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    claim(store, now, made.id)
+    assert store.events.recover_workers(now + 3600 * SECOND, delay_seconds=2, limit=10) == ([], [])
+
+
+def test_an_event_that_loses_five_leases_is_set_aside(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    for _ in range(MAX_LOST_LEASES - 1):
+        claim(store, now, made.id, lease=-1)
+        assert store.events.recover_workers(now, delay_seconds=0, limit=10) == ([made.id], [])
+    claim(store, now, made.id, lease=-1)
+    assert store.events.recover_workers(now, delay_seconds=0, limit=10) == ([], [made.id])
+    assert document(store, made.id)["state"] == "error"
+    assert document(store, made.id)["attempt"] == 0
+
+
+def test_a_lost_message_is_repaired_after_its_grace_which_doubles(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+
+    def dispatch(at: datetime) -> None:
+        token, taken = store.events.take_for_dispatch(at, limit=10, lease_seconds=2)
+        assert store.events.mark_dispatched([e.id for e in taken], token, at) == 1
+
+    def recover(at: datetime) -> list[str]:
+        return store.events.recover_messages(at, grace_seconds=10, limit=10)
+
+    dispatch(now)
+    assert recover(now + 10 * SECOND) == []
+    assert recover(now + 11 * SECOND) == [made.id]
+    assert document(store, made.id)["state"] == "ready_queue"
+    dispatch(now + 11 * SECOND)
+    assert recover(now + 30 * SECOND) == []
+    assert recover(now + 32 * SECOND) == [made.id]
+
+
+def test_what_is_given_back_is_no_attempt(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id)
+    assert store.events.give_back([made.id], token, now, "later") == 1
+    found = document(store, made.id)
+    assert (found["state"], found["attempt"]) == ("ready_queue", 0)
+    assert claim(store, now, made.id)[1] == [made.id]
+
+
+def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
+    store: Store, now: datetime
+) -> None:
+    owed, cut, running = event(now), event(now + SECOND), event(now + 2 * SECOND)
+    newer, other = event(now + SECOND, revision=2), event(now + SECOND, schedule_id="s2")
+    store.events.insert([owed, cut, running, newer, other], now, "made")
+    claim(store, now + 2 * SECOND, running.id)
+    assert store.events.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
+    states = {e.id: document(store, e.id)["state"] for e in (owed, cut, running, newer, other)}
+    assert states == {
+        owed.id: "ready_queue",
+        cut.id: "cancelled",
+        running.id: "running",
+        newer.id: "ready_queue",
+        other.id: "ready_queue",
+    }
+    assert store.events.look_past_cut("s1", 2, now).running
+
+
+def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: datetime) -> None:
+    sent, unsent = event(now + SECOND), event(now + 2 * SECOND)
+    store.events.insert([sent, unsent], now, "made")
+    token, _ = claim(store, now + SECOND, sent.id)
+    store.events.record([record(sent.id, token, State.COMPLETED, now)])
+    store.events.cancel_past_cut("s1", 2, now, now, "withdrawn")
+    past = store.events.look_past_cut("s1", 2, now)
+    assert (past.running, past.last_sent) == (False, now + SECOND)
+
+
+def test_histories_keep_their_first_line_and_their_last_fifty(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    for i in range(60):
+        token, _ = claim(store, now, made.id)
+        store.events.give_back([made.id], token, now, f"back {i}")
+    status = document(store, made.id)["status"]
+    assert len(status) == 51
+    assert status[0]["message"] == "made"
+    assert status[-1]["message"] == "back 59"
+
+
+def test_an_answer_that_looks_like_a_field_path_is_kept_as_text(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id)
+    attempt = {"number": 1, "snippet": "$owner", "error": "$$NOW"}
+    store.events.record([Record(made.id, token, State.ERROR, "$state", None, attempt, now)])
+    found = document(store, made.id)
+    assert found["attempts"][0]["snippet"] == "$owner"
+    assert found["status"][-1]["message"] == "$state"
+
+
+@pytest.mark.parametrize("state", sorted(FINAL))
+def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: State) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id)
+    store.events.record([record(made.id, token, state, now)])
+    before = document(store, made.id)
+    assert claim(store, now, made.id)[1] == []
+    assert store.events.take_for_dispatch(now, limit=10, lease_seconds=2)[1] == []
+    assert store.events.cancel_all("s1", now, "withdrawn") == 0
+    assert store.events.give_back([made.id], token, now, "back") == 0
+    assert store.events.recover_workers(now, delay_seconds=0, limit=10) == ([], [])
+    assert document(store, made.id) == before
+
+
+def test_every_state_is_either_living_or_final() -> None:
+    assert set(State) == LIVING | FINAL
+    assert not LIVING & FINAL
