@@ -1,0 +1,95 @@
+"""Dispatch: due events become messages."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from scheduler_app.config import DISPATCH_LEASE_SECONDS
+from scheduler_app.domain.event import Event
+from scheduler_app.store import Store
+from scheduler_app.telemetry import metrics
+
+EVENTS_A_PAGE = 1_000
+EVENTS_A_BATCH = 50
+BATCH_SPAN = timedelta(milliseconds=100)
+#: Beyond this the backlog waits in MongoDB, where it is sorted by due time and can still be cancelled.
+MESSAGES_IN_QUEUE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events that travel in one message; `eta` is the first one's due time, None when that has come."""
+
+    ids: tuple[str, ...]
+    eta: datetime | None
+
+
+class Publisher(Protocol):
+    """The way to the workers. It raises `unavailable` when the broker cannot be reached."""
+
+    unavailable: tuple[type[Exception], ...]
+
+    def publish(self, batches: Sequence[Batch]) -> None: ...
+
+    def queue_length(self) -> int: ...
+
+
+class Dispatch:
+    """Sends what is due within the horizon. Any number of beats and API processes may do it at once."""
+
+    def __init__(self, store: Store, publisher: Publisher, *, horizon_seconds: float) -> None:
+        self._events = store.events
+        self.publisher = publisher
+        self._horizon = timedelta(seconds=horizon_seconds)
+
+    def dispatch_page(self, now: datetime) -> int:
+        """Dispatches one page of due events, oldest first; returns how many.
+
+        Nothing while the queue is long. Raises a STORE_FAULT or `publisher.unavailable`; what was taken is
+        free again when its lease is over.
+        """
+        room = MESSAGES_IN_QUEUE - self.publisher.queue_length()
+        if room <= 0:
+            return 0
+        return self._dispatch(now, limit=min(EVENTS_A_PAGE, room * EVENTS_A_BATCH))
+
+    def dispatch_these(self, events: Sequence[Event], now: datetime) -> int:
+        """Dispatches those of the given events that are due within the horizon, before the next tick."""
+        near = [event.id for event in events if event.due_at <= now + self._horizon]
+        return self._dispatch(now, limit=len(near), ids=near) if near else 0
+
+    def _dispatch(self, now: datetime, *, limit: int, ids: Sequence[str] | None = None) -> int:
+        token, taken = self._events.take_for_dispatch(
+            now + self._horizon, limit=limit, lease_seconds=DISPATCH_LEASE_SECONDS, ids=ids
+        )
+        if not taken:
+            return 0
+        batches = list(grouped(taken, now))
+        # Message first, mark second: the other order could lose the event. A crash in between sends a
+        # second message, which finds the event claimed or finished.
+        self.publisher.publish(batches)
+        self._events.mark_dispatched([event.id for event in taken], token, now)
+        metrics.messages.inc(len(batches))
+        metrics.dispatched.inc(len(taken))
+        return len(taken)
+
+
+def grouped(events: Sequence[Event], now: datetime) -> Iterator[Batch]:
+    """Batches of events (sorted by due time) due within the same span; all past ones count as now."""
+    batch: list[Event] = []
+    first = now
+    for event in events:
+        due = max(event.due_at, now)
+        if batch and (len(batch) == EVENTS_A_BATCH or due - first >= BATCH_SPAN):
+            yield _batch(batch, first, now)
+            batch = []
+        if not batch:
+            first = due
+        batch.append(event)
+    if batch:
+        yield _batch(batch, first, now)
+
+
+def _batch(events: Sequence[Event], first: datetime, now: datetime) -> Batch:
+    return Batch(ids=tuple(event.id for event in events), eta=first if first > now else None)

@@ -1,0 +1,176 @@
+"""Expand: occurrences become events."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from scheduler_app.config import EXPAND_LEASE_SECONDS
+from scheduler_app.domain import event
+from scheduler_app.domain.errors import Conflict
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.schedules import Advance, Unreadable
+from scheduler_app.telemetry import get_logger, metrics
+
+log = get_logger(__name__)
+
+SCHEDULES_A_PAGE = 500
+OCCURRENCES_A_SCHEDULE = 200
+OCCURRENCES_A_PAGE = 5_000
+PRE_QUEUED = "Event pre-queued for ready queue"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What one page came to. `full`: there may be more to claim at once."""
+
+    claimed: int
+    events: tuple[Event, ...]
+    full: bool
+
+
+class Expansion:
+    """Fills schedules with events up to the timeframe."""
+
+    def __init__(self, store: Store, *, timeframe_seconds: float) -> None:
+        self._store = store
+        self._timeframe = timedelta(seconds=timeframe_seconds)
+
+    def expand_page(self, now: datetime) -> Page:
+        """Claims schedules that have less than half of the timeframe left, and fills them to the whole.
+
+        Any number of beats may do it at once. Raises a STORE_FAULT, after which the claims run out.
+        """
+        token, claimed = self._store.schedules.claim_for_expansion(
+            now + self._timeframe / 2, limit=SCHEDULES_A_PAGE, lease_seconds=EXPAND_LEASE_SECONDS
+        )
+        return self._fill(claimed, token, now)
+
+    def expand_one(self, schedule_id: str, now: datetime) -> Page:
+        """The same for one schedule that was just made or edited; nothing when a beat is at it already."""
+        token, claimed = self._store.schedules.claim_one(schedule_id, lease_seconds=EXPAND_LEASE_SECONDS)
+        return self._fill(claimed, token, now)
+
+    def expand_up_to(self, schedule: Schedule, until: datetime) -> int:
+        """Makes what the rule still owes up to and including `until`, before an edit replaces it.
+
+        It needs no claim: a beat that does the same inserts the same ids. Raises Conflict while the edit
+        before this one still waits for a callback in flight.
+        """
+        made = 0
+        if schedule.state is not ScheduleState.ACTIVE:
+            return made
+        recurrence, start = schedule.recurrence(), schedule.next_run_at
+        if schedule.cut_pending:
+            cut = self._cut(schedule, until)
+            if cut is None:
+                raise Conflict(
+                    "the change before this one waits for a callback in flight; try again in a few seconds"
+                )
+            start = recurrence.after(cut)
+        while start is not None and start <= until:
+            instants = recurrence.between(start, until + TICK, limit=OCCURRENCES_A_PAGE)
+            made += self._insert(_events(schedule, instants), until)
+            start = recurrence.after(instants[-1]) if len(instants) == OCCURRENCES_A_PAGE else None
+        return made
+
+    def finish_ended(self, now: datetime) -> int:
+        """Schedules whose last occurrence has passed are finished."""
+        return self._store.schedules.finish_ended(now)
+
+    def _fill(self, claimed: Sequence[Schedule | Unreadable], token: str, now: datetime) -> Page:
+        events: list[Event] = []
+        advances: list[Advance] = []
+        left_for_later: list[str] = []
+        for schedule in claimed:
+            if isinstance(schedule, Unreadable):
+                self._set_aside(schedule.schedule_id, token, schedule.reason, now)
+            elif len(events) >= OCCURRENCES_A_PAGE:
+                left_for_later.append(schedule.id)
+            else:
+                try:
+                    filled = self._occurrences(schedule, now)
+                except STORE_FAULTS:
+                    raise
+                except Exception as error:  # one schedule's fault is its own: the others go on
+                    self._set_aside(schedule.id, token, f"{type(error).__name__}: {error}", now)
+                    continue
+                if filled is None:
+                    left_for_later.append(schedule.id)
+                    continue
+                instants, advance = filled
+                events += _events(schedule, instants)
+                advances.append(advance)
+        # Events first, cursor second: a crash in between expands once more, onto the same ids.
+        self._insert(events, now)
+        self._store.schedules.advance(advances, token)
+        if left_for_later:
+            self._store.schedules.release(left_for_later, token)
+        half = now + self._timeframe / 2
+        full = (
+            len(claimed) == SCHEDULES_A_PAGE
+            or len(events) >= OCCURRENCES_A_PAGE
+            or any(advance.next_run_at and advance.next_run_at < half for advance in advances)
+        )
+        return Page(claimed=len(claimed), events=tuple(events), full=full)
+
+    def _occurrences(self, schedule: Schedule, now: datetime) -> tuple[list[datetime], Advance] | None:
+        """The occurrences to make and the cursor after them; None when the cut has to wait."""
+        recurrence = schedule.recurrence()
+        start = schedule.next_run_at
+        if schedule.cut_pending:
+            cut = self._cut(schedule, now)
+            if cut is None:
+                return None
+            start = recurrence.after(cut)
+        instants: list[datetime] = []
+        following = start
+        if start is not None:
+            end = now + self._timeframe
+            instants = recurrence.between(start, end, limit=OCCURRENCES_A_SCHEDULE)
+            if len(instants) == OCCURRENCES_A_SCHEDULE:
+                following = recurrence.after(instants[-1])
+            else:
+                following = recurrence.after(max(start, end), inclusive=True)
+        last = instants[-1] if instants else now
+        return instants, Advance(
+            schedule_id=schedule.id,
+            next_run_at=following,
+            finishes_at=last if following is None else None,
+            checkpoint=recurrence.checkpoint(last) if following is not None else None,
+        )
+
+    def _cut(self, schedule: Schedule, now: datetime) -> datetime | None:
+        """Withdraws what older revisions hold past the cut; returns where the new one begins, exclusive.
+
+        Cut, then look; a worker claims, then reads the schedule. One of the two always sees the other: an
+        event that was claimed before the cut is `running` here, and one claimed after it is void there.
+        """
+        events = self._store.events
+        events.cancel_past_cut(
+            schedule.id, schedule.revision, schedule.revised_at, now, "Withdrawn: the schedule was changed"
+        )
+        past = events.look_past_cut(schedule.id, schedule.revision, schedule.revised_at)
+        if past.running:
+            return None
+        return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
+
+    def _insert(self, events: Sequence[Event], now: datetime) -> int:
+        made = self._store.events.insert(events, now, PRE_QUEUED)
+        metrics.expanded.inc(made)
+        return made
+
+    def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
+        if self._store.schedules.set_aside(schedule_id, token, reason, now):
+            metrics.set_aside.inc()
+            log.error(
+                "schedule.set_aside",
+                message="A schedule cannot be expanded and is in error; mend its rule and resume it",
+                schedule_id=schedule_id,
+                reason=reason,
+            )
+
+
+def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
+    return [event.scheduled(schedule.id, schedule.revision, instant) for instant in instants]

@@ -1,0 +1,151 @@
+"""What people do with schedules: create, edit, pause, resume, trigger, delete."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+
+from scheduler_app.domain import event
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store import Store
+from scheduler_app.store.schedules import Unreadable
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+#: How often an edit is tried when somebody else's comes in between.
+TRIES = 20
+
+
+class Owed(Protocol):
+    """Makes what a schedule's rule still owes up to an instant, before an edit replaces it."""
+
+    def __call__(self, schedule: Schedule, until: datetime) -> int: ...
+
+
+@dataclass(frozen=True)
+class Manager:
+    """`owed` expands up to an instant; `soon` expands a schedule and dispatches what is due within the
+    horizon; `send` dispatches one event at once. The last two may fail quietly: beat does the same."""
+
+    store: Store
+    owed: Owed
+    soon: Callable[[str, datetime], None]
+    send: Callable[[Event, datetime], None]
+    max_retries: int
+
+    def create(self, draft: Draft, now: datetime, *, schedule_id: str | None = None) -> Schedule:
+        """Raises InvalidField, and Conflict when the id was used before."""
+        chosen = schedule_id or self.store.schedules.new_id()
+        schedule = draft.schedule(chosen, now, max_retries=self.max_retries)
+        if not self.store.schedules.insert(schedule):
+            raise Conflict(f"the id {chosen} was used before; an id is never used twice")
+        log.info("schedule.created", message="A schedule was created", schedule_id=chosen)
+        if schedule.state is ScheduleState.ACTIVE:
+            self.soon(chosen, now)
+        return schedule
+
+    def get(self, schedule_id: str) -> Schedule:
+        """Raises NotFound, and Conflict for one whose document can no longer be read."""
+        schedule = self.store.schedules.get(schedule_id)
+        if schedule is None:
+            raise NotFound(f"there is no schedule {schedule_id}")
+        if isinstance(schedule, Unreadable):
+            raise Conflict(f"the stored document of {schedule_id} is unreadable: {schedule.reason}")
+        return schedule
+
+    def edit(self, schedule_id: str, draft: Draft, now: datetime, *, version: int | None = None) -> Schedule:
+        """Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's."""
+        return self._change(schedule_id, now, lambda schedule: draft.edit(schedule, now), version, "edited")
+
+    def pause(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
+        """A cut, after which no occurrence is made. Raises NotFound, StaleVersion, Conflict."""
+
+        def paused(schedule: Schedule) -> Schedule:
+            if schedule.state is ScheduleState.PAUSED:
+                return schedule
+            if schedule.state is ScheduleState.FINISHED:
+                raise Conflict("the schedule is finished; there is nothing to pause")
+            return _next_version(schedule, now).revise(now, state=ScheduleState.PAUSED)
+
+        return self._change(schedule_id, now, paused, version, "paused")
+
+    def resume(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
+        """Occurrences after now are made again. Raises NotFound, StaleVersion, Conflict, InvalidField."""
+
+        def resumed(schedule: Schedule) -> Schedule:
+            if schedule.state is ScheduleState.ACTIVE:
+                return schedule
+            if schedule.state is ScheduleState.FINISHED:
+                raise Conflict("the schedule is finished; give it a new rule by PUT")
+            return _next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
+
+        return self._change(schedule_id, now, resumed, version, "resumed")
+
+    def delete(self, schedule_id: str, now: datetime) -> None:
+        """Withdraws everything unsent; the history stays readable. Raises NotFound."""
+        if not self.store.schedules.delete(schedule_id, now):
+            raise NotFound(f"there is no schedule {schedule_id}")
+        withdrawn = self.store.events.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
+        log.info(
+            "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
+        )
+
+    def trigger(self, schedule_id: str, now: datetime) -> Event:
+        """Calls the callback at once, whatever the rule or the state. Raises NotFound, Conflict."""
+        schedule = self.get(schedule_id)
+        made = event.manual(schedule.id, schedule.revision, now)
+        self.store.events.insert([made], now, "Triggered by a person")
+        log.info(
+            "schedule.triggered", message="An event was triggered", schedule_id=schedule_id, event_id=made.id
+        )
+        self.send(made, now)
+        return made
+
+    def _change(
+        self,
+        schedule_id: str,
+        now: datetime,
+        change: Callable[[Schedule], Schedule],
+        version: int | None,
+        done: str,
+    ) -> Schedule:
+        for _ in range(TRIES):
+            schedule = self.get(schedule_id)
+            if version is not None and version != schedule.version:
+                raise StaleVersion(f"the schedule is at version {schedule.version}, not {version}")
+            changed = change(schedule)
+            if changed is schedule:
+                return schedule
+            if changed.revision == schedule.revision:
+                written = self.store.schedules.update(changed, version=schedule.version)
+            else:
+                # What the old rule owes up to the cut must exist before the rule is gone: beats may be away.
+                self.owed(schedule, changed.revised_at)
+                written = self.store.schedules.revise(changed, version=schedule.version)
+            if written:
+                log.info(
+                    f"schedule.{done}",
+                    message=f"A schedule was {done}",
+                    schedule_id=schedule_id,
+                    version=changed.version,
+                    revision=changed.revision,
+                )
+                if changed.revision != schedule.revision:
+                    self._cut(changed, now)
+                return changed
+        raise Conflict("the schedule is being changed by others at this moment; try again")
+
+    def _cut(self, schedule: Schedule, now: datetime) -> None:
+        self.store.events.cancel_past_cut(
+            schedule.id, schedule.revision, schedule.revised_at, now, "Withdrawn: the schedule was changed"
+        )
+        if schedule.state is ScheduleState.ACTIVE:
+            self.soon(schedule.id, now)
+
+
+def _next_version(schedule: Schedule, now: datetime) -> Schedule:
+    return replace(schedule, version=schedule.version + 1, updated_at=now)

@@ -1,0 +1,74 @@
+"""Recover: put right what a crash left."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduler_app.store import Store
+from scheduler_app.telemetry import get_logger, metrics
+
+log = get_logger(__name__)
+
+EVENTS_A_PAGE = 1_000
+RETRY_DELAY_SECONDS = 2.0
+GRACE_SECONDS = 10.0
+#: With more messages than this in the queue, an overdue event is in a backlog and not lost.
+NEARLY_EMPTY = 10
+IDS_IN_A_LINE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Repairs:
+    """How many events were put right, by what they had lost."""
+
+    workers: int
+    messages: int
+    set_aside: int
+
+    @property
+    def total(self) -> int:
+        return self.workers + self.messages + self.set_aside
+
+
+class Recovery:
+    """Every row of *The life of an event* that names a crash."""
+
+    def __init__(self, store: Store) -> None:
+        self._events = store.events
+
+    def recover_workers(self, now: datetime) -> Repairs:
+        """Ends claims whose lease is over. Raises a STORE_FAULT."""
+        again, spent = self._events.recover_workers(
+            now, delay_seconds=RETRY_DELAY_SECONDS, limit=EVENTS_A_PAGE
+        )
+        if again:
+            metrics.recovered.labels("worker").inc(len(again))
+            log.warning(
+                "recover.workers",
+                message="Leases ran out: a worker died or hangs; its events are sent again",
+                count=len(again),
+                event_ids=again[:IDS_IN_A_LINE],
+            )
+        if spent:
+            metrics.recovered.labels("poison").inc(len(spent))
+            log.error(
+                "recover.set_aside",
+                message="No worker reports on these events; they are in error, for a redrive",
+                count=len(spent),
+                event_ids=spent[:IDS_IN_A_LINE],
+            )
+        return Repairs(workers=len(again), messages=0, set_aside=len(spent))
+
+    def recover_messages(self, now: datetime, *, queue_length: int) -> Repairs:
+        """Puts back overdue events whose message must be lost. Raises a STORE_FAULT."""
+        if queue_length > NEARLY_EMPTY:
+            return Repairs(0, 0, 0)
+        lost = self._events.recover_messages(now, grace_seconds=GRACE_SECONDS, limit=EVENTS_A_PAGE)
+        if lost:
+            metrics.recovered.labels("message").inc(len(lost))
+            log.warning(
+                "recover.messages",
+                message="Messages were lost; their events are dispatched again",
+                count=len(lost),
+                event_ids=lost[:IDS_IN_A_LINE],
+            )
+        return Repairs(workers=0, messages=len(lost), set_aside=0)
