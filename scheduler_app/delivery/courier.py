@@ -1,0 +1,148 @@
+"""Makes the requests: one thread, one libcurl multi handle, each request at its own instant."""
+
+import heapq
+import itertools
+import queue
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduler_app.callback import Answer, Sender
+from scheduler_app.delivery.attempt import Attempt, set_aside
+from scheduler_app.delivery.batch import ClaimedBatch
+from scheduler_app.delivery.essential import EssentialThread
+from scheduler_app.delivery.recorder import Outcome, Recorder
+from scheduler_app.telemetry import get_logger, metrics
+
+log = get_logger(__name__)
+
+IDLE_SECONDS = 0.003
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """An attempt and the batch whose lease it is made under."""
+
+    attempt: Attempt
+    batch: ClaimedBatch
+
+
+class Courier(EssentialThread):
+    """Starts each request when it is due, while its lease has room; hands outcomes to the recorder.
+
+    One thread serves all batches of a process: connections are kept across batches, and a receiver that
+    hangs holds nothing but its own connection.
+    """
+
+    def __init__(
+        self, make_sender: Callable[[], Sender], recorder: Recorder, now: Callable[[], datetime]
+    ) -> None:
+        super().__init__("courier")
+        self._make_sender = make_sender
+        self._recorder = recorder
+        self._now = now
+        self._handed: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._waiting: list[tuple[datetime, int, Job]] = []
+        self._order = itertools.count()
+        self._flying: dict[str, tuple[Job, datetime]] = {}
+        self._sender: Sender | None = None
+        self._giving_back = False
+        self._interrupted = False
+        self._ended = False
+
+    def send(self, job: Job) -> None:
+        """Hands over a request; its outcome reaches the recorder, or its batch as unstarted."""
+        self._handed.put(job)
+        self._wake()
+
+    def stop_starting(self) -> None:
+        """From now on what has not started is given back; what is in flight goes on."""
+        self._giving_back = True
+        self._wake()
+
+    def interrupt(self) -> None:
+        """What is in flight is no longer waited for, and is given back; it may have reached its receiver."""
+        self._interrupted = True
+        self._wake()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._sender is not None:
+            getattr(self._sender, "wake", lambda: None)()
+
+    def work(self) -> None:
+        sender = self._sender = self._make_sender()
+        try:
+            while not self._ended:
+                self._take_over()
+                self._start_due(sender)
+                if self._interrupted:
+                    self._let_go()
+                for answer in sender.wait(self._pause()):
+                    self._finish(answer)
+        finally:
+            sender.close()
+
+    def _take_over(self) -> None:
+        while not self._handed.empty():
+            job = self._handed.get()
+            heapq.heappush(self._waiting, (job.attempt.event.due_at, next(self._order), job))
+
+    def _pause(self) -> float:
+        if not self._waiting:
+            return IDLE_SECONDS
+        return min(IDLE_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
+
+    def _start_due(self, sender: Sender) -> None:
+        while self._waiting and (self._giving_back or self._waiting[0][0] <= self._now()):
+            _, _, job = heapq.heappop(self._waiting)
+            attempt = job.attempt
+            # Two in flight under one id: a claim that was lost and won again by this same process.
+            busy = attempt.event.id in self._flying
+            if self._giving_back or busy or not job.batch.has_room_for(attempt.schedule.timeout_seconds):
+                job.batch.leave(attempt.event.id)
+                continue
+            self._start(sender, job)
+
+    def _start(self, sender: Sender, job: Job) -> None:
+        attempt, started_at = job.attempt, self._now()
+        try:
+            request = attempt.request(started_at)
+        except Exception as error:  # our own fault with this one event: it is set aside, the others go on
+            self._set_aside(job, error)
+            return
+        sender.start(request)
+        self._flying[attempt.event.id] = job, started_at
+        metrics.lag.observe(max(0.0, attempt.lag(started_at)))
+
+    def _finish(self, answer: Answer) -> None:
+        landed = self._flying.pop(answer.key, None)
+        if landed is None:
+            return  # it was let go
+        job, started_at = landed
+        try:
+            record = job.attempt.record(answer, started_at)
+        except Exception as error:  # the same at the other end
+            self._set_aside(job, error)
+            return
+        metrics.attempts.labels(record.state.value).inc()
+        metrics.callback_duration.observe(answer.duration_ms / 1000)
+        self._recorder.put(Outcome(record, job.batch))
+
+    def _let_go(self) -> None:
+        for job, _ in self._flying.values():
+            job.batch.leave(job.attempt.event.id)
+        self._flying.clear()
+
+    def _set_aside(self, job: Job, error: Exception) -> None:
+        attempt = job.attempt
+        log.exception(
+            "deliver.broken", message="An event breaks our code; it is set aside", event_id=attempt.event.id
+        )
+        reason = f"{type(error).__name__}: {error}"
+        record = set_aside(attempt.event, attempt.token, attempt.worker, reason, self._now())
+        self._recorder.put(Outcome(record, job.batch))
