@@ -1,1 +1,1 @@
-"""TBD"""
+"""beat: the Celery scheduler that expands, dispatches, recovers and prunes."""

@@ -1,0 +1,20 @@
+"""The second duty of a tick: what is due within the horizon is sent to the workers, page by page."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from scheduler_app.dispatch import EVENTS_A_PAGE, Dispatch
+
+PAGES_A_TICK = 50
+
+
+class Dispatcher:
+    def __init__(self, dispatch: Dispatch) -> None:
+        self._dispatch = dispatch
+
+    def run(self, now: Callable[[], datetime]) -> bool:
+        """Dispatches what is due; True when there is more than a tick should take.
+
+        Raises a STORE_FAULT, or what the broker raises when it cannot be reached.
+        """
+        return all(self._dispatch.dispatch_page(now()) >= EVENTS_A_PAGE for _ in range(PAGES_A_TICK))

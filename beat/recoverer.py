@@ -1,0 +1,22 @@
+"""The third duty of a tick: what a crash left is put right."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from scheduler_app.recovery import EVENTS_A_PAGE, Recovery
+
+
+class Recoverer:
+    def __init__(self, recovery: Recovery, queue_length: Callable[[], int]) -> None:
+        self._recovery = recovery
+        self._queue_length = queue_length
+
+    def run(self, now: Callable[[], datetime]) -> bool:
+        """Repairs a page of each kind; True when there may be more.
+
+        Workers first: that needs MongoDB alone, and goes on while the broker is away. Raises a STORE_FAULT,
+        or what the broker raises when it cannot be reached.
+        """
+        workers = self._recovery.recover_workers(now())
+        messages = self._recovery.recover_messages(now(), queue_length=self._queue_length())
+        return max(workers.total, messages.total) >= EVENTS_A_PAGE

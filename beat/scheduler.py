@@ -1,0 +1,104 @@
+"""The scheduler class that `celery -A scheduler_app beat` runs."""
+
+from collections.abc import Callable
+from typing import Any
+
+from celery.beat import Scheduler
+
+from beat.dispatcher import Dispatcher
+from beat.expander import Expander
+from beat.pruner import Pruner
+from beat.recoverer import Recoverer
+from scheduler_app.celery_app import settings
+from scheduler_app.clock import clock, monotonic
+from scheduler_app.dispatch import Dispatch
+from scheduler_app.expansion import Expansion
+from scheduler_app.presence import Presence
+from scheduler_app.recovery import Recovery
+from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.tasks import publisher
+from scheduler_app.telemetry import get_logger, metrics
+
+log = get_logger(__name__)
+
+Duty = Callable[[], bool]
+
+
+class MongoScheduler(Scheduler):  # type: ignore[misc]
+    """Expands schedules from MongoDB and publishes what is due; ordinary `beat_schedule` entries work beside.
+
+    Any number of them may run: they share the schedules by claims, and there is no leader. (Ordinary entries
+    know no claims: each beat sends them.)
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # `lazy` is the banner asking; it must not connect.
+        self._duties: list[tuple[str, Duty]] = []
+        self._troubled: set[str] = set()
+        self._last_tick: dict[str, Any] = {}
+        super().__init__(*args, **kwargs)
+
+    def setup_schedule(self) -> None:
+        self.merge_inplace(self.app.conf.beat_schedule)
+        store = Store(settings)
+        if not store.envelope.encrypts:
+            log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
+        dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds))
+        expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
+        expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)))
+        recoverer = Recoverer(Recovery(store), publisher.queue_length)
+        pruner = Pruner(store, retention_days=settings.retention_days)
+        self._duties = [
+            ("expand", lambda: expander.run(clock.now)),
+            ("dispatch", lambda: dispatcher.run(clock.now)),
+            ("recover", lambda: recoverer.run(clock.now)),
+            ("prune", lambda: pruner.run(clock.now)),
+        ]
+        self._presence = Presence(store, clock, "beat", facts=lambda: self._last_tick)
+        metrics.serve(settings.metrics_port)
+        self._presence.start()
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Does every duty once; returns the seconds until the next tick, 0 when there is more to do."""
+        started = monotonic()
+        ordinary: float = super().tick(*args, **kwargs)
+        more = False
+        for name, duty in self._duties:
+            more |= self._do(name, duty)
+        took = monotonic() - started
+        metrics.tick_duration.observe(took)
+        metrics.tick_at.set(clock.now().timestamp())
+        self._last_tick = {"last_tick_at": clock.now(), "last_tick_seconds": round(took, 4)}
+        if more:
+            return 0.0
+        return max(0.0, min(ordinary, settings.prequeuer_ticker_interval_seconds - took))
+
+    def _do(self, name: str, duty: Duty) -> bool:
+        """One duty, which may fail alone: a dead MongoDB or Redis makes it come back, and never ends beat."""
+        try:
+            more = duty()
+        except (*STORE_FAULTS, *publisher.unavailable) as error:
+            if name not in self._troubled:
+                log.error(
+                    f"{name}.unavailable",
+                    message="MongoDB or the broker does not answer; this duty is tried again each tick",
+                    error=str(error)[:300],
+                )
+            self._troubled.add(name)
+            return False
+        except Exception:  # a fault of ours in one duty must not end the others
+            log.exception(f"{name}.failed", message="A duty of the tick failed; it is tried again next tick")
+            return False
+        if name in self._troubled:
+            self._troubled.discard(name)
+            log.info(f"{name}.back", message="This duty works again")
+        return more
+
+    def close(self) -> None:
+        if self._duties:
+            self._presence.stop()
+        super().close()
+
+    @property
+    def info(self) -> str:
+        return f"    . tick -> every {settings.prequeuer_ticker_interval_seconds:g} s at most"

@@ -1,0 +1,63 @@
+"""Celery's settings, and why each differs from its default."""
+
+from typing import Any
+
+from kombu.entity import Queue
+
+from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
+
+QUEUE = "callbacks"
+
+
+def celery_settings(settings: Settings) -> dict[str, Any]:
+    return {
+        "broker_url": settings.broker,
+        "broker_connection_retry_on_startup": True,
+        # For ever: a worker that gives up after 100 tries is one that a long outage of Redis has ended.
+        "broker_connection_max_retries": None,
+        "broker_transport_options": _transport_options(settings),
+        "task_queues": [Queue(QUEUE, routing_key=QUEUE)],
+        "task_default_queue": QUEUE,
+        "task_create_missing_queues": False,
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "task_ignore_result": True,
+        # A message is acknowledged when its outcomes are written. What a crash leaves comes again, harmless.
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "task_acks_on_failure_or_timeout": True,
+        # The next tick of beat is the retry; a publish that blocks would hold up everything else that is due.
+        "task_publish_retry": False,
+        "task_send_sent_event": True,
+        "worker_prefetch_multiplier": 4,
+        # Bounds what a worker holds; the horizon keeps it far from that.
+        "worker_eta_task_limit": 5000,
+        "worker_disable_rate_limits": True,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
+        "worker_concurrency": settings.worker_concurrency,
+        "enable_utc": True,
+        "timezone": "UTC",
+        "beat_scheduler": "beat.scheduler:MongoScheduler",
+        "beat_max_loop_interval": settings.prequeuer_ticker_interval_seconds,
+    }
+
+
+def _transport_options(settings: Settings) -> dict[str, Any]:
+    if not settings.broker.startswith(("redis", "rediss", "sentinel")):
+        return {}
+    return {
+        # Longer than the horizon and the longest callback together, so that what is held is not doubled.
+        "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
+        # By default what a dead worker held is looked for about every 100 s, and a worker killed in the
+        # middle of that stops all others from looking for 300 s.
+        "unacked_restore_interval": 5,
+        "unacked_restore_throttle": 1,
+        "unacked_mutex_expire": 30,
+        "health_check_interval": 10,
+        "socket_timeout": 30,
+        "socket_connect_timeout": 5,
+        "socket_keepalive": True,
+        "priority_steps": [0],
+    }

@@ -1,0 +1,50 @@
+"""The first repair of the worker: it survives a Redis that dies while messages are unacknowledged.
+
+On a lost connection kombu closes the channel, which tries to give unacknowledged messages back over that
+same lost connection; what it raises then (an AttributeError, no connection error) ends the worker. Here the
+failure is logged: the messages come back when their visibility timeout is over, and recovery does not wait
+for that.
+"""
+
+from typing import Any
+
+from kombu.transport import TRANSPORT_ALIASES, redis
+
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+
+class SturdyQoS(redis.QoS):
+    def restore_unacked_once(self, stderr: Any = None) -> None:
+        try:
+            super().restore_unacked_once(stderr)
+        except Exception as error:  # whatever it is: the connection is being given up anyway
+            log.warning(
+                "broker.restore_failed",
+                message="Unacknowledged messages could not be given back; recovery takes their events up",
+                error=f"{type(error).__name__}: {error}",
+            )
+
+
+class SturdyChannel(redis.Channel):
+    QoS = SturdyQoS
+
+
+class SturdyTransport(redis.Transport):
+    Channel = SturdyChannel
+
+
+class SturdySentinelChannel(redis.SentinelChannel):
+    QoS = SturdyQoS
+
+
+class SturdySentinelTransport(redis.SentinelTransport):
+    Channel = SturdySentinelChannel
+
+
+def use_sturdy_transport() -> None:
+    """Puts the repaired transports behind the URL schemes of Redis."""
+    for scheme, transport in (("redis", SturdyTransport), ("rediss", SturdyTransport)):
+        TRANSPORT_ALIASES[scheme] = f"{__name__}:{transport.__name__}"
+    TRANSPORT_ALIASES["sentinel"] = f"{__name__}:{SturdySentinelTransport.__name__}"

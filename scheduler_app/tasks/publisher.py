@@ -1,0 +1,43 @@
+"""Publishes batches through one held producer for many messages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from celery import Celery
+from kombu.exceptions import ChannelError, OperationalError
+
+from scheduler_app.celery_app.settings import QUEUE
+from scheduler_app.dispatch import Batch
+
+POOL_SECONDS = 5.0
+
+
+class CeleryPublisher:
+    """`dispatch.Publisher` over `apply_async(eta=…)`. Thread-safe."""
+
+    def __init__(self, app: Celery, task: Any) -> None:
+        self._app = app
+        self._task = task
+        connection = app.connection_for_write()
+        self.unavailable: tuple[type[Exception], ...] = (
+            OperationalError,
+            OSError,
+            *connection.connection_errors,
+            *connection.channel_errors,
+        )
+
+    def publish(self, batches: Sequence[Batch]) -> None:
+        with self._app.producer_pool.acquire(block=True, timeout=POOL_SECONDS) as producer:
+            for batch in batches:
+                self._task.apply_async(
+                    kwargs={"v": 1, "ids": list(batch.ids)}, eta=batch.eta, producer=producer, retry=False
+                )
+
+    def queue_length(self) -> int:
+        """Messages that no worker has fetched yet."""
+        with self._app.producer_pool.acquire(block=True, timeout=POOL_SECONDS) as producer:
+            try:
+                declared = producer.channel.queue_declare(QUEUE, passive=True)
+            except ChannelError:
+                return 0  # Redis keeps no empty lists: no queue is an empty queue
+            return int(declared.message_count)
