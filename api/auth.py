@@ -1,0 +1,47 @@
+"""Who may call: a key, or loopback alone."""
+
+import hmac
+
+from flask import Flask, request
+
+from api.errors import Problem
+from scheduler_app.config import Settings, is_loopback
+
+OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/favicon.ico")
+
+
+def register(app: Flask, settings: Settings) -> None:
+    """Checks every request before its route, unknown paths included."""
+    keys = [key.encode() for key in settings.api_keys]
+
+    @app.before_request
+    def check() -> None:
+        if request.path.startswith(OPEN_PATHS):
+            return
+        if not keys:
+            _require_local_name()
+            return
+        given = _given_key()
+        # Every key is compared, and each in constant time: how long it takes tells nothing of them.
+        if given is None or not sum(hmac.compare_digest(given, key) for key in keys):
+            raise Problem(
+                401,
+                "an API key is needed: send Authorization: Bearer <key>, or X-API-Key: <key>",
+                headers={"WWW-Authenticate": "Bearer"},
+            )
+
+
+def _given_key() -> bytes | None:
+    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and value:
+        return value.strip().encode()
+    key = request.headers.get("X-API-Key")
+    return key.encode() if key else None
+
+
+def _require_local_name() -> None:
+    """Without keys, a page in a browser on this machine must not reach us under a name that its author's
+    DNS points to loopback."""
+    host = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
+    if not is_loopback(host):
+        raise Problem(403, f"without API_KEYS the API answers to localhost only, not to {host[:100]!r}")

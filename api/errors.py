@@ -1,0 +1,120 @@
+"""Every error is a problem (RFC 9457, application/problem+json). The table of errors and statuses is here."""
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from flask import Flask, Response, json, request
+from werkzeug.exceptions import HTTPException
+
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.store import STORE_FAULTS
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+RETRY_AFTER_SECONDS = 2
+
+DETAILS = {
+    400: "the request cannot be understood; is its body well-formed JSON?",
+    404: "there is nothing here; the paths are listed at /docs/openapi.yml",
+    405: "this path does not know this method",
+    413: "the request is larger than 1 MiB",
+    415: "send JSON: Content-Type: application/json",
+}
+
+
+class Problem(Exception):
+    """An answer that is an error: a status, a sentence that says what to do, the fields concerned."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        errors: list[dict[str, str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.errors = errors
+        self.headers = dict(headers or {})
+
+    def response(self) -> Response:
+        body: dict[str, Any] = {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if self.errors:
+            body["errors"] = self.errors
+        return Response(
+            json.dumps(body), status=self.status, headers=self.headers, mimetype="application/problem+json"
+        )
+
+
+def register(app: Flask) -> None:
+    app.register_error_handler(Problem, lambda problem: problem.response())
+    app.register_error_handler(HTTPException, _of_http)
+    app.register_error_handler(InvalidField, _of_field)
+    app.register_error_handler(NotFound, lambda error: Problem(404, str(error)).response())
+    app.register_error_handler(Conflict, lambda error: Problem(409, str(error)).response())
+    app.register_error_handler(StaleVersion, lambda error: Problem(412, str(error)).response())
+    for fault in STORE_FAULTS:
+        app.register_error_handler(fault, _of_store)
+    app.register_error_handler(Exception, _of_ourselves)
+
+
+def _of_field(error: InvalidField) -> Response:
+    field = {"pointer": f"/{error.field}", "detail": error.message}
+    return Problem(422, f"{error.field}: {error.message}", [field]).response()
+
+
+def _of_http(error: HTTPException) -> Response:
+    """Werkzeug's and webargs' errors; the latter carry messages by location and field."""
+    status = error.code or 500
+    data = getattr(error, "data", None) or {}
+    errors = list(_flattened(data.get("messages", {})))
+    if errors:
+        first = errors[0]
+        where = first["pointer"].lstrip("/") or "request"
+        detail = f"{where}: {first['detail']}"
+        return Problem(status, detail, errors).response()
+    headers = {
+        name: value for name, value in error.get_headers() if name in ("Allow", "Retry-After", "Location")
+    }
+    return Problem(status, DETAILS.get(status, error.description or ""), headers=headers).response()
+
+
+def _flattened(messages: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, str]]:
+    if isinstance(messages, Mapping):
+        for key, value in messages.items():
+            # The first key is where webargs looked: a JSON body gives pointers, the rest names.
+            skipped = not path and key in ("json", "query", "path", "headers")
+            yield from _flattened(value, path if skipped or key == "_schema" else (*path, str(key)))
+    else:
+        for message in messages if isinstance(messages, list) else [messages]:
+            if isinstance(message, Mapping):
+                yield from _flattened(message, path)
+            else:
+                yield {"pointer": "/" + "/".join(path), "detail": str(message).rstrip(".")}
+
+
+def _of_store(error: Exception) -> Response:
+    log.error(
+        "api.unavailable",
+        message="MongoDB did not answer a request",
+        path=request.path,
+        error=str(error)[:300],
+    )
+    return Problem(
+        503,
+        "the database does not answer; nothing was lost, try again",
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+    ).response()
+
+
+def _of_ourselves(error: Exception) -> Response:
+    log.exception("api.failed", message="A request failed", method=request.method, path=request.path)
+    return Problem(500, "this is our fault, and it is in the log").response()

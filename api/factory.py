@@ -1,0 +1,49 @@
+"""The application factory."""
+
+import sys
+
+from flask import Flask
+from flask_smorest import Api
+
+from api import auth, errors, events, ops, schedules
+from api.openapi import spec_options
+from api.services import make_services
+from scheduler_app.config import InvalidSetting, Settings, load_settings
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.tasks import CeleryPublisher, publisher
+from scheduler_app.telemetry import configure_logs, get_logger
+
+log = get_logger(__name__)
+
+MAX_REQUEST_BYTES = 1024 * 1024
+
+
+def create_app(settings: Settings | None = None, publish: CeleryPublisher = publisher) -> Flask:
+    """The API. Without `settings` they are read as every process reads them, and a wrong one ends it."""
+    if settings is None:
+        try:
+            settings = load_settings()
+        except InvalidSetting as error:
+            sys.exit(f"scheduler: {error}")
+        configure_logs(settings.log_level, settings.log_format)
+    app = Flask("rrule-scheduler")
+    app.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST_BYTES
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.config.update(spec_options())
+    try:
+        made = make_services(settings, publish)
+    except InvalidField as error:
+        sys.exit(f"scheduler: {error}")
+    app.extensions["scheduler"] = made
+    api = Api(app)
+    errors.register(app)
+    auth.register(app, settings)
+    ops.register(app, api)
+    api.register_blueprint(schedules.blueprint)
+    api.register_blueprint(events.blueprint)
+    if not settings.api_keys:
+        log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")
+    if not made.store.envelope.encrypts:
+        log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
+    made.presence.start()
+    return app

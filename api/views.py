@@ -1,0 +1,62 @@
+"""Schedules as the wire shows them."""
+
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.masking import masked
+from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.schedules import Unreadable
+
+
+def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
+    """The fields of ScheduleOutput; what there is nothing to say of is left out."""
+    if isinstance(schedule, Unreadable):
+        return {"id": schedule.schedule_id, "state": ScheduleState.ERROR.value, "reason": schedule.reason}
+    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    view: dict[str, Any] = {
+        "id": schedule.id,
+        "name": schedule.name,
+        "rrule": timing.rrule,
+        "run_at": timing.run_at,
+        "timezone": timing.timezone,
+        "gap": timing.gap,
+        "overlap": timing.overlap,
+        "callback_url": action.url,
+        "method": action.method,
+        "headers": dict(masked(action.headers)),
+        "max_retries": retry.max_retries,
+        "retry_backoff_seconds": retry.backoff_seconds,
+        "retry_backoff_max_seconds": retry.backoff_max_seconds,
+        "retry_codes": retry.codes,
+        "timeout_seconds": schedule.timeout_seconds,
+        "success_codes": schedule.success,
+        "tags": list(schedule.tags),
+        "state": schedule.state.value,
+        "reason": schedule.reason,
+        "version": schedule.version,
+        "revision": schedule.revision,
+        "created_at": schedule.created_at,
+        "updated_at": schedule.updated_at,
+        **_recurrence(schedule, now),
+    }
+    if action.body is not None:
+        view[action.body.kind.value] = action.body.shown()
+    return {key: value for key, value in view.items() if value is not None}
+
+
+def _recurrence(schedule: Schedule, now: datetime) -> dict[str, Any]:
+    try:
+        recurrence = schedule.recurrence()
+        active = schedule.state is ScheduleState.ACTIVE
+        view = {
+            "description": recurrence.description,
+            "warnings": list(recurrence.warnings),
+            "next_run_at": recurrence.after(now) if active else None,
+        }
+    except InvalidRecurrence as error:
+        return {"warnings": [f"the stored rule no longer evaluates: {error}"]}
+    if isinstance(recurrence, Recurrence):
+        view |= {"recurrence": recurrence.text, "dtstart": recurrence.dtstart}
+    return view
