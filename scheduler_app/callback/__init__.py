@@ -1,0 +1,25 @@
+"""The one door to strangers: sending HTTP callbacks, guarded and signed."""
+
+from scheduler_app.callback.answer import Answer
+from scheduler_app.callback.guard import Guard, parse_networks
+from scheduler_app.callback.headers import check_header, headers_for
+from scheduler_app.callback.request import Request
+from scheduler_app.callback.retry_after import parse_retry_after
+from scheduler_app.callback.sender import Sender
+from scheduler_app.callback.signature import check_secret, new_secret, sign
+from scheduler_app.callback.url import check_url
+
+__all__ = [
+    "Answer",
+    "Guard",
+    "Request",
+    "Sender",
+    "check_header",
+    "check_secret",
+    "check_url",
+    "headers_for",
+    "new_secret",
+    "parse_networks",
+    "parse_retry_after",
+    "sign",
+]

@@ -1,0 +1,52 @@
+"""How a request ended."""
+
+import codecs
+from dataclasses import dataclass
+
+SNIPPET_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How one request ended.
+
+    `status` is None when there was no whole answer; then `error` says why, in a clear sentence. An answer has
+    no error, except that a redirect says where it was not followed to: judge by `status` first.
+    `permanent` is True for what no retry can mend without an edit: a refused address, a scheme that is not
+    HTTP, a malformed URL or header. `retry_after` and `location` are the headers as received, without control
+    characters. `snippet` is the first KiB of the body, on one line. `duration_ms` counts from the start of
+    the transfer to its end.
+    """
+
+    key: str
+    status: int | None
+    error: str | None
+    permanent: bool
+    retry_after: str | None
+    location: str | None
+    snippet: str
+    duration_ms: float
+
+
+def refused(key: str, error: str) -> Answer:
+    """The Answer to a request that was never sent, because as it stands it never can be."""
+    return Answer(key, None, error, True, None, None, "", 0.0)
+
+
+def one_line(text: str) -> str:
+    """`text` with a space for everything unprintable.
+
+    A receiver writes this text and people read it in logs and terminals: line ends could forge a log line,
+    escape sequences could drive the terminal, and bidirectional marks could show one thing and mean another.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def snippet_of(body: bytes) -> str:
+    """The first KiB of `body` for people to read: UTF-8 with U+FFFD for what is not, on one line."""
+    cut = len(body) > SNIPPET_BYTES
+    # Not final where it is cut: half a character at the cut is our doing, not the receiver's.
+    text, _ = codecs.utf_8_decode(body[:SNIPPET_BYTES], "replace", not cut)
+    return one_line(text)

@@ -1,0 +1,144 @@
+"""Sending many requests at once from one thread."""
+
+import os
+import time
+
+import certifi
+import pycurl
+
+from scheduler_app.callback import wire
+from scheduler_app.callback.answer import Answer, refused
+from scheduler_app.callback.guard import Guard
+from scheduler_app.callback.request import Request
+from scheduler_app.callback.transfer import Transfer
+from scheduler_app.domain.errors import InvalidField
+
+# pycurl waits with select(2), which knows no descriptor from here on (FD_SETSIZE); libcurl leaves them out.
+_SELECT_LIMIT = 1024
+_POLL_SECONDS = 0.001
+
+
+class Sender:
+    """Sends requests through one libcurl multi handle, and keeps connections open between them.
+
+    It belongs to one thread. Nothing moves outside of `wait`. `start` never queues: who calls it decides how
+    many requests are under way at once.
+
+    `max_connections` is how many idle connections are kept for reuse. A receiver may close an idle connection
+    at the very moment that the next request is written to it; libcurl then sends the request again on a new
+    connection, whatever its method, if not a byte of an answer had come (`Curl_retry_request`). So a POST
+    can reach a receiver twice within one attempt, with the same `Idempotency-Key`, when it read a request on
+    a reused connection and closed it without an answer. On a fresh connection nothing is sent twice.
+
+    Names are resolved in threads of libcurl's, two for a name and at most 20 (CURLMOPT_RESOLVE_THREADS_MAX,
+    which pycurl cannot set): while ten names of one sender get no answer from their DNS, other names wait.
+
+    `ca_bundle` is a PEM file of trusted authorities instead of certifi's. Certificates are always verified.
+    """
+
+    def __init__(self, guard: Guard, *, ca_bundle: str | None = None, max_connections: int = 100) -> None:
+        self._guard = guard
+        self._ca_bundle = ca_bundle or certifi.where()
+        self._max_idle = max_connections
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_MAXCONNECTS, max_connections)
+        self._idle: list[Transfer] = []
+        self._active: dict[pycurl.Curl, Transfer] = {}
+        self._done: list[Answer] = []
+        self._beyond_select = False
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that were started and whose answers `wait` has not returned yet."""
+        return len(self._active) + len(self._done)
+
+    def start(self, request: Request) -> None:
+        """Begin a request. What is wrong with it does not raise: it becomes a permanent Answer."""
+        try:
+            url = wire.checked_url(request)
+            lines = wire.header_lines(request)
+        except InvalidField as error:
+            self._done.append(refused(request.key, f"refused: {error.field}: {error.message}"))
+            return
+        transfer = self._idle.pop() if self._idle else Transfer(self._guard, self._ca_bundle, self._on_socket)
+        try:
+            transfer.prepare(request, url, lines)
+            self._multi.add_handle(transfer.curl)
+        except (pycurl.error, ValueError, TypeError, OverflowError) as error:
+            transfer.close()
+            self._done.append(refused(request.key, f"refused: {error}"))
+            return
+        self._active[transfer.curl] = transfer
+
+    def wait(self, timeout: float) -> list[Answer]:
+        """Drive the transfers until one ends, for at most `timeout` seconds; the answers that there are then.
+
+        Returns at once with answers that are ready, or with none when nothing is in flight.
+        """
+        deadline = time.monotonic() + timeout
+        while True:
+            _, running = self._multi.perform()
+            if running < len(self._active):
+                self._collect()
+            if self._done or not self._active:
+                done, self._done = self._done, []
+                return done
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return []
+            self._pause(remaining)
+
+    def close(self) -> None:
+        """Close every connection; requests in flight are dropped without an answer. May be called twice.
+
+        It waits for look-ups of names that are still under way, as libcurl joins their threads: up to the
+        timeout of the system's resolver (10 s by default), however short the request's was.
+        """
+        for transfer in self._active.values():
+            self._multi.remove_handle(transfer.curl)
+            transfer.close()
+        for transfer in self._idle:
+            transfer.close()
+        self._active.clear()
+        self._idle.clear()
+        self._multi.close()
+
+    def _collect(self) -> None:
+        """Take the transfers that ended off the multi handle."""
+        queued = 1
+        while queued:
+            queued, succeeded, failed = self._multi.info_read()
+            for curl in succeeded:
+                self._finish(curl, pycurl.E_OK, "")
+            for curl, code, message in failed:
+                self._finish(curl, code, message)
+
+    def _finish(self, curl: pycurl.Curl, code: int, message: str) -> None:
+        transfer = self._active.pop(curl)
+        self._done.append(transfer.answer(code, message))
+        self._multi.remove_handle(curl)
+        if len(self._idle) < self._max_idle:
+            self._idle.append(transfer)
+        else:
+            transfer.close()
+
+    def _on_socket(self, fd: int, purpose: int) -> int:
+        os.set_inheritable(fd, False)  # pycurl took it by dup(), whose copies survive an exec
+        if fd >= _SELECT_LIMIT:
+            self._beyond_select = True
+        return 0  # CURL_SOCKOPT_OK
+
+    def _pause(self, seconds: float) -> None:
+        """Sleep until a socket is ready, libcurl has a timer to serve, or `seconds` are over."""
+        timer_ms = self._multi.timeout()
+        if timer_ms == 0:
+            return
+        if timer_ms > 0:
+            seconds = min(seconds, timer_ms / 1000)
+        if self._beyond_select:
+            seconds = min(seconds, _POLL_SECONDS)
+        began = time.monotonic()
+        if self._multi.select(seconds) == 0 and time.monotonic() - began < seconds / 2:
+            # It returned at once, as it does when there is nothing that select can watch: that would be
+            # a busy loop.
+            time.sleep(min(seconds, _POLL_SECONDS))
