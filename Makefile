@@ -1,0 +1,48 @@
+# `make up` is all that a fresh machine needs; `make help` lists the rest.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install
+
+.DEFAULT_GOAL := help
+.PHONY: up test check chaos bench clean help
+
+up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, Flower (ARGS="--port 9000")
+	@$(BIN)/scheduler up $(ARGS)
+
+test: .venv/installed-dev ## run all tests but the long ones (ARGS="-k words")
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not chaos" $(ARGS)
+
+check: .venv/installed-dev ## lint, format, types, layers
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+chaos: .venv/installed-dev ## the long tests, which break real processes
+	@$(BIN)/python -m pytest -m chaos --timeout 1800 $(ARGS)
+
+bench: .venv/installed-dev ## measure (ARGS="tick --schedules 100000")
+	@$(BIN)/python -m tests.bench $(or $(ARGS),burst --events 10000)
+
+clean: ## remove what was installed and built; ./data stays
+	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' $(MAKEFILE_LIST) | expand -t 8
+
+# The stamps are newer than pyproject.toml when there is nothing to install.
+.venv/installed: pyproject.toml | .venv/bin/python
+	@echo "Installing into .venv (once) …"
+	@$(PIP) --editable '.[embedded]'
+	@touch $@
+
+.venv/installed-dev: pyproject.toml | .venv/bin/python
+	@echo "Installing into .venv, with the tools of development (once) …"
+	@$(PIP) --editable '.[embedded,dev]'
+	@touch $@ .venv/installed
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Python 3.11 or newer is needed and $(PYTHON) is not: make … PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }

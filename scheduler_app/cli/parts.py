@@ -1,0 +1,104 @@
+"""The parts of which `scheduler up` consists."""
+
+import http.client
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from scheduler_app.cli.addresses import api_host
+from scheduler_app.cli.supervisor import Part
+from scheduler_app.config import Settings
+from scheduler_app.embedded import Server
+
+# Tiers: what makes work ends before the workers, and the servers end last.
+_SERVERS, _WORKERS, _DOORS = range(3)
+
+# Seconds from SIGTERM to SIGKILL. With the soft shutdown of 8 they come to 14.75 at most.
+_DOOR_GRACE = 2.5
+_WORKER_MARGIN = 2.25
+_SERVER_GRACE = 2.0
+
+_GUNICORN_CONFIG = Path(__file__).with_name("gunicorn_config.py")
+
+
+def server_part(server: Server, folder: Path, environment: Mapping[str, str]) -> Part:
+    """An embedded server; its own words go to a file in `folder`. Raises `NoBinary`."""
+    server.directory.mkdir(parents=True, exist_ok=True)
+    return Part(
+        name=server.name,
+        command=tuple(server.command()),
+        environment=environment,
+        tier=_SERVERS,
+        grace=_SERVER_GRACE,
+        ready=server.ready,
+        log=folder / f"{server.name}.log",
+        complaint=server.complaint,
+    )
+
+
+def api_part(settings: Settings, environment: Mapping[str, str]) -> Part:
+    """The API under gunicorn."""
+    gunicorn = (
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--config",
+        str(_GUNICORN_CONFIG),
+        "--graceful-timeout",
+        "2",
+    )
+    return Part(
+        name="api",
+        command=(*gunicorn, "api:create_app()"),
+        environment=environment,
+        tier=_DOORS,
+        grace=_DOOR_GRACE,
+        ready=lambda: _is_ok(api_host(settings), settings.api_port, "/readyz"),
+    )
+
+
+def beat_part(environment: Mapping[str, str]) -> Part:
+    return Part("beat", _celery("beat"), environment, _DOORS, _DOOR_GRACE)
+
+
+def worker_part(number: int, settings: Settings, environment: Mapping[str, str]) -> Part:
+    """One worker process; SIGTERM lets requests in flight finish for WORKER_SOFT_SHUTDOWN_SECONDS."""
+    name = f"worker{number}"
+    options = ("--pool", "threads", "--concurrency", str(settings.worker_concurrency))
+    quiet = ("--without-gossip", "--without-mingle", "--task-events")
+    return Part(
+        name=name,
+        command=_celery("worker", *options, *quiet, "--hostname", f"{name}@%h"),
+        environment=environment,
+        tier=_WORKERS,
+        grace=settings.worker_soft_shutdown_seconds + _WORKER_MARGIN,
+    )
+
+
+def flower_part(port: int, environment: Mapping[str, str]) -> Part:
+    """On loopback only: whoever reaches it can control the workers."""
+    return Part(
+        name="flower",
+        # It warns of each worker that has not come up yet: their own lines say more.
+        command=_celery("flower", "--address=127.0.0.1", f"--port={port}", "--logging=error"),
+        environment=environment,
+        tier=_DOORS,
+        grace=_DOOR_GRACE,
+        ready=lambda: _is_ok("127.0.0.1", port, "/healthcheck"),
+    )
+
+
+def _celery(*arguments: str) -> tuple[str, ...]:
+    # As modules of this interpreter: PATH may know another celery, or none.
+    return (sys.executable, "-m", "celery", "--quiet", "-A", "scheduler_app", *arguments)
+
+
+def _is_ok(host: str, port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection(host, port, timeout=0.5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,64 @@
+"""What is looked at before anything is started, so that a wrong setting is one sentence and not a log."""
+
+import errno
+import re
+from typing import Any
+
+from kombu.connection import Connection
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from scheduler_app.cli.failure import CannotStart
+from scheduler_app.embedded import is_free
+
+_PATIENCE = 5  # seconds
+
+
+def check_port(setting: str, host: str, port: int, remedy: str) -> None:
+    """Raises `CannotStart` when a server of ours could not listen there."""
+    try:
+        free = is_free(port, host)
+    except OSError as error:
+        if error.errno == errno.EACCES:
+            raise CannotStart(f"{setting}: {port} is a port for root only; {remedy}.") from None
+        raise CannotStart(
+            f"API_HOST: nothing can listen on {host} ({error.strerror}); give an address of this machine."
+        ) from None
+    if not free:
+        raise CannotStart(f"{setting}: port {port} of {host} is taken by another program; {remedy}.")
+
+
+def check_mongo(uri: str) -> None:
+    """Raises `CannotStart` when there is no replica set behind MONGO_URI within 5 s."""
+    try:
+        with MongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=_PATIENCE * 1000) as client:
+            hello = client.admin.command("hello")
+            client.admin.command("ping")
+    except (PyMongoError, ValueError) as error:
+        raise CannotStart(f"MONGO_URI: {without_password(uri)} does not answer: {_short(error)}.") from None
+    if "setName" not in hello and hello.get("msg") != "isdbgrid":
+        raise CannotStart(
+            f"MONGO_URI: {without_password(uri)} is a mongod on its own, and a replica set is needed (of"
+            " one will do): start it with --replSet rs0 and run rs.initiate() once."
+        )
+
+
+def check_broker(setting: str, url: str) -> None:
+    """Raises `CannotStart` when the broker does not answer; `setting` names who says where it is."""
+    options = {"socket_connect_timeout": 2, "socket_timeout": 2, "max_retries": 1}
+    try:
+        with Connection(url, connect_timeout=2, transport_options=options) as connection:  # type: ignore[no-untyped-call]
+            connection.channel()
+    except Exception as error:  # each transport has errors of its own
+        raise CannotStart(f"{setting}: {without_password(url)} does not answer: {_short(error)}.") from None
+
+
+def without_password(url: str) -> str:
+    """The address as it may be shown."""
+    return re.sub(r"//([^/@:]*):[^/@]*@", r"//\1:***@", url)
+
+
+def _short(error: Exception) -> str:
+    """An error's sentence without the driver's own state."""
+    text = without_password(" ".join(str(error).split())) or type(error).__name__
+    return re.split(r" \(configured timeouts|, Timeout: |, full error: ", text)[0].rstrip(".")

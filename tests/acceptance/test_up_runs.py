@@ -1,0 +1,200 @@
+"""`scheduler up` with everything: MongoDB, Redis, API, beat, a worker and Flower, for real."""
+
+import json
+import re
+import shlex
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import requests
+
+from scheduler_app.embedded import Mongod, Redis, free_port
+from tests.processes import Program, wait_until
+
+_UP = (sys.executable, "-m", "scheduler_app.cli", "up", "--worker-count", "1")
+_READY = r"^Everything is ready"
+
+
+def _up(folder: Path, port: int | None = None, **environment: str) -> Program:
+    return Program([*_UP, "--port", str(port or free_port())], folder, environment)
+
+
+def _api(up: Program) -> str:
+    return up.wait_for(r"^  API +(http://\S+)$")[1]
+
+
+def _named(up: Program, *words: str) -> psutil.Process:
+    """The running process with these words in its command line."""
+    return next(each for each in up.processes() if set(words) <= set(each.cmdline()))
+
+
+def _paste_curl(up: Program, **instead: object) -> str:
+    """What the printed curl line does, with other values here and there; gives the schedule's id."""
+    words = shlex.split(up.wait_for(r"^  (curl .*)$")[1])
+    answer = requests.post(words[1], json=json.loads(words[-1]) | instead, timeout=10)
+    assert answer.status_code == 201, answer.text
+    identity: str = answer.json()["id"]
+    return identity
+
+
+def _completed(api: str, schedule: str) -> int:
+    """How many of its events are in the history as completed (at most 50)."""
+    answer = requests.get(f"{api}/api/schedules/{schedule}/events/history", params={"limit": 50}, timeout=10)
+    assert answer.status_code == 200, answer.text
+    return sum(event["status"][-1]["status"] == "completed" for event in answer.json()["events"])
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="up-") as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Program]:
+    """One for the tests that leave it as it was."""
+    with tempfile.TemporaryDirectory(prefix="up-") as name:
+        up = _up(Path(name))
+        try:
+            up.wait_for(_READY, 90)
+            yield up
+        finally:
+            up.kill()
+
+
+def test_all_addresses_that_are_printed_answer(running: Program) -> None:
+    assert requests.get(f"{_api(running)}/readyz", timeout=10).status_code == 200
+    flower = running.wait_for(r"^  Flower +(http://\S+)$")[1]
+    assert requests.get(f"{flower}/healthcheck", timeout=10).status_code == 200
+    openapi = running.wait_for(r"^  OpenAPI +(http://\S+)$")[1]
+    assert requests.get(openapi, timeout=10).status_code == 200
+    assert re.search(r"^  MongoDB +mongodb://127\.0\.0\.1:\d+/\?replicaSet=rs0", running.output, re.MULTILINE)
+    assert re.search(r"^  Redis +redis://127\.0\.0\.1:\d+/0$", running.output, re.MULTILINE)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
+def test_it_says_that_callbacks_may_reach_this_machine(running: Program) -> None:
+    running.wait_for(r"^up +\| callbacks may reach this machine \(loopback\): 127\.0\.0\.0/8,::1/128$")
+
+
+def test_the_printed_curl_line_makes_a_schedule_that_fires(running: Program) -> None:
+    schedule = _paste_curl(running)
+    wait_until(lambda: _completed(_api(running), schedule) >= 2, "two calls of a rule of every 2 s")
+
+
+def test_mongods_own_words_go_to_a_file(running: Program) -> None:
+    assert "WiredTiger" not in running.output
+    folder = Path(running.wait_for(r"^  Data +(/.*)$")[1])
+    assert "WiredTiger" in (folder / "mongod.log").read_text()
+
+
+def test_a_second_one_on_the_same_data_directory_is_one_sentence(
+    running: Program, run: Callable[..., Program]
+) -> None:
+    folder = running.wait_for(r"^  Data +(/.*)$")[1]
+    second = run(*_UP, "--port", str(free_port()), "--data-dir", folder)
+    assert second.wait() == 2
+    assert "Another `scheduler up` uses the data directory" in second.output
+    assert len(second.output.splitlines()) == 1
+
+
+def test_a_worker_and_a_mongod_that_are_killed_come_back_and_the_schedule_goes_on(running: Program) -> None:
+    schedule = _paste_curl(running)
+    _named(running, "celery", "worker").kill()
+    running.wait_for(r"^up +\| worker1 ended \(killed by SIGKILL\), is started again in 1 s$")
+    _named(running, "--replSet").kill()
+    running.wait_for(r"^up +\| mongod ended \(killed by SIGKILL\), is started again in 1 s$")
+    wait_until(lambda: _answers(f"{_api(running)}/readyz"), "the API to be ready again", 40)
+    before = _completed(_api(running), schedule)
+    wait_until(lambda: _completed(_api(running), schedule) >= before + 2, "two more calls", 40)
+
+
+def test_ctrl_c_ends_everything_in_order_and_the_next_run_goes_on_where_it_stopped(folder: Path) -> None:
+    port = free_port()  # it is the receiver too: the schedule calls the API's own /health
+    first = _up(folder, port)
+    try:
+        first.wait_for(_READY, 90)
+        schedule = _paste_curl(first)
+        wait_until(lambda: _completed(_api(first), schedule) >= 1, "the first call")
+        began = time.monotonic()
+        first.signal(signal.SIGINT, to_group=True)
+        assert first.wait() == 0
+        assert time.monotonic() - began < 15
+        assert first.processes() == []
+        assert "had to be killed" not in first.output
+    finally:
+        first.kill()
+    second = _up(folder, port)
+    try:
+        second.wait_for(_READY, 90)
+        before = _completed(_api(second), schedule)
+        assert before >= 1
+        wait_until(lambda: _completed(_api(second), schedule) > before, "the next call")
+    finally:
+        second.kill()
+
+
+def test_receivers_that_never_answer_do_not_hold_up_the_end(folder: Path) -> None:
+    up = _up(folder)
+    try:
+        up.wait_for(_READY, 90)
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            silent.settimeout(20)
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+            _paste_curl(up, callback_url=url, timeout_seconds=100)
+            with silent.accept()[0]:
+                began = time.monotonic()
+                up.signal(signal.SIGINT, to_group=True)
+                assert up.wait() == 0
+                assert 8 <= time.monotonic() - began < 15
+        assert up.processes() == []
+        assert "worker1 had to be killed" not in up.output, "it gives back what it could not finish"
+    finally:
+        up.kill()
+
+
+def test_nothing_survives_a_kill_9_and_the_data_does(folder: Path) -> None:
+    first = _up(folder)
+    try:
+        first.wait_for(_READY, 90)
+        schedule = _paste_curl(first)
+        first.signal(signal.SIGKILL)
+        first.wait()
+        wait_until(lambda: first.processes() == [], "everything to die", 10)
+    finally:
+        first.kill()
+    second = _up(folder)
+    try:
+        second.wait_for(_READY, 90)
+        assert requests.get(f"{_api(second)}/api/schedules/{schedule}", timeout=10).status_code == 200
+    finally:
+        second.kill()
+
+
+def test_servers_that_are_named_take_the_place_of_the_embedded_ones(
+    folder: Path, mongod_server: Mongod, redis_server: Redis, database_name: str, redis_url: str
+) -> None:
+    up = _up(folder, MONGO_URI=mongod_server.uri, BROKER_URL=redis_url, MONGO_DATABASE=database_name)
+    try:
+        up.wait_for(_READY, 90)
+        schedule = _paste_curl(up)
+        wait_until(lambda: _completed(_api(up), schedule) >= 1, "the first call")
+        assert not (folder / "data").exists()
+        assert not any("mongod" in str(each.cmdline()[:1]) for each in up.processes())
+        up.signal(signal.SIGTERM)
+        assert up.wait() == 0
+    finally:
+        up.kill()

@@ -1,0 +1,67 @@
+"""Real servers for the tests: one mongod and one Redis for each xdist worker, started when first asked for.
+
+One each, and not one for all: a start costs a second, in parallel, and nothing has to be agreed between
+processes. Both die with the test process, even when that is killed. A test that stops or breaks a server
+starts its own (`scheduler_app.embedded`).
+"""
+
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pymongo import MongoClient
+from redis import Redis as RedisClient
+
+from scheduler_app.embedded import Mongod, Redis
+from tests.processes import Program
+
+
+@pytest.fixture(scope="session")
+def mongod_server() -> Iterator[Mongod]:
+    # Not pytest's tmp_path: that keeps the folders of the last runs, 300 MB each.
+    with tempfile.TemporaryDirectory(prefix="mongod-") as folder, Mongod(Path(folder)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[Redis]:
+    with tempfile.TemporaryDirectory(prefix="redis-") as folder, Redis(Path(folder)) as server:
+        yield server
+
+
+@pytest.fixture
+def mongo_uri(mongod_server: Mongod) -> str:
+    return mongod_server.uri
+
+
+@pytest.fixture
+def database_name(mongod_server: Mongod) -> Iterator[str]:
+    """A database of this test alone, dropped at its end."""
+    name = f"test_{secrets.token_hex(6)}"
+    yield name
+    with MongoClient[dict[str, object]](mongod_server.uri) as client:
+        client.drop_database(name)
+
+
+@pytest.fixture
+def redis_url(redis_server: Redis) -> str:
+    """The broker's address; empty at the start of each test."""
+    with RedisClient(port=redis_server.port) as client:
+        client.flushall()
+    return redis_server.url
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Callable[..., Program]]:
+    """Starts a program in `tmp_path`; what is left of it when the test ends is killed."""
+    programs: list[Program] = []
+
+    def start(*command: str, **environment: str) -> Program:
+        programs.append(Program(command, tmp_path, environment))
+        return programs[-1]
+
+    yield start
+    for program in programs:
+        program.kill()

@@ -1,0 +1,103 @@
+"""Programs run for a test: their output, their end, and whatever they may leave behind."""
+
+import os
+import re
+import secrets
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+_MARK = "TEST_RUN_MARK"
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
+    """Returns as soon as `condition()` holds; fails with `what` when it does not within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} s in vain for {what}"
+        time.sleep(0.02)
+
+
+class Program:
+    """A command in a process group of its own, as a shell starts it; its output goes to a file.
+
+    Everything it starts inherits a mark in its environment, by which it is found wherever it has gone.
+    """
+
+    def __init__(
+        self, command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        mark = secrets.token_hex(8)
+        self._mark = f"{_MARK}={mark}".encode()
+        self._output = folder / f"output-{mark}"
+        with self._output.open("wb") as output:
+            self._popen = subprocess.Popen(
+                command,
+                cwd=folder,
+                env={**os.environ, **(environment or {}), _MARK: mark},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @property
+    def output(self) -> str:
+        return self._output.read_text(errors="replace")
+
+    def wait_for(self, pattern: str, seconds: float = 20) -> re.Match[str]:
+        """Until a line of the output matches; gives the match."""
+        expression = re.compile(pattern, re.MULTILINE)
+
+        def is_there() -> bool:
+            assert expression.search(self.output) or self._popen.poll() is None, (
+                f"ended before it wrote {pattern!r}:\n{self.output}"
+            )
+            return expression.search(self.output) is not None
+
+        try:
+            wait_until(is_there, repr(pattern), seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.output}") from None
+        match = expression.search(self.output)
+        assert match is not None
+        return match
+
+    def signal(self, number: signal.Signals, *, to_group: bool = False) -> None:
+        """`to_group` is what a terminal does at Ctrl-C."""
+        if to_group:
+            os.killpg(self._popen.pid, number)
+        else:
+            os.kill(self._popen.pid, number)
+
+    def wait(self, seconds: float = 20) -> int:
+        """Its exit status."""
+        try:
+            return self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"did not end within {seconds} s:\n{self.output}") from None
+
+    def processes(self) -> list[psutil.Process]:
+        """Itself and all that came of it and lives, orphans too."""
+        return [process for process in psutil.process_iter() if self._is_ours(process)]
+
+    def kill(self) -> None:
+        """Everything, at once: the last resort of a test that failed."""
+        for process in self.processes():
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        self._popen.wait()
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            return process.status() != psutil.STATUS_ZOMBIE and self._mark in (
+                Path(f"/proc/{process.pid}/environ").read_bytes().split(b"\0")
+            )
+        except (OSError, psutil.NoSuchProcess):
+            return False

@@ -1,0 +1,87 @@
+"""What `scheduler up` makes of its settings, before it starts anything."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from scheduler_app.cli.environment import defaults, environment
+from scheduler_app.cli.greeting import greeting
+from scheduler_app.cli.parts import api_part, flower_part, worker_part
+from scheduler_app.cli.preflight import without_password
+from scheduler_app.config import load_settings
+
+_KEY = "0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CALLBACK_ALLOWED_NETWORKS", raising=False)
+    monkeypatch.delenv("WORKER_SOFT_SHUTDOWN_SECONDS", raising=False)
+
+
+def test_callbacks_may_reach_this_machine_unless_that_is_set_even_to_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert defaults(load_settings())["CALLBACK_ALLOWED_NETWORKS"] == "127.0.0.0/8,::1/128"
+    monkeypatch.setenv("CALLBACK_ALLOWED_NETWORKS", "")
+    assert "CALLBACK_ALLOWED_NETWORKS" not in defaults(load_settings())
+
+
+def test_what_a_file_or_a_flag_says_reaches_the_parts_by_their_environment(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(f"api: {{keys: [{_KEY}, {_KEY}x]}}\nretention: {{days: 7}}\n")
+    settings = load_settings(None, {"LOG_LEVEL": "debug"})
+    told = environment(settings, {"MONGO_URI": "mongodb://127.0.0.1:1"})
+    assert told["API_KEYS"] == f"{_KEY},{_KEY}x"
+    assert told["RETENTION_DAYS"] == "7"
+    assert told["LOG_LEVEL"] == "debug"
+    assert told["MONGO_URI"] == "mongodb://127.0.0.1:1"
+    assert load_settings(environ=told).api_keys == settings.api_keys
+
+
+def test_a_worker_has_its_soft_shutdown_and_a_margin_before_it_is_killed() -> None:
+    settings = load_settings(None, {"WORKER_SOFT_SHUTDOWN_SECONDS": "8"})
+    part = worker_part(2, settings, {})
+    assert 10 <= part.grace < 11
+    assert part.command[:2] == (sys.executable, "-m")
+    assert "worker2@%h" in part.command
+
+
+def test_everything_ends_within_fifteen_seconds_at_the_worst() -> None:
+    settings = load_settings(None, defaults(load_settings()))
+    api, worker, flower = api_part(settings, {}), worker_part(1, settings, {}), flower_part(5555, {})
+    assert api.tier == flower.tier > worker.tier > 0
+    server_grace = 2.0
+    assert max(api.grace, flower.grace) + worker.grace + server_grace < 15
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("mongodb://app:s3cret@db.example:27017/x", "mongodb://app:***@db.example:27017/x"),
+        ("redis://:s3cret@cache:6379/0", "redis://:***@cache:6379/0"),
+        ("mongodb://127.0.0.1:27017/?replicaSet=rs0", "mongodb://127.0.0.1:27017/?replicaSet=rs0"),
+    ],
+)
+def test_a_password_is_not_shown(given: str, shown: str) -> None:
+    assert without_password(given) == shown
+
+
+def test_the_greeting_ends_with_a_line_to_paste() -> None:
+    settings = load_settings(None, {"API_PORT": "9001"})
+    text = greeting({"API": "http://127.0.0.1:9001"}, settings)
+    words = shlex.split(text.splitlines()[-1])
+    assert words[:2] == ["curl", "http://127.0.0.1:9001/api/schedules"]
+    assert json.loads(words[-1])["callback_url"] == "http://127.0.0.1:9001/health"
+    assert "Authorization" not in text
+
+
+def test_with_keys_the_line_to_paste_asks_for_one_and_shows_none() -> None:
+    settings = load_settings(None, {"API_KEYS": _KEY, "API_HOST": "0.0.0.0"})
+    text = greeting({"API": "here"}, settings)
+    assert '-H "Authorization: Bearer $API_KEY"' in text
+    assert _KEY not in text
+    assert "0.0.0.0" not in text, "that is an address to listen on, not to connect to"

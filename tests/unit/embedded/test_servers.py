@@ -1,0 +1,108 @@
+"""The embedded servers themselves: real ones, in temporary folders."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from pymongo import MongoClient
+from redis import Redis as RedisClient
+
+from scheduler_app.embedded import DidNotStart, Mongod, Redis, free_port, is_free, tethered
+from tests.processes import wait_until
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    yield tmp_path
+    # pytest keeps its folders; mongod's journal alone is 300 MB.
+    for file in tmp_path.rglob("*"):
+        if file.is_file():
+            file.unlink()
+
+
+def _insert(server: Mongod, key: int) -> None:
+    with MongoClient[dict[str, int]](server.uri) as client:
+        client.test.kept.insert_one({"_id": key})
+
+
+def _keys(server: Mongod) -> list[int]:
+    with MongoClient[dict[str, int]](server.uri) as client:
+        return sorted(document["_id"] for document in client.test.kept.find())
+
+
+def test_mongod_keeps_its_data_over_a_stop_and_a_kill_though_its_port_changes(folder: Path) -> None:
+    with Mongod(folder) as first:
+        _insert(first, 1)
+    second = Mongod(folder).start()
+    _insert(second, 2)
+    second.kill()
+    with Mongod(folder) as third:
+        assert len({first.port, second.port, third.port}) == 3
+        assert _keys(third) == [1, 2]
+        _insert(third, 3)
+
+
+def test_mongod_is_a_primary_that_can_do_transactions(mongo_uri: str, database_name: str) -> None:
+    with MongoClient[dict[str, int]](mongo_uri) as client, client.start_session() as session:
+        client[database_name].create_collection("rows")
+        with session.start_transaction():
+            client[database_name].rows.insert_one({"_id": 1}, session=session)
+        assert client[database_name].rows.count_documents({}) == 1
+
+
+def test_redis_keeps_its_messages_over_a_restart_and_never_evicts(folder: Path) -> None:
+    with Redis(folder) as first, RedisClient(port=first.port) as client:
+        client.lpush("celery", "message")
+    with Redis(folder) as second, RedisClient(port=second.port) as client:
+        assert client.lrange("celery", 0, -1) == [b"message"]
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+        assert client.config_get("append*")["appendfsync"] == "everysec"
+
+
+def test_a_taken_port_is_refused_and_the_server_that_has_it_is_not_mistaken_for_ours(
+    folder: Path, redis_server: Redis, mongod_server: Mongod
+) -> None:
+    with pytest.raises(DidNotStart, match=r"(?i)address already in use"):
+        Redis(folder, redis_server.port).start()
+    with pytest.raises(DidNotStart, match=r"(?i)address already in use"):
+        Mongod(folder, mongod_server.port).start()
+
+
+def test_a_port_is_free_until_somebody_listens_on_it(redis_server: Redis) -> None:
+    assert not is_free(redis_server.port)
+    assert is_free(free_port())
+
+
+def test_a_server_dies_with_the_process_that_started_it_even_when_that_is_killed(folder: Path) -> None:
+    program = (
+        "import sys, time; from pathlib import Path; from scheduler_app.embedded import Redis;"
+        f"print(Redis(Path({str(folder)!r})).start().pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        server = int(owner.stdout.readline())
+        assert psutil.pid_exists(server)
+        os.kill(owner.pid, signal.SIGKILL)
+    wait_until(lambda: not psutil.pid_exists(server), "the server to die")
+
+
+def test_a_tether_is_refused_outside_the_main_thread_whose_end_would_cut_it() -> None:
+    refusals = []
+
+    def start() -> None:
+        try:
+            tethered(["true"])
+        except RuntimeError as error:
+            refusals.append(str(error))
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert len(refusals) == 1
+    assert "main thread" in refusals[0]
