@@ -19,6 +19,7 @@ SCHEDULES_A_PAGE = 500
 OCCURRENCES_A_SCHEDULE = 200
 OCCURRENCES_A_PAGE = 5_000
 PRE_QUEUED = "Event pre-queued for ready queue"
+CHANGED = "Withdrawn: the schedule was changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ class Expansion:
                 advances.append(advance)
         # Events first, cursor second: a crash in between expands once more, onto the same ids.
         self._insert(events, now)
-        self._store.schedules.advance(advances, token)
+        if self._store.schedules.advance(advances, token) < len(advances):
+            self._withdraw_what_came_too_late([advance.schedule_id for advance in advances], now)
         if left_for_later:
             self._store.schedules.release(left_for_later, token)
         half = now + self._timeframe / 2
@@ -148,13 +150,24 @@ class Expansion:
         event that was claimed before the cut is `running` here, and one claimed after it is void there.
         """
         events = self._store.events
-        events.cancel_past_cut(
-            schedule.id, schedule.revision, schedule.revised_at, now, "Withdrawn: the schedule was changed"
-        )
+        events.cancel_past_cut(schedule.id, schedule.revision, schedule.revised_at, now, CHANGED)
         past = events.look_past_cut(schedule.id, schedule.revision, schedule.revised_at)
         if past.running:
             return None
         return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
+
+    def _withdraw_what_came_too_late(self, ids: Sequence[str], now: datetime) -> None:
+        """Some of these were edited between our claim and our insert. A worker would void such events when
+        they are due; here they go at once, so that nobody is shown what will not happen."""
+        for schedule_id, schedule in self._store.schedules.for_delivery(ids).items():
+            if isinstance(schedule, Unreadable):
+                continue
+            if schedule.state is ScheduleState.DELETED:
+                self._store.events.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
+            else:
+                self._store.events.cancel_past_cut(
+                    schedule_id, schedule.revision, schedule.revised_at, now, CHANGED
+                )
 
     def _insert(self, events: Sequence[Event], now: datetime) -> int:
         made = self._store.events.insert(events, now, PRE_QUEUED)

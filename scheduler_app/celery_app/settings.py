@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from kombu.entity import Queue
+from kombu.entity import Exchange, Queue
 
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
 
@@ -16,8 +16,11 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         # For ever: a worker that gives up after 100 tries is one that a long outage of Redis has ended.
         "broker_connection_max_retries": None,
         "broker_transport_options": _transport_options(settings),
-        "task_queues": [Queue(QUEUE, routing_key=QUEUE)],
+        # The nameless exchange: others keep their bindings in Redis, where a FLUSHALL takes them.
+        "task_queues": [Queue(QUEUE, Exchange(""), routing_key=QUEUE)],
         "task_default_queue": QUEUE,
+        "task_default_exchange": "",
+        "task_default_routing_key": QUEUE,
         "task_create_missing_queues": False,
         "task_serializer": "json",
         "accept_content": ["json"],

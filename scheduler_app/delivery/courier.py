@@ -4,6 +4,7 @@ import heapq
 import itertools
 import queue
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,7 +17,12 @@ from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
 
-IDLE_SECONDS = 0.003
+IDLE_SECONDS = 60.0
+#: While requests are in flight libcurl does the waiting, which nobody can interrupt: new jobs are looked for
+#: this often.
+POLL_SECONDS = 0.002
+#: Beyond it requests wait here, and are given back when their lease has no more room.
+MAX_IN_FLIGHT = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +47,10 @@ class Courier(EssentialThread):
         self._make_sender = make_sender
         self._recorder = recorder
         self._now = now
-        self._handed: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._handed: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._waiting: list[tuple[datetime, int, Job]] = []
         self._order = itertools.count()
         self._flying: dict[str, tuple[Job, datetime]] = {}
-        self._sender: Sender | None = None
         self._giving_back = False
         self._interrupted = False
         self._ended = False
@@ -53,7 +58,6 @@ class Courier(EssentialThread):
     def send(self, job: Job) -> None:
         """Hands over a request; its outcome reaches the recorder, or its batch as unstarted."""
         self._handed.put(job)
-        self._wake()
 
     def stop_starting(self) -> None:
         """From now on what has not started is given back; what is in flight goes on."""
@@ -71,30 +75,37 @@ class Courier(EssentialThread):
         self._wake()
 
     def _wake(self) -> None:
-        if self._sender is not None:
-            getattr(self._sender, "wake", lambda: None)()
+        self._handed.put(None)
 
     def work(self) -> None:
-        sender = self._sender = self._make_sender()
+        sender = self._make_sender()
         try:
             while not self._ended:
                 self._take_over()
                 self._start_due(sender)
                 if self._interrupted:
                     self._let_go()
-                for answer in sender.wait(self._pause()):
+                for answer in sender.wait(min(self._pause(), POLL_SECONDS)):
                     self._finish(answer)
         finally:
             sender.close()
 
     def _take_over(self) -> None:
+        if not self._flying:
+            with suppress(queue.Empty):
+                self._push(self._handed.get(timeout=self._pause()))
         while not self._handed.empty():
-            job = self._handed.get()
+            self._push(self._handed.get())
+
+    def _push(self, job: Job | None) -> None:
+        if job is not None:
             heapq.heappush(self._waiting, (job.attempt.event.due_at, next(self._order), job))
 
     def _pause(self) -> float:
         if not self._waiting:
             return IDLE_SECONDS
+        if len(self._flying) >= MAX_IN_FLIGHT:
+            return POLL_SECONDS
         return min(IDLE_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
 
     def _start_due(self, sender: Sender) -> None:
@@ -105,8 +116,11 @@ class Courier(EssentialThread):
             busy = attempt.event.id in self._flying
             if self._giving_back or busy or not job.batch.has_room_for(attempt.schedule.timeout_seconds):
                 job.batch.leave(attempt.event.id)
-                continue
-            self._start(sender, job)
+            elif len(self._flying) >= MAX_IN_FLIGHT:
+                self._push(job)
+                return
+            else:
+                self._start(sender, job)
 
     def _start(self, sender: Sender, job: Job) -> None:
         attempt, started_at = job.attempt, self._now()

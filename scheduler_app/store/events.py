@@ -94,10 +94,12 @@ class Events:
                 {"$expr": {"$lte": ["$dispatcher.until", "$$NOW"]}},
             ],
         }
-        if ids is not None:
-            free["_id"] = {"$in": list(ids)}
-        found = [row["_id"] for row in self._events.find(free, {"_id": 1}).sort("due_at", 1).limit(limit)]
         token = new_token()
+        if ids is None:
+            rows = self._events.find(free, {"_id": 1}).sort("due_at", 1).limit(limit)
+            found = [row["_id"] for row in rows]
+        else:
+            found = list(ids)[:limit]
         if not found:
             return token, []
         self._update_and_forget(

@@ -8,6 +8,7 @@ from scheduler_app.store.mongo import Document, Mongo, new_token
 
 #: A process that has not written for this long is missed, seconds.
 MISSED_SECONDS = 15
+MOST_NODES = 1_000
 
 
 class Nodes:
@@ -41,13 +42,13 @@ class Nodes:
 
     def alive(self) -> list[Document]:
         """The processes that reported lately, by mongod's clock, with their `age_seconds`."""
-        return list(
-            self._nodes.aggregate(
-                [
-                    {"$set": {"age_seconds": {"$divide": [{"$subtract": ["$$NOW", "$seen_at"]}, 1000]}}},
-                    {"$match": {"age_seconds": {"$lt": MISSED_SECONDS}}},
-                    {"$sort": {"role": 1, "_id": 1}},
-                    {"$limit": 1000},
-                ]
-            )
+        oldest = {"$subtract": ["$$NOW", MISSED_SECONDS * 1000]}
+        age = {"$divide": [{"$subtract": ["$$NOW", "$seen_at"]}, 1000]}
+        found = self._nodes.aggregate(
+            [
+                {"$match": {"$expr": {"$gt": ["$seen_at", oldest]}}},
+                {"$limit": MOST_NODES},
+                {"$set": {"age_seconds": age}},
+            ]
         )
+        return sorted(found, key=lambda node: (node["role"], node["_id"]))

@@ -133,7 +133,7 @@ class Schedules:
                 {**free, "_id": {"$in": list(ids)}},
                 [{"$set": {"owner": token, "lease_until": {"$add": ["$$NOW", int(lease_seconds * 1000)]}}}],
             )
-        rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token}).sort("next_run_at", 1)
+        rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token})
         return token, [self._read(row) for row in rows]
 
     def _read(self, row: Document) -> "Schedule | Unreadable":

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 #: These say at INFO what is no news to an operator.
-QUIET = ("pymongo", "kombu", "amqp", "urllib3", "celery.utils.functional", "werkzeug")
+QUIET = ("pymongo", "kombu", "amqp", "urllib3", "celery.app.trace", "celery.worker.strategy")
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,

@@ -1,0 +1,62 @@
+"""Real processes over the session's mongod and Redis."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scheduler_app.embedded import Mongod, Redis
+from tests.acceptance.journal import Journal
+from tests.acceptance.stack import Stack
+
+
+@pytest.fixture(scope="module")
+def make_stack(
+    mongod_server: Mongod, redis_server: Redis, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., Stack]]:
+    """Makes a stack with a database of its own and no process yet."""
+    made: list[Stack] = []
+
+    def make(**environment: str) -> Stack:
+        folder: Path = tmp_path_factory.mktemp("stack")
+        settings = {
+            "MONGO_URI": mongod_server.uri,
+            "MONGO_DATABASE": f"test_{secrets.token_hex(6)}",
+            # One Redis, but a database each: a worker must not take another stack's messages.
+            "BROKER_URL": redis_server.url.removesuffix("/0") + f"/{len(made) + 1}",
+            "CALLBACK_ALLOWED_NETWORKS": "127.0.0.0/8",
+        }
+        made.append(Stack(folder, settings | environment))
+        return made[-1]
+
+    yield make
+    for stack in made:
+        stack.close()
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack]) -> Stack:
+    """API, one beat, one worker: shared by the tests of a module, which keep to their own schedules."""
+    ready = make_stack()
+    ready.api()
+    ready.beat()
+    ready.worker()
+    return ready
+
+
+@pytest.fixture
+def journal() -> Iterator[Journal]:
+    made = Journal()
+    yield made
+    made.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """The ends of the processes' logs stand under a failure."""
+    report = yield
+    used = getattr(item, "funcargs", {}).get("stack")
+    if report.failed and isinstance(used, Stack):
+        report.sections.append(("logs", used.logs()))
+    return report

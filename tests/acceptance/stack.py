@@ -1,0 +1,117 @@
+"""The product's own processes, started as a user starts them and killed for real."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import requests
+
+from scheduler_app.embedded import free_port
+from tests.processes import wait_until
+
+START_SECONDS = 40
+
+
+class Stack:
+    """Beats, workers and an API over one database and one broker."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.environment = {**os.environ, "LOG_FORMAT": "json", **environment}
+        self.running: list[subprocess.Popen[bytes]] = []
+        self.url = ""
+
+    def start(self, name: str, *command: str, **environment: str) -> subprocess.Popen[bytes]:
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                env={**self.environment, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.running.append(process)
+        return process
+
+    def worker(self, name: str = "worker", **environment: str) -> subprocess.Popen[bytes]:
+        options = ("-P", "threads", "-c", "20", "--without-gossip", "--without-mingle", "-n", f"{name}@%h")
+        process = self.start(name, "celery", "-A", "scheduler_app", "worker", *options, **environment)
+        self.wait_for_line(name, "ready.")
+        return process
+
+    def beat(self, name: str = "beat", **environment: str) -> subprocess.Popen[bytes]:
+        pidfile = f"--pidfile={self.folder / name}.pid"
+        process = self.start(name, "celery", "-A", "scheduler_app", "beat", pidfile, **environment)
+        self.wait_for_line(name, "Starting...")
+        return process
+
+    def api(self, **environment: str) -> subprocess.Popen[bytes]:
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        options = ("--threads", "16", "--bind", f"127.0.0.1:{port}")
+        process = self.start("api", "gunicorn", *options, "api:create_app()", **environment)
+        wait_until(self._healthy, "the API to answer", START_SECONDS)
+        return process
+
+    def wait_for_line(self, name: str, text: str) -> None:
+        log = self.folder / f"{name}.log"
+        wait_until(lambda: text in log.read_text(errors="replace"), f"{text!r} of {name}", START_SECONDS)
+
+    def kill(self, process: subprocess.Popen[bytes]) -> None:
+        """kill -9: nothing of it gets to say a last word."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def close(self) -> None:
+        with ExitStack() as stack:
+            for process in self.running:
+                stack.callback(process.wait)
+                if process.poll() is None:
+                    stack.callback(os.killpg, process.pid, signal.SIGKILL)
+
+    def logs(self) -> str:
+        return "\n".join(
+            f"--- {path.name}\n{path.read_text(errors='replace')[-4000:]}"
+            for path in self.folder.glob("*.log")
+        )
+
+    def _healthy(self) -> bool:
+        try:
+            return requests.get(f"{self.url}/health", timeout=1).ok
+        except (requests.ConnectionError, requests.Timeout):
+            return False
+
+    # -- the API as a user sees it -----------------------------------------------------------------------
+
+    def post(self, path: str, body: Any = None, status: int = 201) -> dict[str, Any]:
+        answer = requests.post(f"{self.url}/api{path}", json=body, timeout=20)
+        assert answer.status_code == status, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def put(self, schedule_id: str, **fields: Any) -> dict[str, Any]:
+        answer = requests.put(f"{self.url}/api/schedules/{schedule_id}", json=fields, timeout=20)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    def create(self, callback_url: str, **fields: Any) -> str:
+        made = self.post("/schedules", {"name": "test", "callback_url": callback_url, **fields})
+        identity: str = made["id"]
+        return identity
+
+    def events(self, schedule_id: str, which: str = "history", limit: int = 500) -> list[dict[str, Any]]:
+        url = f"{self.url}/api/schedules/{schedule_id}/events/{which}"
+        found: list[dict[str, Any]] = requests.get(url, params={"limit": limit}, timeout=20).json()["events"]
+        return found
+
+    def finished(self, schedule_id: str, count: int = 1, seconds: float = 20) -> list[dict[str, Any]]:
+        """The history, as soon as it has so many events; newest first."""
+        wait_until(lambda: len(self.events(schedule_id)) >= count, f"{count} finished events", seconds)
+        return self.events(schedule_id)

@@ -1,0 +1,75 @@
+"""Redis dies while the worker holds messages."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from redis import Redis as RedisClient
+
+from scheduler_app.embedded import Redis, free_port
+from tests.acceptance.journal import Journal
+from tests.acceptance.stack import Stack
+from tests.integration.callback.receiver import hangs
+from tests.processes import wait_until
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="redis-") as name:
+        yield Path(name)
+
+
+@pytest.mark.timeout(180)
+def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
+    make_stack: Callable[..., Stack], journal: Journal, folder: Path
+) -> None:
+    port = free_port()
+    redis = Redis(folder, port)
+    redis.start()
+    try:
+        stack = make_stack(BROKER_URL=redis.url)
+        stack.api()
+        beat, worker = stack.beat(), stack.worker()
+        # Held unacknowledged while Redis dies: one whose request is in flight, and those that wait for
+        # their time.
+        held = stack.create(journal.script("/held", hangs), rrule="FREQ=YEARLY", timeout_seconds=5, max_retries=0)
+        stack.post(f"/schedules/{held}/trigger", status=202)
+        wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
+        due = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()
+        made = [stack.create(journal.url("/later"), run_at=due) for _ in range(5)]
+        with RedisClient(port=port) as client:
+            wait_until(lambda: client.hlen("unacked") > 1, "messages to be held")
+        redis.kill()
+        wait_until(lambda: bool(stack.finished(held)), "the request to end without Redis")
+        redis = Redis(folder, port)
+        redis.start()
+        for schedule in made:
+            assert stack.finished(schedule, seconds=60)[0]["state"] == "completed"
+        assert len(journal.calls["/later"]) == 5
+        assert beat.poll() is None
+        assert worker.poll() is None
+    finally:
+        redis.kill()
+
+
+@pytest.mark.timeout(180)
+def test_events_whose_messages_were_flushed_are_sent_all_the_same(
+    make_stack: Callable[..., Stack], journal: Journal
+) -> None:
+    stack = make_stack()
+    stack.api()
+    stack.beat()
+    # No worker yet: the messages rest in Redis when they are lost.
+    due = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
+    made = [stack.create(journal.url("/flushed"), run_at=due) for _ in range(5)]
+    with RedisClient.from_url(stack.environment["BROKER_URL"]) as client:
+        wait_until(lambda: client.llen("callbacks") > 0, "a message")
+        client.flushdb()
+    stack.worker()
+    for schedule in made:
+        (event,) = stack.finished(schedule, seconds=60)
+        assert event["state"] == "completed"
+        assert "lost" in " ".join(line["message"] for line in event["status"])
+    assert len(journal.calls["/flushed"]) == 5

@@ -1,0 +1,71 @@
+"""Processes that die in the middle of it: nothing is lost, and no receiver sees two keys for one thing."""
+
+import socket
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.acceptance.journal import Journal
+from tests.acceptance.stack import Stack
+from tests.integration.callback.receiver import Behaviour, Seen, says
+from tests.processes import wait_until
+
+IN_FLIGHT = 20
+
+
+def when_told(told: threading.Event) -> Behaviour:
+    """Holds every request until it is told, then answers 200."""
+
+    def behave(seen: Seen, connection: socket.socket) -> bool:
+        told.wait(30)
+        return says()(seen, connection)
+
+    return behave
+
+
+@pytest.mark.timeout(180)
+def test_a_worker_killed_with_callbacks_in_flight_loses_none_of_them(
+    make_stack: Callable[..., Stack], journal: Journal
+) -> None:
+    stack = make_stack()
+    stack.api()
+    stack.beat()
+    victim = stack.worker("victim")
+    told = threading.Event()
+    url = journal.script("/held", when_told(told))
+    due = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+    made = [stack.create(url, run_at=due) for _ in range(IN_FLIGHT)]
+    wait_until(lambda: len(journal.calls["/held"]) == IN_FLIGHT, "all requests to be in flight")
+    stack.kill(victim)
+    told.set()
+    stack.worker("heir")
+    for schedule in made:
+        (event,) = stack.finished(schedule, seconds=60)
+        assert event["state"] == "completed"
+        assert event["attempt"] == 1
+        assert "Recovered" in " ".join(line["message"] for line in event["status"])
+    keys = {call.key for call in journal.calls["/held"]}
+    assert len(keys) == IN_FLIGHT
+    assert len(journal.calls["/held"]) == 2 * IN_FLIGHT
+
+
+@pytest.mark.timeout(180)
+def test_a_beat_killed_beside_another_changes_nothing(
+    make_stack: Callable[..., Stack], journal: Journal
+) -> None:
+    stack = make_stack(PREQUEUER_EVENT_TIMEFRAME_MINUTES="1")
+    stack.api()
+    victim = stack.beat("victim")
+    stack.beat("heir")
+    stack.worker()
+    rule = "FREQ=SECONDLY;COUNT=15"
+    made = [stack.create(journal.url(f"/{number}"), rrule=rule) for number in range(20)]
+    wait_until(lambda: len(journal.calls["/0"]) >= 4, "some calls")
+    stack.kill(victim)
+    for number, schedule in enumerate(made):
+        stack.finished(schedule, 15, seconds=40)
+        times = [call.run_time for call in journal.calls[f"/{number}"]]
+        assert len(times) == 15
+        assert len(set(times)) == 15

@@ -1,0 +1,95 @@
+"""Edits cut time: whatever is asked at whatever millisecond, the receiver's log agrees to the occurrence."""
+
+import random
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import requests
+
+from tests.acceptance.journal import Journal
+from tests.acceptance.stack import Stack
+from tests.processes import wait_until
+
+SCHEDULES = 10
+EDITS = 20
+#: Rules by the step of their seconds; all begin on an even second long ago.
+RULES = {step: f"DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY;INTERVAL={step}" for step in (1, 2, 3, 5)}
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Period:
+    """What a schedule was asked to do from `since` (exclusive) on; a `step` of 0 is nothing."""
+
+    since: datetime
+    step: int
+    answered_at: float
+    """When the one who asked had the answer, Unix seconds."""
+
+
+def expected(periods: list[Period], until: datetime) -> set[datetime]:
+    """Every instant owed, each by the period that owns it: computed by counting seconds."""
+    found = set()
+    ends = [period.since for period in periods[1:]] + [until]
+    for period, end in zip(periods, ends, strict=True):
+        moment = period.since.replace(microsecond=0)
+        while moment <= end:
+            since_epoch = int((moment - EPOCH).total_seconds())
+            if moment > period.since and period.step and since_epoch % period.step == 0:
+                found.add(moment)
+            moment += timedelta(seconds=1)
+    return found
+
+
+def edit_at_random(stack: Stack, url: str, seed: int) -> tuple[str, list[Period]]:
+    """Creates a schedule, edits it at random milliseconds, and ends it by a pause or a deletion."""
+    draw, held = random.Random(seed), 1
+    answer = stack.post("/schedules", {"name": "edited", "callback_url": url, "rrule": RULES[1]})
+    schedule_id = answer["id"]
+    periods = [Period(datetime.fromisoformat(answer["created_at"]), 1, time.time())]
+    for _ in range(EDITS):
+        time.sleep(draw.uniform(0.05, 0.9))
+        step = periods[-1].step
+        if step == 0:
+            answer, step = stack.post(f"/schedules/{schedule_id}/resume", status=200), held
+        elif draw.random() < 0.3:
+            held = step
+            answer, step = stack.post(f"/schedules/{schedule_id}/pause", status=200), 0
+        else:
+            step = draw.choice([other for other in RULES if other != step])
+            answer = stack.put(schedule_id, rrule=RULES[step])
+        periods.append(Period(datetime.fromisoformat(answer["updated_at"]), step, time.time()))
+    time.sleep(draw.uniform(0.05, 0.9))
+    if periods[-1].step:
+        asked_at = datetime.now(UTC)
+        requests.delete(f"{stack.url}/api/schedules/{schedule_id}", timeout=20).raise_for_status()
+        periods.append(Period(asked_at, 0, time.time()))
+    return schedule_id, periods
+
+
+@pytest.mark.timeout(180)
+def test_every_occurrence_asked_for_arrives_once_and_none_that_was_withdrawn(
+    stack: Stack, journal: Journal
+) -> None:
+    with ThreadPoolExecutor(SCHEDULES) as pool:
+        runs = [pool.submit(edit_at_random, stack, journal.url(f"/{i}"), i) for i in range(SCHEDULES)]
+    edited = [run.result() for run in runs]
+    for schedule_id, _ in edited:
+        wait_until(lambda: not stack.events(schedule_id, "pending"), "nothing to be pending")  # noqa: B023
+    for number, (_, periods) in enumerate(edited):
+        calls = journal.calls[f"/{number}"]
+        came = Counter(datetime.fromisoformat(call.run_time) for call in calls)
+        assert not {moment: count for moment, count in came.items() if count > 1}
+        owed = expected(periods, datetime.now(UTC))
+        # What ends in a deletion may lose its very last occurrence: deletion voids all that is unsent.
+        withdrawn = {moment for moment in owed - came.keys() if moment > periods[-1].since - timedelta(seconds=1)}
+        assert owed - came.keys() <= withdrawn, f"lost by schedule {number}"
+        for moment in came.keys() - owed:
+            # It was on its way when the edit came: before the one who asked had an answer.
+            (call,) = [call for call in calls if datetime.fromisoformat(call.run_time) == moment]
+            period = max((each for each in periods if each.since < moment), key=lambda each: each.since)
+            assert call.at <= period.answered_at, f"{moment} was sent by schedule {number} after its cut"
