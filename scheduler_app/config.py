@@ -131,7 +131,7 @@ class Settings:
         0.0, _seconds(0, 60), "how far ahead events become messages; 0 means max(5, ticker + 4)"
     )
     worker_count: int = _setting(0, _whole(0, 256), "workers that `scheduler up` starts; 0 means one a core")
-    worker_concurrency: int = _setting(10, _whole(1, 1000), "batches at once in a worker")
+    worker_concurrency: int = _setting(100, _whole(1, 1000), "batches at once in a worker")
     worker_max_retries: int = _setting(3, _whole(0, 50), "retries of a schedule that names none")
     worker_soft_shutdown_seconds: float = _setting(
         35.0, _seconds(0, 600), "how long a worker that was told to stop lets requests finish"

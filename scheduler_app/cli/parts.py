@@ -61,6 +61,13 @@ def beat_part(environment: Mapping[str, str]) -> Part:
     return Part("beat", _celery("beat"), environment, _DOORS, _DOOR_GRACE)
 
 
+def with_metrics_port(settings: Settings, environment: Mapping[str, str], offset: int) -> dict[str, str]:
+    """`METRICS_PORT` is beat's; the workers take the ports after it, for each process has its own."""
+    if not settings.metrics_port:
+        return dict(environment)
+    return {**environment, "METRICS_PORT": str(settings.metrics_port + offset)}
+
+
 def worker_part(number: int, settings: Settings, environment: Mapping[str, str]) -> Part:
     """One worker process; SIGTERM lets requests in flight finish for WORKER_SOFT_SHUTDOWN_SECONDS."""
     name = f"worker{number}"

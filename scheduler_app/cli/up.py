@@ -12,7 +12,14 @@ from scheduler_app.cli.data_directory import data_directory
 from scheduler_app.cli.environment import DEFAULTS, defaults, environment
 from scheduler_app.cli.failure import CannotStart
 from scheduler_app.cli.greeting import greeting
-from scheduler_app.cli.parts import api_part, beat_part, flower_part, server_part, worker_part
+from scheduler_app.cli.parts import (
+    api_part,
+    beat_part,
+    flower_part,
+    server_part,
+    with_metrics_port,
+    worker_part,
+)
 from scheduler_app.cli.preflight import check_port
 from scheduler_app.cli.supervisor import Console, Part, Supervisor
 from scheduler_app.config import InvalidSetting, Settings, load_settings
@@ -73,7 +80,10 @@ def _parts(settings: Settings, behind: Backing, folder: Path, flower_port: int) 
         servers = [server_part(server, folder, shared) for server in behind.servers]
     except NoBinary as error:
         raise CannotStart(str(error)) from None
-    workers = [worker_part(number, settings, shared) for number in range(1, settings.worker_processes + 1)]
+    workers = [
+        worker_part(number, settings, with_metrics_port(settings, shared, number))
+        for number in range(1, settings.worker_processes + 1)
+    ]
     return [
         *servers,
         api_part(settings, shared),

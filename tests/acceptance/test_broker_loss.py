@@ -34,7 +34,8 @@ def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
         beat, worker = stack.beat(), stack.worker()
         # Held unacknowledged while Redis dies: one whose request is in flight, and those that wait for
         # their time.
-        held = stack.create(journal.script("/held", hangs), rrule="FREQ=YEARLY", timeout_seconds=5, max_retries=0)
+        url = journal.script("/held", hangs)
+        held = stack.create(url, rrule="FREQ=YEARLY", timeout_seconds=5, max_retries=0)
         stack.post(f"/schedules/{held}/trigger", status=202)
         wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
         due = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()

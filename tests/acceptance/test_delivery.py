@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ def instant(text: str) -> float:
 
 def gaps(journal: Journal, path: str) -> list[float]:
     times = [call.at for call in journal.calls[path]]
-    return [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    return [later - earlier for earlier, later in pairwise(times)]
 
 
 def test_a_single_instant_fires_at_its_time(stack: Stack, journal: Journal) -> None:

@@ -86,7 +86,8 @@ def test_every_occurrence_asked_for_arrives_once_and_none_that_was_withdrawn(
         assert not {moment: count for moment, count in came.items() if count > 1}
         owed = expected(periods, datetime.now(UTC))
         # What ends in a deletion may lose its very last occurrence: deletion voids all that is unsent.
-        withdrawn = {moment for moment in owed - came.keys() if moment > periods[-1].since - timedelta(seconds=1)}
+        last = periods[-1].since - timedelta(seconds=1)
+        withdrawn = {moment for moment in owed - came.keys() if moment > last}
         assert owed - came.keys() <= withdrawn, f"lost by schedule {number}"
         for moment in came.keys() - owed:
             # It was on its way when the edit came: before the one who asked had an answer.

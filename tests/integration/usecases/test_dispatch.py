@@ -1,0 +1,122 @@
+"""Due events become messages in a real Redis."""
+
+import base64
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from scheduler_app import dispatch as module
+from scheduler_app.celery_app import make_app
+from scheduler_app.celery_app.settings import QUEUE
+from scheduler_app.config import Settings
+from scheduler_app.dispatch import Batch, Dispatch
+from scheduler_app.domain.event import State
+from scheduler_app.store import Store
+from scheduler_app.tasks import CeleryPublisher, deliver
+from tests.builders import event
+
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def publisher(settings: Settings) -> CeleryPublisher:
+    app = make_app(settings)
+    return CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+
+
+@pytest.fixture
+def dispatch(store: Store, publisher: CeleryPublisher) -> Dispatch:
+    return Dispatch(store, publisher, horizon_seconds=5)
+
+
+def messages(redis_url: str) -> list[dict[str, Any]]:
+    """What a worker would get: each message's keywords and eta, oldest first."""
+    with Redis.from_url(redis_url) as client:
+        found = []
+        for raw in reversed(client.lrange(QUEUE, 0, -1)):
+            message = json.loads(raw)
+            _, keywords, _ = json.loads(base64.b64decode(message["body"]))
+            found.append({**keywords, "eta": message["headers"]["eta"]})
+        return found
+
+
+def states(store: Store) -> dict[str, int]:
+    return {state: count for state, count in store.events.living_by_state().items() if count}
+
+
+def test_a_message_holds_ids_and_nothing_else(
+    store: Store, dispatch: Dispatch, redis_url: str, now: datetime
+) -> None:
+    made = [event(now + SECOND, f"s{number}") for number in range(3)]
+    store.events.insert(made, now, "made")
+    assert dispatch.dispatch_page(now) == 3
+    (message,) = messages(redis_url)
+    assert message["v"] == 1
+    assert sorted(message["ids"]) == sorted(each.id for each in made)
+    assert datetime.fromisoformat(message["eta"]) == now + SECOND
+    assert set(message) == {"v", "ids", "eta"}
+    assert states(store) == {"worker_queue": 3}
+
+
+def test_what_lies_beyond_the_horizon_stays_in_mongodb(
+    store: Store, dispatch: Dispatch, redis_url: str, now: datetime
+) -> None:
+    store.events.insert([event(now + 6 * SECOND)], now, "made")
+    assert dispatch.dispatch_page(now) == 0
+    assert messages(redis_url) == []
+    assert states(store) == {"ready_queue": 1}
+
+
+def test_what_is_overdue_goes_out_without_an_eta(
+    store: Store, dispatch: Dispatch, redis_url: str, now: datetime
+) -> None:
+    store.events.insert([event(now - 3600 * SECOND)], now, "made")
+    dispatch.dispatch_page(now)
+    assert [message["eta"] for message in messages(redis_url)] == [None]
+
+
+def test_nothing_is_dispatched_twice(store: Store, dispatch: Dispatch, redis_url: str, now: datetime) -> None:
+    store.events.insert([event(now)], now, "made")
+    assert [dispatch.dispatch_page(now) for _ in range(3)] == [1, 0, 0]
+    assert len(messages(redis_url)) == 1
+
+
+def test_a_backlog_waits_in_mongodb_while_the_queue_is_long(
+    store: Store, publisher: CeleryPublisher, dispatch: Dispatch, now: datetime
+) -> None:
+    publisher.publish([Batch(("x",), None)] * module.MESSAGES_IN_QUEUE)
+    assert publisher.queue_length() == module.MESSAGES_IN_QUEUE
+    store.events.insert([event(now)], now, "made")
+    assert dispatch.dispatch_page(now) == 0
+    assert states(store) == {"ready_queue": 1}
+
+
+def test_when_publishing_fails_the_events_stay_as_they_are(
+    store: Store, publisher: CeleryPublisher, now: datetime
+) -> None:
+    class Unlucky:
+        unavailable = (OSError,)
+
+        def publish(self, batches: Sequence[Batch]) -> None:
+            raise OSError("the broker is away")
+
+        def queue_length(self) -> int:
+            return 0
+
+    store.events.insert([event(now)], now, "made")
+    with pytest.raises(OSError, match="away"):
+        Dispatch(store, Unlucky(), horizon_seconds=5).dispatch_page(now)
+    assert states(store) == {State.READY_QUEUE: 1}
+
+
+def test_only_what_was_just_made_is_dispatched_before_the_next_tick(
+    store: Store, dispatch: Dispatch, redis_url: str, now: datetime
+) -> None:
+    mine, far, other = event(now, "s1"), event(now + 60 * SECOND, "s1"), event(now, "s2")
+    store.events.insert([mine, far, other], now, "made")
+    assert dispatch.dispatch_these([mine, far], now) == 1
+    assert [message["ids"] for message in messages(redis_url)] == [[mine.id]]

@@ -1,0 +1,177 @@
+"""Occurrences become events: with a given `now`, on the real store."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
+from scheduler_app.expansion import OCCURRENCES_A_SCHEDULE, Expansion
+from scheduler_app.store import Store
+from scheduler_app.store.events import Record
+from scheduler_app.store.listing import Window
+from tests.builders import event, schedule
+
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+
+
+@pytest.fixture
+def expansion(store: Store) -> Expansion:
+    return Expansion(store, timeframe_seconds=60)
+
+
+def stored(store: Store, schedule_id: str = "s1") -> Schedule:
+    found = store.schedules.get(schedule_id)
+    assert isinstance(found, Schedule)
+    return found
+
+
+def listed(store: Store, *states: State, schedule_id: str = "s1") -> list[dict[str, Any]]:
+    """The schedule's events in these states (those that wait, by default), oldest first."""
+    page = store.event_lists.page(
+        Window(limit=500), tenant=TENANT, schedule_id=schedule_id, states=states or (State.READY_QUEUE,)
+    )
+    return page.rows[::-1]
+
+
+def times(store: Store, *states: State) -> list[datetime]:
+    return [row["run_time"] for row in listed(store, *states)]
+
+
+def test_a_schedule_is_filled_to_the_timeframe_and_then_left_alone(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    store.schedules.insert(schedule(now, rrule="FREQ=SECONDLY;INTERVAL=10"))
+    assert len(expansion.expand_page(now).events) == 6
+    assert times(store) == [now + (1 + 10 * i) * SECOND for i in range(6)]
+    assert stored(store).next_run_at == now + 61 * SECOND
+    assert expansion.expand_page(now + 20 * SECOND).claimed == 0
+    assert len(expansion.expand_page(now + 40 * SECOND).events) == 4
+
+
+def test_a_schedule_whose_next_occurrence_is_far_off_costs_nothing(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    store.schedules.insert(schedule(now, rrule="DTSTART:20260401T000000Z\nRRULE:FREQ=YEARLY"))
+    assert expansion.expand_page(now).claimed == 0
+
+
+def test_a_dense_rule_is_expanded_in_bounded_pages(store: Store, now: datetime) -> None:
+    expansion = Expansion(store, timeframe_seconds=600)
+    store.schedules.insert(schedule(now))
+    page = expansion.expand_page(now)
+    assert (len(page.events), page.full) == (OCCURRENCES_A_SCHEDULE, True)
+    while page.full:
+        page = expansion.expand_page(now)
+    made = times(store)
+    assert made == [now + (1 + i) * SECOND for i in range(len(made))]
+    assert stored(store).next_run_at == made[-1] + SECOND
+    assert made[-1] >= now + 300 * SECOND
+
+
+def test_a_crash_between_events_and_cursor_expands_the_same_ids_again(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    made = schedule(now, rrule="FREQ=SECONDLY;COUNT=5")
+    store.schedules.insert(made)
+    store.events.insert([event(now + (1 + i) * SECOND) for i in range(3)], now, "before the crash")
+    expansion.expand_page(now)
+    assert times(store) == [now + (1 + i) * SECOND for i in range(5)]
+
+
+def test_a_schedule_finishes_when_its_last_occurrence_has_passed(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    store.schedules.insert(schedule(now, rrule="FREQ=SECONDLY;COUNT=5"))
+    expansion.expand_page(now)
+    assert expansion.finish_ended(now + 4 * SECOND) == 0
+    assert stored(store).state is ScheduleState.ACTIVE
+    assert expansion.finish_ended(now + 5 * SECOND) == 1
+    assert stored(store).state is ScheduleState.FINISHED
+
+
+def test_two_beats_do_not_take_the_same_schedule(store: Store, now: datetime) -> None:
+    store.schedules.insert(schedule(now))
+    assert len(store.schedules.claim_for_expansion(now + MINUTE, limit=10, lease_seconds=30)[1]) == 1
+    assert len(store.schedules.claim_for_expansion(now + MINUTE, limit=10, lease_seconds=30)[1]) == 0
+
+
+def test_the_claim_of_a_beat_that_died_runs_out(store: Store, expansion: Expansion, now: datetime) -> None:
+    store.schedules.insert(schedule(now))
+    store.schedules.claim_for_expansion(now + MINUTE, limit=10, lease_seconds=-1)
+    assert expansion.expand_page(now).claimed == 1
+
+
+def test_a_schedule_that_somebody_bent_is_set_aside_with_its_reason_and_the_others_go_on(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    for schedule_id in ("bent", "torn", "s1"):
+        store.schedules.insert(schedule(now, schedule_id))
+    documents = store.mongo.collection("schedules")
+    documents.update_one({"_id": "bent"}, {"$set": {"pinned": "NOT A RULE"}})
+    documents.update_one({"_id": "torn"}, {"$unset": {"action": ""}})
+    page = expansion.expand_page(now)
+    assert page.claimed == 3
+    assert {each.schedule_id for each in page.events} == {"s1"}
+    bent = stored(store, "bent")
+    assert bent.state is ScheduleState.ERROR
+    assert bent.reason
+    torn = documents.find_one({"_id": "torn"})
+    assert torn is not None
+    assert (torn["state"], "action" in torn["reason"]) == ("error", True)
+    assert expansion.expand_page(now).claimed == 0
+
+
+def test_an_edit_begins_after_its_cut_and_withdraws_the_old_future(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    before = schedule(now, rrule="DTSTART:20260302T120000Z\nRRULE:FREQ=SECONDLY;INTERVAL=10")
+    store.schedules.insert(before)
+    expansion.expand_page(now)
+    cut = now + 15 * SECOND
+    after = before.revise(cut)
+    assert store.schedules.revise(after, version=1)
+    expansion.expand_page(cut)
+    assert times(store) == [now + 10 * SECOND] + [now + (20 + 10 * i) * SECOND for i in range(6)]
+    assert all(moment > cut for moment in times(store, State.CANCELLED))
+    assert {row["revision"] for row in listed(store)[1:]} == {2}
+    assert not stored(store).cut_pending
+
+
+def test_an_edit_waits_for_an_old_occurrence_in_flight_and_begins_after_it(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    before = schedule(now, rrule="FREQ=SECONDLY;INTERVAL=10")
+    store.schedules.insert(before)
+    expansion.expand_page(now)
+    first = event(now + SECOND)
+    token, _ = store.events.claim([first.id], until=now + SECOND, now=now, lease_seconds=25, worker="w1")
+    assert store.schedules.revise(before.revise(now), version=1)
+    assert expansion.expand_page(now).events == ()
+    record = Record(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)
+    store.events.record([record])
+    assert expansion.expand_page(now).events[0].run_time == now + 11 * SECOND
+
+
+def test_a_beat_that_was_overtaken_by_an_edit_neither_advances_nor_leaves_events(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    before = schedule(now)
+    store.schedules.insert(before)
+    token, claimed = store.schedules.claim_for_expansion(now + MINUTE, limit=10, lease_seconds=30)
+    assert store.schedules.revise(before.revise(now, state=ScheduleState.PAUSED), version=1)
+    expansion._fill(claimed, token, now)  # the beat wakes up with what it had claimed
+    assert times(store) == []
+    assert stored(store).state is ScheduleState.PAUSED
+
+
+def test_what_the_old_rule_owes_is_made_before_an_edit_when_beats_are_away(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    made = schedule(now, rrule="FREQ=SECONDLY;INTERVAL=10")
+    store.schedules.insert(made)
+    assert expansion.expand_up_to(made, now + 31 * SECOND) == 4
+    assert times(store) == [now + (1 + 10 * i) * SECOND for i in range(4)]
+    assert expansion.expand_up_to(made, now + 31 * SECOND) == 0

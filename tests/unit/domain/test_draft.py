@@ -1,0 +1,108 @@
+"""What a person asks for becomes a schedule, or an edit of one."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.masking import MASK, masked
+from scheduler_app.domain.schedule import ScheduleState
+from tests.builders import draft, schedule
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+def test_a_rule_without_a_start_begins_at_the_next_whole_second_for_ever() -> None:
+    made = schedule(NOON + timedelta(milliseconds=300), rrule="FREQ=DAILY;INTERVAL=1")
+    assert made.timing.pinned == "DTSTART:20260302T120001Z\nRRULE:FREQ=DAILY"
+    assert made.next_run_at == NOON + SECOND
+
+
+def test_a_rule_that_lies_in_the_past_is_finished() -> None:
+    made = schedule(NOON, rrule="DTSTART:20250101T184500Z\nRRULE:FREQ=DAILY;COUNT=5")
+    assert (made.state, made.next_run_at) == (ScheduleState.FINISHED, None)
+
+
+def test_an_instant_in_the_past_is_refused_with_the_remedy() -> None:
+    with pytest.raises(InvalidField, match="trigger"):
+        schedule(NOON, run_at=NOON)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"rrule": "FREQ=DAILY", "run_at": NOON + SECOND}, {"rrule": None}, {"rrule": None, "run_at": None}],
+)
+def test_exactly_one_of_rule_and_instant_is_needed(fields: dict[str, object]) -> None:
+    with pytest.raises(InvalidField):
+        draft(**fields).schedule("s1", NOON, max_retries=3)
+
+
+def test_a_change_of_the_timing_is_a_revision_that_cuts_now() -> None:
+    edited = Draft(rrule="FREQ=HOURLY").edit(schedule(NOON), NOON + SECOND)
+    assert (edited.revision, edited.version, edited.cut_pending) == (2, 2, True)
+    assert edited.revised_at == NOON + SECOND
+    assert edited.next_run_at is not None
+    assert edited.next_run_at > edited.revised_at
+
+
+def test_the_same_rule_sent_again_is_no_revision_and_keeps_its_start() -> None:
+    before = schedule(NOON, rrule="FREQ=DAILY")
+    edited = Draft(rrule="FREQ=DAILY", name="other").edit(before, NOON + SECOND)
+    assert (edited.revision, edited.version, edited.name) == (1, 2, "other")
+    assert edited.timing is before.timing
+
+
+def test_a_change_of_the_callback_is_no_revision() -> None:
+    assert Draft(url="http://127.0.0.1:9/other").edit(schedule(NOON), NOON + SECOND).revision == 1
+
+
+def test_an_instant_displaces_the_rule_and_the_rule_the_instant() -> None:
+    later = NOON + timedelta(hours=1)
+    once = Draft(run_at=later).edit(schedule(NOON), NOON + SECOND)
+    assert (once.timing.rrule, once.timing.run_at, once.next_run_at) == (None, later, later)
+    again = Draft(rrule="FREQ=DAILY").edit(once, NOON + SECOND)
+    assert (again.timing.rrule, again.timing.run_at) == ("FREQ=DAILY", None)
+
+
+def test_cuts_never_go_back_when_clocks_do() -> None:
+    edited = Draft(rrule="FREQ=HOURLY").edit(schedule(NOON), NOON - SECOND)
+    assert edited.revised_at > NOON
+
+
+def test_a_paused_schedule_that_is_edited_stays_paused() -> None:
+    paused = schedule(NOON).revise(NOON + SECOND, state=ScheduleState.PAUSED)
+    edited = Draft(rrule="FREQ=HOURLY").edit(paused, NOON + 2 * SECOND)
+    assert (edited.state, edited.next_run_at) == (ScheduleState.PAUSED, None)
+
+
+def test_an_edit_of_a_finished_schedule_brings_it_back() -> None:
+    finished = schedule(NOON, rrule="DTSTART:20250101T184500Z\nRRULE:FREQ=DAILY;COUNT=5")
+    assert Draft(rrule="FREQ=DAILY").edit(finished, NOON + SECOND).state is ScheduleState.ACTIVE
+
+
+def test_a_masked_value_that_comes_back_means_unchanged() -> None:
+    headers = (("Authorization", "Bearer abc"), ("X-Plain", "1"))
+    before = schedule(NOON, headers=headers)
+    shown = masked(before.action.headers)
+    assert dict(shown) == {"Authorization": MASK, "X-Plain": "1"}
+    assert Draft(headers=shown).edit(before, NOON).action.headers == headers
+
+
+def test_a_mask_without_a_value_behind_it_is_refused() -> None:
+    with pytest.raises(InvalidField, match="masked"):
+        draft(headers=(("Authorization", MASK),)).schedule("s1", NOON, max_retries=3)
+
+
+def test_secrets_are_in_no_representation() -> None:
+    made = schedule(NOON, headers=(("Authorization", "Bearer abc"),))
+    assert "Bearer" not in repr(made)
+    assert "Bearer" not in repr(draft(headers=(("Authorization", "Bearer abc"),)))
+
+
+def test_a_revision_owns_the_time_after_its_cut() -> None:
+    made = schedule(NOON).revise(NOON + SECOND)
+    assert not made.voids(1, NOON + SECOND)
+    assert made.voids(1, NOON + 2 * SECOND)
+    assert not made.voids(2, NOON + 2 * SECOND)

@@ -1,0 +1,45 @@
+"""The life of an event, as data."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from scheduler_app.domain.event import FINAL, LIFE, TRANSITIONS, State, event_id, manual_event_id
+
+
+@pytest.mark.parametrize(
+    ("run_time", "text"),
+    [
+        (datetime(2025, 1, 5, 12, tzinfo=UTC), "s-1-20250105T120000Z"),
+        (datetime(2025, 1, 5, 12, 0, 0, 250_000, tzinfo=UTC), "s-1-20250105T120000250Z"),
+        (datetime(2025, 1, 5, 12, tzinfo=timezone(timedelta(hours=1))), "s-1-20250105T110000Z"),
+    ],
+)
+def test_an_id_names_the_schedule_the_revision_and_the_instant(run_time: datetime, text: str) -> None:
+    assert event_id("s", 1, run_time) == text
+
+
+def test_an_id_of_a_naive_time_is_refused() -> None:
+    with pytest.raises(ValueError, match="naive"):
+        event_id("s", 1, datetime(2025, 1, 5))  # noqa: DTZ001
+
+
+def test_manual_ids_differ() -> None:
+    assert manual_event_id("s").startswith("s-manual-")
+    assert manual_event_id("s") != manual_event_id("s")
+
+
+def test_every_state_is_explained() -> None:
+    assert set(LIFE) == set(State)
+
+
+def test_nothing_but_a_redrive_leaves_a_final_state() -> None:
+    leaving = {verb for verb, move in TRANSITIONS.items() if move.sources & FINAL}
+    assert leaving <= {"redrive"}
+
+
+def test_every_state_can_be_reached_and_every_living_one_left() -> None:
+    reached = {State.READY_QUEUE}.union(*(move.targets for move in TRANSITIONS.values()))
+    left = set().union(*(move.sources for move in TRANSITIONS.values()))
+    assert set(State) - reached <= {State.EXPIRED, State.SKIPPED}
+    assert set(State) - FINAL <= left
