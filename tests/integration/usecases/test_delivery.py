@@ -228,3 +228,25 @@ def test_a_long_timeout_gets_a_long_lease(bench: Bench, journal: Journal) -> Non
     told.set()
     thread.join(20)
     assert lease > timedelta(seconds=100)
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "gopher://127.0.0.1/", "http://user:pw@127.0.0.1/"])
+def test_a_url_that_got_past_the_api_is_refused_in_the_history(bench: Bench, url: str) -> None:
+    bench.schedule(url)
+    made = bench.event(clock.now())
+    bench.delivery.deliver([made])
+    found = bench.document(made)
+    assert (found["state"], found["attempt"]) == ("error", 1)
+    assert "refused" in found["attempts"][0]["error"]
+    assert "root:" not in str(found)
+
+
+def test_a_redirect_is_not_followed_and_the_history_says_where_it_led(bench: Bench, journal: Journal) -> None:
+    target = journal.url("/inside")
+    bench.schedule(journal.script("/moved", says("302 Found", f"Location: {target}")))
+    made = bench.event(clock.now())
+    bench.delivery.deliver([made])
+    found = bench.document(made)
+    assert found["state"] == "error"
+    assert f"redirect to {target} not followed" in found["attempts"][0]["error"]
+    assert journal.calls["/inside"] == []

@@ -1,0 +1,104 @@
+"""Threads claim, record, cancel, recover and edit one event in any order: its history stays a legal one."""
+
+import random
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from scheduler_app.domain.event import FINAL, MAX_LOST_LEASES, TRANSITIONS, State
+from scheduler_app.store import Store
+from scheduler_app.store.events import Record
+from tests.builders import event
+
+ROUNDS = 40
+THREADS = 6
+STEPS = 12
+SECOND = timedelta(seconds=1)
+
+
+class Hands:
+    """What one thread does to the event; it remembers the claims that it won."""
+
+    def __init__(self, store: Store, event_id: str, now: datetime, seed: int) -> None:
+        self.store, self.event_id, self.now = store, event_id, now
+        self.draw = random.Random(seed)
+        self.claims: list[str] = []
+        self.accepted = 0
+
+    def run(self) -> None:
+        verbs: list[Callable[[], Any]] = [
+            self.claim, self.claim, self.claim, self.record, self.record, self.dispatch,
+            self.give_back, self.recover, self.recover, self.cancel,
+        ]  # fmt: skip
+        for _ in range(STEPS):
+            self.draw.choice(verbs)()
+
+    def claim(self) -> None:
+        # Half of the leases are over at once, as those of a worker that hangs.
+        lease = self.draw.choice([-1.0, 60.0])
+        token, won = self.store.events.claim(
+            [self.event_id], until=self.now, now=self.now, lease_seconds=lease, worker="w"
+        )
+        self.claims += [token] * len(won)
+
+    def record(self) -> None:
+        if self.claims:
+            token = self.draw.choice(self.claims)
+            state = self.draw.choice([State.COMPLETED, State.RETRYING, State.RETRYING, State.ERROR])
+            due = self.now if state is State.RETRYING else None
+            record = Record(self.event_id, token, state, "said", due, {"number": 1}, self.now)
+            refused = self.store.events.record([record])
+            self.store.events.record_late(refused) if refused else None
+
+    def dispatch(self) -> None:
+        token, taken = self.store.events.take_for_dispatch(self.now, limit=1, lease_seconds=-1)
+        self.store.events.mark_dispatched([each.id for each in taken], token, self.now)
+
+    def give_back(self) -> None:
+        if self.claims:
+            self.store.events.give_back([self.event_id], self.draw.choice(self.claims), self.now, "back")
+
+    def recover(self) -> None:
+        self.store.events.recover_workers(self.now, delay_seconds=0, limit=10)
+        self.store.events.recover_messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
+
+    def cancel(self) -> None:
+        if self.draw.random() < 0.15:
+            self.store.events.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
+
+
+MOVES = {
+    (source, target) for move in TRANSITIONS.values() for source in move.sources for target in move.targets
+}
+
+
+@pytest.mark.parametrize("seed", range(ROUNDS))
+def test_any_interleaving_leaves_a_legal_history(store: Store, now: datetime, seed: int) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    hands = [Hands(store, made.id, now, seed * 1000 + number) for number in range(THREADS)]
+    threads = [threading.Thread(target=each.run) for each in hands]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    found = store.events.get(made.id)
+    assert found is not None
+    states = [State(line["status"]) for line in found["status"]]
+    if len(states) <= 50:
+        assert all(move in MOVES for move in pairwise(states)), states
+    assert not FINAL & set(states[:-1]), "something moved a finished event"
+    assert states[-1] == found["state"]
+    claims = [attempt["claim"] for attempt in found["attempts"]]
+    assert len(claims) == len(set(claims)), "one claim was counted twice"
+    assert set(claims) <= {token for each in hands for token in each.claims}
+    in_time = [attempt for attempt in found["attempts"] if not attempt.get("late")]
+    assert found["attempt"] == len(in_time)
+    assert found["lost_leases"] <= MAX_LOST_LEASES
+    final = found["state"] in FINAL
+    assert final == ("due_at" not in found) == ("archived_at" in found)
+    assert not final or not {"owner", "lease_until", "dispatcher"} & found.keys()
