@@ -7,7 +7,7 @@ from typing import Any
 from scheduler_app.callback import Answer, Request, headers_for, parse_retry_after
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.events import Record
+from scheduler_app.store.outcomes import Record
 
 COMPLETED = "Event successfully processed"
 
@@ -27,7 +27,7 @@ class Attempt:
 
     def request(self, now: datetime) -> Request:
         """The HTTP request; `now` is when it starts, in UTC."""
-        action = self.schedule.action
+        action, signing = self.schedule.action, self.schedule.signing
         body = action.body.data if action.body else None
         return Request(
             key=self.event.id,
@@ -41,6 +41,7 @@ class Attempt:
                 now=now,
                 user_headers=action.headers,
                 body=body,
+                signing_secrets=signing.secrets(now) if signing else (),
             ),
             body=body,
             timeout_seconds=self.schedule.timeout_seconds,
@@ -73,10 +74,11 @@ class Attempt:
         said = answer.error or f"HTTP {status}"
         if answer.permanent or (status is not None and status not in policy.codes):
             return State.ERROR, None, f"Attempt {self.number} failed for good: {said}"
-        if policy.spent(self.number):
+        tries = self.number - self.event.attempts_before
+        if policy.spent(tries):
             return State.ERROR, None, f"Attempt {self.number} failed, and it was the last one: {said}"
         wanted = parse_retry_after(answer.retry_after, ended_at) if answer.retry_after else None
-        due_at = ended_at + timedelta(seconds=policy.delay(self.number, retry_after=wanted))
+        due_at = ended_at + timedelta(seconds=policy.delay(tries, retry_after=wanted))
         due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
         return (
             State.RETRYING,

@@ -9,7 +9,7 @@ from scheduler_app.clock import monotonic
 from scheduler_app.delivery.batch import ClaimedBatch
 from scheduler_app.delivery.essential import EssentialThread
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.events import Record
+from scheduler_app.store.outcomes import Record
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
@@ -31,7 +31,7 @@ class Recorder(EssentialThread):
 
     def __init__(self, store: Store) -> None:
         super().__init__("recorder")
-        self._events = store.events
+        self._outcomes = store.outcomes
         self._queue: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
         self._ended = threading.Event()
 
@@ -107,9 +107,9 @@ class Recorder(EssentialThread):
         metrics.unrecorded.dec(len(outcomes))
 
     def _write_once(self, outcomes: Sequence[Outcome]) -> None:
-        refused = self._events.record([outcome.record for outcome in outcomes])
+        refused = self._outcomes.record([outcome.record for outcome in outcomes])
         if refused:
-            self._events.record_late(refused)
+            self._outcomes.record_late(refused)
             log.warning(
                 "record.late",
                 message="These outcomes came after their claims were lost; they are kept as late",

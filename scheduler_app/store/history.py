@@ -15,12 +15,13 @@ def line(now: datetime, state: State, message: str) -> dict[str, Any]:
     return {"time": now, "status": state.value, "message": message}
 
 
-def appended(field: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+def appended(field: str, entry: Mapping[str, Any] | str) -> dict[str, Any]:
     """The expression of `field` with `entry` at its end, for an update with a pipeline.
 
-    `$literal`, because an answer's text may begin with `$`.
+    `entry` is a value, or the path of the field that holds it. A value is a `$literal`, because an answer's
+    text may begin with `$`.
     """
-    item = [{"$literal": dict(entry)}]
+    item = [entry] if isinstance(entry, str) else [{"$literal": dict(entry)}]
     return {
         "$let": {
             "vars": {"list": {"$ifNull": [f"${field}", []]}},

@@ -1,0 +1,118 @@
+"""How attempts ended, written in bulk under the tokens of their claims."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pymongo import UpdateOne
+
+from scheduler_app.domain.event import TRANSITIONS, State
+from scheduler_app.store.history import appended, line
+from scheduler_app.store.mongo import Document, Mongo
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How an attempt ended, to be written under the token of its claim."""
+
+    event_id: str
+    token: str
+    state: State
+    message: str
+    due_at: datetime | None
+    """The next attempt; None when `state` is final."""
+    attempt: Mapping[str, Any]
+    """The entry of the event's `attempts`, without its `claim`."""
+    ended_at: datetime
+
+
+class Outcomes:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._settled = mongo.majority("events")
+
+    def record(self, records: Sequence[Record]) -> list[Record]:
+        """Writes how attempts ended. Returns those that were refused: their claim was lost meanwhile.
+
+        It may be called again with the same records, whatever a fault left of the first call: each attempt
+        carries its claim's token, and is written once.
+        """
+        refused: list[Record] = []
+        while records:
+            # One write knows an event once; its second claim within these few ms waits for the next.
+            first: dict[str, Record] = {}
+            for record in records:
+                first.setdefault(record.event_id, record)
+            refused += self._record(list(first.values()))
+            records = [record for record in records if first[record.event_id] is not record]
+        return refused
+
+    def record_late(self, records: Sequence[Record]) -> None:
+        """Keeps what came after its claim was lost: it is shown, and changes no state."""
+        self._events.bulk_write(
+            [
+                UpdateOne(
+                    {"_id": record.event_id, "attempts.claim": {"$ne": record.token}},
+                    [{"$set": {"attempts": appended("attempts", _attempt(record) | {"late": True})}}],
+                )
+                for record in records
+            ],
+            ordered=False,
+        )
+
+    def _record(self, records: Sequence[Record]) -> list[Record]:
+        which, pipeline = _written_at_once(records)
+        if self._events.update_many(which, pipeline).matched_count == len(records):
+            return []
+        ids = [record.event_id for record in records]
+        written = {
+            (row["_id"], attempt["claim"])
+            for row in self._settled.find({"_id": {"$in": ids}}, {"attempts.claim": 1})
+            for attempt in row.get("attempts", [])
+        }
+        return [record for record in records if (record.event_id, record.token) not in written]
+
+
+def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document]]:
+    """One update for all of them, in which each event finds its own row by its id.
+
+    As many single updates in one bulk take mongod two and a half times as long (measured: 260 µs an event
+    against 105), for each is a statement of its own.
+    """
+    ids = [record.event_id for record in records]
+    place = {"$indexOfArray": [{"$literal": ids}, "$_id"]}
+    tokens = [record.token for record in records]
+    which = {
+        "_id": {"$in": ids},
+        "state": {"$in": sorted(TRANSITIONS["record"].sources)},
+        "$expr": {"$eq": ["$owner", {"$arrayElemAt": [{"$literal": tokens}, place]}]},
+    }
+    pipeline: list[Document] = [
+        {"$set": {"row": {"$arrayElemAt": [{"$literal": list(map(_row, records))}, place]}}},
+        {
+            "$set": {
+                "state": "$row.state",
+                "due_at": {"$ifNull": ["$row.due_at", "$$REMOVE"]},
+                "archived_at": {"$ifNull": ["$row.archived_at", "$$REMOVE"]},
+                "attempt": {"$add": ["$attempt", 1]},
+                "attempts": appended("attempts", "$row.attempt"),
+                "status": appended("status", "$row.line"),
+            }
+        },
+        {"$unset": ["row", "owner", "lease_until", "dispatcher"]},
+    ]
+    return which, pipeline
+
+
+def _row(record: Record) -> Document:
+    row: Document = {
+        "state": record.state.value,
+        "attempt": _attempt(record),
+        "line": line(record.ended_at, record.state, record.message),
+    }
+    return row | ({"archived_at": record.ended_at} if record.due_at is None else {"due_at": record.due_at})
+
+
+def _attempt(record: Record) -> Document:
+    return {**record.attempt, "claim": record.token}
