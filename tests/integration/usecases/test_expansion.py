@@ -9,8 +9,8 @@ from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.expansion import OCCURRENCES_A_SCHEDULE, Expansion
 from scheduler_app.store import Store
-from scheduler_app.store.events import Record
 from scheduler_app.store.listing import Window
+from scheduler_app.store.outcomes import Record
 from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)
@@ -151,7 +151,7 @@ def test_an_edit_waits_for_an_old_occurrence_in_flight_and_begins_after_it(
     assert store.schedules.revise(before.revise(now), version=1)
     assert expansion.expand_page(now).events == ()
     record = Record(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)
-    store.events.record([record])
+    store.outcomes.record([record])
     assert expansion.expand_page(now).events[0].run_time == now + 11 * SECOND
 
 
