@@ -1,0 +1,179 @@
+"""From a written text to a recurrence set: DTSTART pinned, times turned into instants, UNTIL checked.
+
+The canonical text is made here too. It is never made by `str()` of a dateutil rule, which loses the zone
+and UNTIL's Z.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from scheduler_app.domain.errors import InvalidRecurrence
+
+from .counted_rule import CountedRule
+from .recurrence_set import RecurrenceSet, RuleOfSet
+from .rule import Frequency, Rule
+from .seconds import DAY, FIRST_SECOND, LAST_SECOND
+from .steps import Steps
+from .tied_rule import Start, tie
+from .time_text import write_date, write_time
+from .until import until_instant
+from .written import WrittenDate, WrittenText
+from .zone import Zone, find_zone
+
+
+@dataclass(frozen=True)
+class Built:
+    """A set, its start, its canonical text, and what had to be read with a guess."""
+
+    start: Start
+    explicit_start: bool
+    set: RecurrenceSet
+    text: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the schedule says beside the text: the zone of floating times, and what to do at clock changes."""
+
+    zone: Zone
+    skip_gap: bool
+    last_in_overlap: bool
+
+
+def build(written: WrittenText, choices: Choices, now: int, steps: Steps) -> Built:
+    """The set of a text; `now` is the UTC second that a missing DTSTART is pinned to."""
+    start = _start(written, choices, now)
+    notes = _notes(written)
+    dates = dict(_instants(written.dates, start))
+    if not written.rules and (written.start is not None or not written.dates):
+        dates[start.instant] = False  # without a rule, the start itself is what occurs (RFC 5545, 3.8.2.4)
+    whole_days = [date for date in written.exception_dates if _excludes_day(date, written)]
+    exact = [date for date in written.exception_dates if not _excludes_day(date, written)]
+    rules, rule_lines = _rules("RRULE", written.rules, written, start, steps)
+    exception_rules, exception_lines = _rules("EXRULE", written.exception_rules, written, start, steps)
+    found = RecurrenceSet(
+        start.zone,
+        rules,
+        tuple(sorted(dates)),
+        frozenset(instant for instant, shifted in dates.items() if shifted),
+        exception_rules,
+        frozenset(instant for instant, _ in _instants(exact, start)),
+        frozenset(date.time.second // DAY for date in whole_days),
+    )
+    lines = [
+        _date_line("DTSTART", start.zone, [start.local]),
+        *rule_lines,
+        *exception_lines,
+        *_date_lines("RDATE", written.dates, start.zone),
+        *_date_lines("EXDATE", exact, start.zone),
+    ]
+    if whole_days:
+        days = sorted({date.time.second for date in whole_days})
+        lines.append("EXDATE;VALUE=DATE:" + ",".join(map(write_date, days)))
+    return Built(start, written.start is not None, found, "\n".join(lines), notes)
+
+
+def _start(written: WrittenText, choices: Choices, now: int) -> Start:
+    """DTSTART; where there is none, the first RDATE of a set without rules, else `now`."""
+    zone = choices.zone
+    if written.start is not None:
+        local = written.start.time.second
+        zone = find_zone("UTC") if written.start.time.utc else written.start.zone or zone
+    elif written.rules:
+        local = now + zone.offset(now)
+    else:
+        first = min(_instant(date, zone, choices.last_in_overlap)[0] for date in written.dates)
+        local = first + zone.offset(first)
+    instant, _ = _read(local, zone, choices.last_in_overlap)
+    if not FIRST_SECOND <= min(instant, local) <= max(instant, local) <= LAST_SECOND:
+        raise InvalidRecurrence("DTSTART", "lies outside of the years 1 to 9999 in UTC; use one within them")
+    return Start(local, zone, instant, choices.skip_gap, choices.last_in_overlap)
+
+
+def _read(local: int, zone: Zone, last: bool) -> tuple[int, str]:
+    """`(UTC second, kind)` of a wall-clock second."""
+    early, late, kind = zone.read(local)
+    return (late if last and kind == "overlap" else early), kind
+
+
+def _instant(date: WrittenDate, zone: Zone, last: bool) -> tuple[int, str]:
+    if date.time.utc:
+        return date.time.second, ""
+    return _read(date.time.second, date.zone or zone, last)
+
+
+def _instants(dates: Iterable[WrittenDate], start: Start) -> Iterable[tuple[int, bool]]:
+    """`(UTC second, whether a gap moved it)` of each date that exists."""
+    for date in dates:
+        instant, kind = _instant(date, start.zone, start.last_in_overlap)
+        if not (kind == "gap" and start.skip_gap):
+            yield instant, kind == "gap"
+
+
+def _excludes_day(date: WrittenDate, written: WrittenText) -> bool:
+    """Whether an EXDATE means a whole day: a date beside a DTSTART that has a time."""
+    return date.time.date_only and not (written.start is not None and written.start.time.date_only)
+
+
+def _notes(written: WrittenText) -> tuple[str, ...]:
+    if written.start is not None and written.start.time.date_only:
+        return ()
+    notes = []
+    if any(date.time.date_only for date in written.exception_dates):
+        notes.append("An EXDATE without a time takes away every occurrence of that local day.")
+    if any(date.time.date_only for date in written.dates):
+        notes.append("An RDATE without a time is read as midnight.")
+    if any(rule.until is not None and rule.until.date_only for rule in written.rules):
+        notes.append("An UNTIL without a time is read as the end of that local day.")
+    return tuple(notes)
+
+
+def _rules(
+    name: str, rules: Iterable[Rule], written: WrittenText, start: Start, steps: Steps
+) -> tuple[tuple[RuleOfSet, ...], list[str]]:
+    """The rules tied to their start, and their canonical lines."""
+    found: list[RuleOfSet] = []
+    lines = []
+    for rule in dict.fromkeys(rules):
+        if written.start is not None and written.start.time.date_only:
+            _check_has_no_time(rule)
+        until = until_instant(rule.until, written.start, start) if rule.until is not None else None
+        tied = tie(rule, start, until, name, steps)
+        if rule.count is None:
+            found.append(tied)
+        else:
+            found.append(CountedRule(tied, rule.count))
+        lines.append(f"{name}:{rule.text(None if until is None else write_time(until, utc=True))}")
+    return tuple(found), lines
+
+
+def _check_has_no_time(rule: Rule) -> None:
+    """RFC 5545, 3.3.10: a rule whose DTSTART is a date cannot speak of times."""
+    parts = (("BYHOUR", rule.by_hour), ("BYMINUTE", rule.by_minute), ("BYSECOND", rule.by_second))
+    wrong = [name for name, values in parts if values]
+    if rule.freq >= Frequency.HOURLY:
+        wrong.append(f"FREQ={rule.freq.name}")
+    if wrong:
+        raise InvalidRecurrence(
+            wrong[0].partition("=")[0],
+            f"{wrong[0]} cannot stand beside a DTSTART without a time; write DTSTART:20250101T000000, say",
+        )
+
+
+def _date_line(name: str, zone: Zone, locals_: Iterable[int]) -> str:
+    utc = zone.name == "UTC"
+    values = ",".join(write_time(local, utc) for local in locals_)
+    return f"{name}:{values}" if utc else f"{name};TZID={zone.name}:{values}"
+
+
+def _date_lines(name: str, dates: Iterable[WrittenDate], default: Zone) -> list[str]:
+    """One line for each zone, its dates in order."""
+    utc = find_zone("UTC")
+    pairs = {((utc if date.time.utc else date.zone or default), date.time.second) for date in dates}
+    ordered = sorted(pairs, key=lambda pair: (pair[0].name, pair[1]))
+    return [
+        _date_line(name, zone, [second for _, second in group])
+        for zone, group in groupby(ordered, key=lambda pair: pair[0])
+    ]

@@ -1,0 +1,61 @@
+"""COUNT, kept right without walking from DTSTART each time.
+
+An instance is counted from DTSTART on, before EXDATE takes any away, and one that a gap shifted counts. So
+where a rule ends can be known only from a place where the count is known: a *mark*, "so many instances lie
+before this second". A checkpoint, which a schedule stores, is such a mark; another is kept from the last
+look-up.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from .count_ahead import Mark, count_ahead
+from .seconds import DAY
+from .steps import Steps
+from .tied_rule import TiedRule
+
+_FAR: Final = 10 * DAY  # a mark this near is as good as arithmetic
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRule:
+    """A rule that ends after `count` instances. Its marks are what is known so far; they change no answer."""
+
+    tied: TiedRule
+    count: int
+    _marks: dict[str, Mark] = field(default_factory=dict, init=False, repr=False)
+
+    def use(self, mark: Mark) -> None:
+        """Take a mark from outside, that of a checkpoint, for true."""
+        self._marks["checkpoint"] = mark
+
+    def instants(self, second: int, steps: Steps, shifted: set[int] | None = None) -> Iterator[int]:
+        """The UTC seconds from `second` on, strictly increasing, up to the last that COUNT allows."""
+        done = self.done_before(second, steps)
+        if done >= self.count:
+            return
+        for instant in self.tied.instants(second, steps, shifted):
+            yield instant
+            done += 1
+            if done >= self.count:
+                return
+
+    def done_before(self, second: int, steps: Steps) -> int:
+        """How many instances lie before a UTC second; costs the distance from the nearest mark before it."""
+        earlier = (mark for mark in tuple(self._marks.values()) if mark.second <= second)
+        from_, done = max(earlier, default=Mark(self.tied.start, 0))
+        if second - from_ > _FAR and (ahead := count_ahead(self.tied.endless, second)) is not None:
+            from_, done = ahead
+        if from_ < second and done < self.count:
+            for instant in self.tied.instants(from_, steps):
+                if instant >= second:
+                    break
+                done += 1
+                steps.found()
+                if done == self.count:
+                    break
+        done = min(done, self.count)
+        if second > self.tied.start:
+            self._marks["latest"] = Mark(second, done)
+        return done

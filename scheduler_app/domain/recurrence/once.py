@@ -1,0 +1,56 @@
+"""The recurrence of `run_at`: one instant, to the millisecond."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from .occurrence import Occurrence
+from .seconds import require_aware
+
+
+@dataclass(frozen=True)
+class Once:
+    """The one occurrence at an aware `instant`, kept in UTC and in whole milliseconds, as BSON keeps it."""
+
+    instant: datetime
+
+    def __post_init__(self) -> None:
+        instant = require_aware(self.instant, "instant").astimezone(UTC)
+        whole = instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+        object.__setattr__(self, "instant", whole)
+
+    @property
+    def timezone(self) -> str:
+        """Always UTC: an instant needs no zone."""
+        return "UTC"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """None: an instant does not surprise."""
+        return ()
+
+    @property
+    def description(self) -> str:
+        """The instant in words."""
+        precision = "milliseconds" if self.instant.microsecond else "seconds"
+        return f"Once, at {self.instant.replace(tzinfo=None).isoformat(' ', precision)} UTC"
+
+    def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """The instant, if it is later than the given aware one (or equal, when `inclusive`)."""
+        require_aware(instant, "instant")
+        return self.instant if self.instant > instant or (inclusive and self.instant == instant) else None
+
+    def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
+        """The instant, if `start` <= it < `end` (both aware) and `limit` leaves room for one."""
+        require_aware(start, "start")
+        require_aware(end, "end")
+        return [self.instant] if start <= self.instant < end and limit != 0 else []
+
+    def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
+        """As `between`."""
+        return [Occurrence(instant, instant, None) for instant in self.between(start, end, limit)]
+
+    def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
+        """None: there is nothing to count."""
+        require_aware(instant, "instant")
+        return None

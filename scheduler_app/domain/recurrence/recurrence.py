@@ -1,0 +1,169 @@
+"""A recurrence: what a schedule asks when it should fire."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Self
+
+from scheduler_app.domain.errors import InvalidRecurrence
+
+from .build import Built, Choices, build
+from .checkpoint import fingerprint, read_checkpoint, write_checkpoint
+from .count_ahead import Mark
+from .counted_rule import CountedRule
+from .description import describe
+from .occurrence import Occurrence
+from .recurrence_set import RecurrenceSet
+from .seconds import ceil_second, floor_second, local_datetime, require_aware, to_datetime
+from .steps import Steps
+from .surprises import surprises
+from .tied_rule import Start
+from .written import read_text, zone_named
+
+MAX_RESULTS: Final = 1_000_000
+_GAPS: Final = ("shift", "skip")
+_OVERLAPS: Final = ("first", "last")
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A recurrence set (RFC 5545, 3.8.5), frozen; made by `parse`.
+
+    `text` is canonical: DTSTART pinned, UNTIL in UTC, parts in order; two recurrences with the same text and
+    choices are equal. `warnings` says what may surprise the person who wrote it, seen from the time of
+    creation. All instants are whole seconds.
+    """
+
+    text: str
+    timezone: str
+    gap: str
+    overlap: str
+    warnings: tuple[str, ...] = field(compare=False)
+    _start: Start = field(compare=False, repr=False)
+    _set: RecurrenceSet = field(compare=False, repr=False)
+
+    @classmethod
+    def parse(
+        cls,
+        text: str,
+        *,
+        created_at: datetime,
+        timezone: str | None = None,
+        gap: str = "shift",
+        overlap: str = "first",
+        checkpoint: dict[str, Any] | None = None,
+    ) -> Self:
+        """The recurrence that content lines or a bare `FREQ=…` describe; else InvalidRecurrence.
+
+        A missing DTSTART is the next whole second after `created_at`; a floating one is read in `timezone`
+        (an IANA name, UTC by default). `gap` is "shift" or "skip": what becomes of a wall-clock time that
+        does not exist. `overlap` is "first" or "last": which one of a time that exists twice. `checkpoint`
+        is what `checkpoint()` of this recurrence gave earlier.
+        """
+        now = floor_second(require_aware(created_at, "created_at")) + 1
+        _check_choice("gap", gap, _GAPS)
+        _check_choice("overlap", overlap, _OVERLAPS)
+        written = read_text(text)
+        steps = Steps(parsing=True)
+        choices = Choices(zone_named("timezone", timezone or "UTC"), gap == "skip", overlap == "last")
+        built = build(written, choices, now, steps)
+        _use_checkpoint(built, checkpoint, gap, overlap)
+        notes = list(built.notes)
+        if timezone is not None and choices.zone is not built.start.zone:
+            own, given = built.start.zone.name, choices.zone.name
+            notes.append(f"DTSTART is in {own}, so the schedule's timezone {given} is not used.")
+        notes += surprises(built, now - 1, steps)
+        return cls(built.text, built.start.zone.name, gap, overlap, tuple(notes), built.start, built.set)
+
+    @property
+    def dtstart(self) -> datetime:
+        """DTSTART in its zone, aware."""
+        fold = int(self._start.last_in_overlap)
+        return local_datetime(self._start.local, self._start.zone.info, fold)
+
+    @property
+    def description(self) -> str:
+        """A sentence for an ordinary recurrence; the canonical text where no sentence would be clear."""
+        return describe(self._set, self._start) or self.text
+
+    def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
+        """The first occurrence after an aware `instant` (or at it, if `inclusive`), in UTC; None: no more."""
+        require_aware(instant, "instant")
+        first = ceil_second(instant) if inclusive else floor_second(instant) + 1
+        found = next(self._set.instants(first, Steps()), None)
+        return None if found is None else to_datetime(found)
+
+    def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
+        """The occurrences from `start` (inclusive) to `end` (exclusive), both aware: UTC, ascending.
+
+        At most `limit` of them. Without a limit, more than a million is an InvalidRecurrence.
+        """
+        return [to_datetime(second) for second in self._between(start, end, limit, None)]
+
+    def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
+        """As `between`, each with its local time and what a clock change did to it."""
+        shifted: set[int] = set()
+        return [self._occurrence(second, shifted) for second in self._between(start, end, limit, shifted)]
+
+    def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
+        """What a schedule stores so that a rule with COUNT is counted on from an aware `instant`.
+
+        A JSON and BSON value; None when no rule has a COUNT.
+        """
+        second = ceil_second(require_aware(instant, "instant"))
+        counted = _counted(self._set)
+        if not counted:
+            return None
+        done = [rule.done_before(second, Steps()) for rule in counted]
+        return write_checkpoint(fingerprint(self.text, self.gap, self.overlap), second, done)
+
+    def _between(
+        self, start: datetime, end: datetime, limit: int | None, shifted: set[int] | None
+    ) -> Iterator[int]:
+        first = ceil_second(require_aware(start, "start"))
+        stop = ceil_second(require_aware(end, "end"))
+        if limit == 0:
+            return
+        for number, second in enumerate(self._set.instants(first, Steps(), shifted), 1):
+            if second >= stop:
+                return
+            if limit is None and number > MAX_RESULTS:
+                raise InvalidRecurrence(
+                    "RRULE",
+                    f"there are more than {MAX_RESULTS} occurrences in that time; ask for fewer with a limit",
+                )
+            yield second
+            if number == limit:
+                return
+
+    def _occurrence(self, second: int, shifted: set[int]) -> Occurrence:
+        zone = self._start.zone
+        local = second + zone.offset(second)
+        reading = zone.read(local)
+        dst = None
+        if second in shifted:
+            dst = "gap_shifted"
+        elif reading.kind == "overlap":
+            dst = "overlap_first" if second == reading.early else "overlap_last"
+        return Occurrence(
+            to_datetime(second), local_datetime(local, zone.info, int(dst == "overlap_last")), dst
+        )
+
+
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidRecurrence(name, f"{str(value)[:40]!r} is not a choice; use {' or '.join(allowed)}")
+
+
+def _counted(of: RecurrenceSet) -> list[CountedRule]:
+    return [rule for rule in (*of.rules, *of.exception_rules) if isinstance(rule, CountedRule)]
+
+
+def _use_checkpoint(built: Built, checkpoint: dict[str, Any] | None, gap: str, overlap: str) -> None:
+    if checkpoint is None:
+        return
+    counted = _counted(built.set)
+    known = read_checkpoint(checkpoint, fingerprint(built.text, gap, overlap), len(counted))
+    if known is not None:
+        for rule, done in zip(counted, known[1], strict=True):
+            rule.use(Mark(known[0], done))
