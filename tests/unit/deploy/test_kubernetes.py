@@ -1,0 +1,129 @@
+"""deploy/kubernetes by Kubernetes' own schemas, and against the code that it runs."""
+
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from scheduler_app.config import load_settings, names
+from scheduler_app.tasks.lifecycle import LAST_WORDS_SECONDS
+from tests.unit.deploy.commands import ROOT, check_command
+
+FOLDER = ROOT / "deploy" / "kubernetes"
+VERSIONS = ("1.29", "1.33")
+SECRETS = {"API_KEYS": "0123456789abcdef", "SECRETS_KEY": "", "MONGO_URI": "mongodb://u:p@mongo/"}
+PARTS = ("api", "beat", "worker")
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+KUSTOMIZATION = documents(FOLDER / "kustomization.yaml")[0]
+ALL = [document for name in KUSTOMIZATION["resources"] for document in documents(FOLDER / name)]
+SECRET = documents(FOLDER / "secret.example.yaml")[0]
+POD_SPECS = {
+    document["metadata"]["name"].removeprefix("scheduler-"): document["spec"]["template"]["spec"]
+    for document in ALL
+    if document["kind"] == "Deployment"
+}
+
+
+def of_kind(kind: str) -> list[dict[str, Any]]:
+    return [document for document in ALL if document["kind"] == kind]
+
+
+def container(part: str) -> dict[str, Any]:
+    (found,) = POD_SPECS[part]["containers"]
+    return found  # type: ignore[no-any-return]
+
+
+def environment(part: str) -> dict[str, str]:
+    """As the container sees it, with every secret there."""
+    (config,) = of_kind("ConfigMap")
+    found = dict(config["data"])
+    for variable in container(part)["env"]:
+        source = variable.get("valueFrom", {}).get("secretKeyRef")
+        found[variable["name"]] = variable["value"] if source is None else SECRETS[source["key"]]
+    return found
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "document", [*ALL, SECRET], ids=lambda one: f"{one['kind']}-{one['metadata']['name']}"
+)
+def test_each_manifest_is_what_kubernetes_expects(document: dict[str, Any], version: str) -> None:
+    kubernetes_validate.validate(document, version, strict=True)
+
+
+def test_every_manifest_is_applied_but_the_example_of_a_secret() -> None:
+    files = {path.name for path in FOLDER.glob("*.yaml")}
+    assert files - {"kustomization.yaml", "secret.example.yaml"} == set(KUSTOMIZATION["resources"])
+
+
+def test_every_part_is_there() -> None:
+    assert tuple(POD_SPECS) == PARTS
+    assert {one["metadata"]["name"]: one["spec"]["replicas"] for one in of_kind("Deployment")} == {
+        f"scheduler-{part}": 2 for part in PARTS
+    }
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_commands_are_understood(part: str) -> None:
+    check_command(container(part)["args"])
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_setting_exists_and_all_of_them_are_accepted(part: str) -> None:
+    assert set(environment(part)) <= set(names())
+    load_settings(environ=environment(part))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_pod_meets_the_restricted_standard(part: str) -> None:
+    spec = POD_SPECS[part]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container(part)["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert spec["automountServiceAccountToken"] is False
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_health_is_asked_where_it_is_answered(part: str) -> None:
+    ports = {port["name"]: str(port["containerPort"]) for port in container(part)["ports"]}
+    setting = "API_PORT" if part == "api" else "METRICS_PORT"
+    for probe in ("livenessProbe", "startupProbe"):
+        asked = container(part)[probe]["httpGet"]
+        assert asked["path"] == "/healthz"
+        assert ports[asked["port"]] == environment(part)[setting]
+
+
+def test_a_worker_may_finish_before_it_is_killed() -> None:
+    soft = float(environment("worker")["WORKER_SOFT_SHUTDOWN_SECONDS"])
+    assert POD_SPECS["worker"]["terminationGracePeriodSeconds"] > soft + LAST_WORDS_SECONDS
+
+
+@pytest.mark.parametrize("kind", ["Service", "PodDisruptionBudget"])
+def test_what_selects_pods_selects_those_of_its_name(kind: str) -> None:
+    assert {one["metadata"]["name"] for one in of_kind(kind)} == {f"scheduler-{part}" for part in PARTS}
+    for one in of_kind(kind):
+        selector = one["spec"]["selector"]
+        labels = selector.get("matchLabels", selector)
+        assert labels == {"app.kubernetes.io/name": one["metadata"]["name"]}
+
+
+def test_the_example_has_every_secret_that_is_asked_for_and_no_value() -> None:
+    asked = {
+        variable["valueFrom"]["secretKeyRef"]["key"]
+        for part in PARTS
+        for variable in container(part)["env"]
+        if "valueFrom" in variable and not variable["valueFrom"]["secretKeyRef"].get("optional")
+    }
+    assert set(SECRET["stringData"]) == asked
+    assert set(SECRET["stringData"].values()) == {""}

@@ -1,0 +1,118 @@
+"""deploy/systemd by systemd itself where it is installed, and against the code that it runs."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from scheduler_app.config import load_settings, names
+from scheduler_app.tasks.lifecycle import LAST_WORDS_SECONDS
+from tests.unit.deploy.commands import ROOT, check_command
+
+FOLDER = ROOT / "deploy" / "systemd"
+SERVICES = sorted(FOLDER.glob("*.service"))
+BIN = "/opt/scheduler/.venv/bin"
+#: What each unit asks for and systemd has had since version 247, of Debian 11.
+HARDENING = {
+    "CapabilityBoundingSet": "",
+    "NoNewPrivileges": "yes",
+    "ProtectSystem": "strict",
+    "ProtectHome": "yes",
+    "PrivateTmp": "yes",
+    "PrivateDevices": "yes",
+    "User": "scheduler",
+}
+
+
+def unit(path: Path) -> dict[str, list[str]]:
+    """The values of each key, whatever their section; `%i` is 1."""
+    found = defaultdict(list)
+    for line in path.read_text().splitlines():
+        name, equals, value = line.partition("=")
+        if equals and not line.startswith(("#", ";")):
+            found[name].append(value.replace("%i", "1").replace("%%", "%"))
+    return found
+
+
+def one(path: Path, name: str) -> str:
+    (value,) = unit(path)[name]
+    return value
+
+
+def environment() -> dict[str, str]:
+    lines = (FOLDER / "scheduler.env").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+
+
+every_service = pytest.mark.parametrize("path", SERVICES, ids=lambda path: str(path.stem))
+
+
+def test_every_part_has_a_unit() -> None:
+    assert [path.stem for path in SERVICES] == [
+        "scheduler-api",
+        "scheduler-beat@",
+        "scheduler-flower",
+        "scheduler-worker@",
+    ]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+@every_service
+def test_systemd_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
+    for source in (*SERVICES, FOLDER / "scheduler.target"):
+        # It looks whether the programs are there.
+        text = source.read_text().replace(BIN, str(Path(sys.executable).parent))
+        (tmp_path / source.name).write_text(text)
+    name = path.name.replace("@.", "@1.")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", tmp_path / name], capture_output=True, text=True, timeout=30
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@every_service
+def test_commands_are_understood(path: Path) -> None:
+    program, *arguments = shlex.split(one(path, "ExecStart"))
+    assert program.startswith(BIN)
+    check_command([program, *arguments])
+
+
+@every_service
+def test_it_is_confined_and_started_again(path: Path) -> None:
+    found = unit(path)
+    assert {name: found[name][0] for name in HARDENING} == HARDENING
+    assert found["Restart"] == ["always"]
+    assert found["StartLimitIntervalSec"] == ["0"]
+    assert found["EnvironmentFile"] == ["/etc/scheduler/scheduler.env"]
+
+
+def test_every_setting_exists_and_all_of_them_are_accepted() -> None:
+    assert set(environment()) - {"FLOWER_BASIC_AUTH"} <= set(names())
+    load_settings(environ=environment())
+
+
+def test_two_of_a_kind_on_one_host_have_ports_of_their_own() -> None:
+    ports = {
+        one(path, "Environment") for path in SERVICES if "Environment" in unit(path) and "@" in path.stem
+    }
+    assert len(ports) == 2
+    assert all(re.fullmatch(r"METRICS_PORT=91\d1", port) for port in ports)
+
+
+def test_without_a_key_neither_the_api_nor_flower_starts() -> None:
+    for name, key in (("scheduler-api", "API_KEYS"), ("scheduler-flower", "FLOWER_BASIC_AUTH")):
+        command = one(FOLDER / f"{name}.service", "ExecStartPre").replace("$$", "$")
+        for value, status in (("", 1), ("something", 0)):
+            done = subprocess.run(shlex.split(command), env={"PATH": "/usr/bin:/bin", key: value}, timeout=10)
+            assert done.returncode == status
+        assert environment()[key] == ""
+
+
+def test_a_worker_may_finish_before_it_is_killed() -> None:
+    stop = float(one(FOLDER / "scheduler-worker@.service", "TimeoutStopSec"))
+    assert stop > load_settings(environ=environment()).worker_soft_shutdown_seconds + LAST_WORDS_SECONDS
