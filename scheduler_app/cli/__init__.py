@@ -3,6 +3,18 @@
 import click
 
 from scheduler_app import __version__
+from scheduler_app.cli.doctor import doctor
+from scheduler_app.cli.history import history
+from scheduler_app.cli.preview import preview
+from scheduler_app.cli.schedules import (
+    create_schedule,
+    delete_schedule,
+    get_schedule,
+    list_schedules,
+    pause_schedule,
+    resume_schedule,
+    trigger_schedule,
+)
 from scheduler_app.cli.up import up
 
 
@@ -12,4 +24,17 @@ def main() -> None:
     """RRule Scheduler: HTTP callbacks at every occurrence of an RFC 5545 rule."""
 
 
-main.add_command(up)
+for _command in (
+    up,
+    doctor,
+    list_schedules,
+    get_schedule,
+    create_schedule,
+    trigger_schedule,
+    pause_schedule,
+    resume_schedule,
+    delete_schedule,
+    history,
+    preview,
+):
+    main.add_command(_command)

@@ -18,6 +18,9 @@ _DOOR_GRACE = 2.5
 _WORKER_MARGIN = 2.25
 _SERVER_GRACE = 2.0
 
+# The event ids of a batch are in its keywords.
+_COLUMNS = "name,kwargs,state,received,started,runtime,worker"
+
 _GUNICORN_CONFIG = Path(__file__).with_name("gunicorn_config.py")
 
 
@@ -87,7 +90,13 @@ def flower_part(port: int, environment: Mapping[str, str]) -> Part:
     return Part(
         name="flower",
         # It warns of each worker that has not come up yet: their own lines say more.
-        command=_celery("flower", "--address=127.0.0.1", f"--port={port}", "--logging=error"),
+        command=_celery(
+            "flower",
+            "--address=127.0.0.1",
+            f"--port={port}",
+            "--logging=error",
+            f"--tasks-columns={_COLUMNS}",
+        ),
         environment=environment,
         tier=_DOORS,
         grace=_DOOR_GRACE,

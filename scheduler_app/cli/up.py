@@ -21,6 +21,7 @@ from scheduler_app.cli.parts import (
     worker_part,
 )
 from scheduler_app.cli.preflight import check_port
+from scheduler_app.cli.running import NAME, written_down
 from scheduler_app.cli.supervisor import Console, Part, Supervisor
 from scheduler_app.config import InvalidSetting, Settings, load_settings
 from scheduler_app.embedded import NoBinary, free_port, is_free
@@ -65,6 +66,10 @@ def _run(settings: Settings, folder: Path) -> int:
         if not is_all_named(settings):
             held.enter_context(data_directory(folder))
         behind = backing(settings, folder)
+        if behind.environment:
+            held.enter_context(
+                written_down(folder, {**behind.environment, "MONGO_DATABASE": settings.mongo_database})
+            )
         flower_port = _FLOWER_PORT if is_free(_FLOWER_PORT) else free_port()
         parts = _parts(settings, behind, folder, flower_port)
         console = Console([part.name for part in parts])
@@ -96,9 +101,11 @@ def _parts(settings: Settings, behind: Backing, folder: Path, flower_port: int) 
 def _addresses(settings: Settings, behind: Backing, folder: Path, flower_port: int) -> dict[str, str]:
     addresses = {
         "API": api_url(settings),
-        "OpenAPI": f"{api_url(settings)}/docs/openapi.yml",
+        "Swagger UI": f"{api_url(settings)}/swagger-ui",
         "Flower": f"http://127.0.0.1:{flower_port}",
         "MongoDB": f"{behind.mongo} (database {settings.mongo_database})",
         "Redis" if behind.broker.startswith("redis") else "Broker": behind.broker,
     }
-    return addresses | ({"Data": str(folder.resolve())} if behind.servers else {})
+    if behind.servers:
+        addresses |= {"Data": str(folder.resolve()), "Doctor": f"scheduler doctor --config {folder / NAME}"}
+    return addresses

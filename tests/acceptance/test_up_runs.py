@@ -73,8 +73,8 @@ def test_all_addresses_that_are_printed_answer(running: Program) -> None:
     assert requests.get(f"{_api(running)}/readyz", timeout=10).status_code == 200
     flower = running.wait_for(r"^  Flower +(http://\S+)$")[1]
     assert requests.get(f"{flower}/healthcheck", timeout=10).status_code == 200
-    openapi = running.wait_for(r"^  OpenAPI +(http://\S+)$")[1]
-    assert requests.get(openapi, timeout=10).status_code == 200
+    swagger = running.wait_for(r"^  Swagger UI +(http://\S+)$")[1]
+    assert requests.get(swagger, timeout=10).status_code == 200
     assert re.search(r"^  MongoDB +mongodb://127\.0\.0\.1:\d+/\?replicaSet=rs0", running.output, re.MULTILINE)
     assert re.search(r"^  Redis +redis://127\.0\.0\.1:\d+/0$", running.output, re.MULTILINE)
 
@@ -93,6 +93,16 @@ def test_it_says_that_callbacks_may_reach_this_machine(running: Program) -> None
 def test_the_printed_curl_line_makes_a_schedule_that_fires(running: Program) -> None:
     schedule = _paste_curl(running)
     wait_until(lambda: _completed(_api(running), schedule) >= 2, "two calls of a rule of every 2 s")
+
+
+def test_the_printed_doctor_finds_everything_in_order(running: Program, run: Callable[..., Program]) -> None:
+    folder = Path(running.wait_for(r"^  Data +(/.*)$")[1])
+    config = running.wait_for(r"^  Doctor +scheduler doctor --config (.*)$")[1]
+    assert (folder / "running.yaml").stat().st_mode & 0o077 == 0
+    doctor = run(
+        sys.executable, "-m", "scheduler_app.cli", "doctor", "--config", str(folder / Path(config).name)
+    )
+    assert doctor.wait() == 0, doctor.output
 
 
 def test_mongods_own_words_go_to_a_file(running: Program) -> None:
