@@ -9,15 +9,18 @@ from beat.dispatcher import Dispatcher
 from beat.expander import Expander
 from beat.pruner import Pruner
 from beat.recoverer import Recoverer
+from beat.rezoner import Rezoner
 from scheduler_app.celery_app import settings
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.dispatch import Dispatch
 from scheduler_app.expansion import Expansion
 from scheduler_app.presence import Presence
+from scheduler_app.readiness import TICK_SECONDS
 from scheduler_app.recovery import Recovery
+from scheduler_app.rezoning import Rezoning
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.tasks import publisher
-from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.telemetry import get_logger, metrics, serve_metrics
 
 log = get_logger(__name__)
 
@@ -47,15 +50,18 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
         expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)))
         recoverer = Recoverer(Recovery(store), publisher.queue_length)
+        rezoner = Rezoner(Rezoning(store))
         pruner = Pruner(store, retention_days=settings.retention_days)
         self._duties = [
+            ("rezone", lambda: rezoner.run(clock.now)),
             ("expand", lambda: expander.run(clock.now)),
             ("dispatch", lambda: dispatcher.run(clock.now)),
             ("recover", lambda: recoverer.run(clock.now)),
             ("prune", lambda: pruner.run(clock.now)),
         ]
         self._presence = Presence(store, clock, "beat", facts=lambda: self._last_tick)
-        metrics.serve(settings.metrics_port)
+        self._ticked_at = monotonic()
+        serve_metrics(settings.metrics_port, settings.metrics_host, self._trouble)
         self._presence.start()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
@@ -66,6 +72,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         for name, duty in self._duties:
             more |= self._do(name, duty)
         took = monotonic() - started
+        self._ticked_at = started + took
         metrics.tick_duration.observe(took)
         metrics.tick_at.set(clock.now().timestamp())
         self._last_tick = {"last_tick_at": clock.now(), "last_tick_seconds": round(took, 4)}
@@ -93,6 +100,10 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
             self._troubled.discard(name)
             log.info(f"{name}.back", message="This duty works again")
         return more
+
+    def _trouble(self) -> str | None:
+        age = monotonic() - self._ticked_at
+        return f"no tick has ended for {age:.0f} s" if age > TICK_SECONDS else None
 
     def close(self) -> None:
         if self._duties:

@@ -48,9 +48,9 @@ class Expansion:
         )
         return self._fill(claimed, token, now)
 
-    def expand_one(self, schedule_id: str, now: datetime) -> Page:
-        """The same for one schedule that was just made or edited; nothing when a beat is at it already."""
-        token, claimed = self._store.schedules.claim_one(schedule_id, lease_seconds=EXPAND_LEASE_SECONDS)
+    def expand_these(self, ids: Sequence[str], now: datetime) -> Page:
+        """The same for schedules that were just made or edited; nothing where a beat is at it already."""
+        token, claimed = self._store.schedules.claim_these(ids, lease_seconds=EXPAND_LEASE_SECONDS)
         return self._fill(claimed, token, now)
 
     def expand_up_to(self, schedule: Schedule, until: datetime) -> int:

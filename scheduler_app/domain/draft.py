@@ -48,6 +48,8 @@ class Draft:
     timeout_seconds: float = NOT_GIVEN
     success: Codes = NOT_GIVEN
     tags: tuple[str, ...] = NOT_GIVEN
+    signing: bool = NOT_GIVEN
+    """Whether a new schedule's callbacks are signed; later its secret is made and removed by itself."""
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
@@ -67,6 +69,7 @@ class Draft:
             state=ScheduleState.FINISHED if following is None else ScheduleState.ACTIVE,
             revised_at=now,
             next_run_at=following,
+            zone_data=timing.zone_data(),
         )
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:

@@ -91,6 +91,7 @@ TRANSITIONS: dict[str, Transition] = {
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
     "void": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
 }
@@ -107,9 +108,9 @@ def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
     return f"{schedule_id}-{revision}-{compact(run_time)}"
 
 
-def manual_event_id(schedule_id: str) -> str:
-    """A fresh id for an event that a person asked for; 96 random bits."""
-    return f"{schedule_id}-manual-{secrets.token_hex(12)}"
+def manual_event_id(schedule_id: str, seed: str | None = None) -> str:
+    """The id of an event that a person asked for: 96 random bits, or a request's own `seed`."""
+    return f"{schedule_id}-manual-{seed or secrets.token_hex(12)}"
 
 
 def compact(instant: datetime) -> str:
@@ -133,6 +134,8 @@ class Event:
     kind: Kind = Kind.SCHEDULED
     attempt: int = 0
     """Attempts made so far."""
+    attempts_before: int = 0
+    """Those of them made before the last redrive, which gave it a budget of retries anew."""
     tenant: str = "default"
 
 
@@ -147,10 +150,10 @@ def scheduled(schedule_id: str, revision: int, run_time: datetime) -> Event:
     )
 
 
-def manual(schedule_id: str, revision: int, now: datetime) -> Event:
+def manual(schedule_id: str, revision: int, now: datetime, seed: str | None = None) -> Event:
     """The event of a trigger: due at once."""
     return Event(
-        id=manual_event_id(schedule_id),
+        id=manual_event_id(schedule_id, seed),
         schedule_id=schedule_id,
         revision=revision,
         run_time=now,

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
-from scheduler_app.domain.recurrence import Once, Recurrence
+from scheduler_app.domain.recurrence import Once, Recurrence, zone_data_version
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
+from scheduler_app.domain.signing import Signing
 
 TENANT = "default"
 
@@ -96,7 +98,7 @@ class Timing:
         overlap: str = "first",
     ) -> "Timing":
         """Raises InvalidRecurrence."""
-        parsed = Recurrence.parse(rrule, created_at=created_at, timezone=timezone, gap=gap, overlap=overlap)
+        parsed = _parse(rrule, created_at, timezone, gap, overlap)
         return cls(rrule=rrule, pinned=parsed.text, timezone=timezone, gap=gap, overlap=overlap)
 
     def recurrence(
@@ -105,18 +107,37 @@ class Timing:
         """Raises InvalidRecurrence when what is stored no longer parses."""
         if self.run_at is not None:
             return Once(self.run_at)
-        return Recurrence.parse(
-            self.pinned or "",
-            created_at=created_at,
-            timezone=self.timezone,
-            gap=self.gap,
-            overlap=self.overlap,
-            checkpoint=dict(checkpoint) if checkpoint else None,
-        )
+        choices = (self.pinned or "", created_at, self.timezone, self.gap, self.overlap)
+        return _parse(*choices) if checkpoint is None else _parse_on(*choices, checkpoint)
+
+    def zone_data(self) -> str | None:
+        """The version of the zone data that occurrences are computed with; None where no zone matters."""
+        if self.pinned is None or (self.timezone == "UTC" and "TZID" not in self.pinned):
+            return None
+        return zone_data_version()
 
     def same_as(self, other: "Timing") -> bool:
         """Whether both mean the same as written: a rule sent again unchanged keeps its pinned DTSTART."""
         return replace(self, pinned=None) == replace(other, pinned=None)
+
+
+def _parse_on(
+    text: str,
+    created_at: datetime,
+    timezone: str,
+    gap: str,
+    overlap: str,
+    checkpoint: Mapping[str, Any] | None = None,
+) -> Recurrence:
+    known = dict(checkpoint) if checkpoint else None
+    return Recurrence.parse(
+        text, created_at=created_at, timezone=timezone, gap=gap, overlap=overlap, checkpoint=known
+    )
+
+
+#: One request asks several times for the same rule, and schedules made in bulk share theirs. Not with a
+#: checkpoint, which the recurrence keeps.
+_parse = lru_cache(maxsize=1024)(_parse_on)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +168,10 @@ class Schedule:
     cut_pending: bool = False
     """The revision has not been expanded yet: events of older ones may stand past the cut."""
     checkpoint: Mapping[str, Any] | None = None
+    zone_data: str | None = None
+    """The version of the zone data that events and `next_run_at` were computed with."""
+    signing: Signing | None = None
+    """What signs the callbacks; None: nothing does."""
     tenant: str = TENANT
 
     def recurrence(self) -> Recurrence | Once:
@@ -177,6 +202,7 @@ class Schedule:
             checkpoint=None,
             **changes,
         )
+        revised = replace(revised, zone_data=revised.timing.zone_data())
         if revised.state is not ScheduleState.ACTIVE:
             return revised
         following = revised.recurrence().after(cut)

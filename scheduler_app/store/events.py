@@ -1,12 +1,12 @@
 """Events: every write is a named transition that states the states it may start from."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from pymongo import DESCENDING, UpdateOne
+from pymongo import DESCENDING
 from pymongo.errors import AutoReconnect, BulkWriteError
 
 from scheduler_app.domain.event import (
@@ -22,23 +22,17 @@ from scheduler_app.store.mongo import Document, Mongo, new_token, only_duplicate
 
 DOCUMENT_VERSION = 1
 #: What a claim brings along: all but the history.
-_CLAIMED = {"schedule_id": 1, "revision": 1, "run_time": 1, "due_at": 1, "kind": 1, "attempt": 1, "tenant": 1}
+_CLAIMED = {
+    "schedule_id": 1,
+    "revision": 1,
+    "run_time": 1,
+    "due_at": 1,
+    "kind": 1,
+    "attempt": 1,
+    "attempts_before": 1,
+    "tenant": 1,
+}
 MAX_GRACE_DOUBLINGS = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """How an attempt ended, to be written under the token of its claim."""
-
-    event_id: str
-    token: str
-    state: State
-    message: str
-    due_at: datetime | None
-    """The next attempt; None when `state` is final."""
-    attempt: Mapping[str, Any]
-    """The entry of the event's `attempts`, without its `claim`."""
-    ended_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,43 +182,6 @@ class Events:
             message,
         )
 
-    def record(self, records: Sequence[Record]) -> list[Record]:
-        """Writes how attempts ended. Returns those that were refused: their claim was lost meanwhile.
-
-        It may be called again with the same records, whatever a fault left of the first call: each attempt
-        carries its claim's token, and is written once.
-        """
-        operations = [
-            UpdateOne(
-                {"_id": record.event_id, "owner": record.token, "state": _sources("record")},
-                _record_pipeline(record),
-            )
-            for record in records
-        ]
-        if self._events.bulk_write(operations, ordered=False).matched_count == len(records):
-            return []
-        written = {
-            (row["_id"], attempt["claim"])
-            for row in self._settled.find(
-                {"_id": {"$in": [record.event_id for record in records]}}, {"attempts.claim": 1}
-            )
-            for attempt in row.get("attempts", [])
-        }
-        return [record for record in records if (record.event_id, record.token) not in written]
-
-    def record_late(self, records: Sequence[Record]) -> None:
-        """Keeps what came after its claim was lost: it is shown, and changes no state."""
-        self._events.bulk_write(
-            [
-                UpdateOne(
-                    {"_id": record.event_id, "attempts.claim": {"$ne": record.token}},
-                    [{"$set": {"attempts": appended("attempts", _attempt(record) | {"late": True})}}],
-                )
-                for record in records
-            ],
-            ordered=False,
-        )
-
     # -- cancel ------------------------------------------------------------------------------------------
 
     def cancel_past_cut(
@@ -258,6 +215,40 @@ class Events:
             sort=[("run_time", DESCENDING), ("_id", DESCENDING)],
         )
         return PastCut(running=running is not None, last_sent=sent["run_time"] if sent else None)
+
+    def cancel(self, event_id: str, now: datetime, message: str) -> bool:
+        """Withdraws one event; False when it is claimed or finished, or there is none."""
+        return (
+            self._finish({"_id": event_id, "state": _sources("cancel")}, State.CANCELLED, now, message) == 1
+        )
+
+    # -- redrive -----------------------------------------------------------------------------------------
+
+    def redrive(self, ids: Sequence[str], now: datetime, message: str) -> list[Event]:
+        """Makes dead letters due at once, with a budget of attempts anew. Returns those that were in error.
+
+        They are told from others by `redrive`, a token: `update_many` says only how many there were.
+        """
+        token = new_token()
+        self._update_and_forget(
+            {"_id": {"$in": list(ids)}, "state": _sources("redrive")},
+            [
+                {
+                    "$set": {
+                        "state": State.READY_QUEUE,
+                        "due_at": now,
+                        "attempts_before": "$attempt",
+                        "lost_leases": 0,
+                        "redrive": token,
+                        "status": appended("status", line(now, State.READY_QUEUE, message)),
+                    }
+                },
+                # Retention ends what is archived, and this is alive again.
+                {"$unset": ["archived_at"]},
+            ],
+        )
+        won = self._settled.find({"_id": {"$in": list(ids)}, "redrive": token}, _CLAIMED)
+        return [_event(row) for row in won]
 
     # -- recover -----------------------------------------------------------------------------------------
 
@@ -332,13 +323,6 @@ class Events:
 
     def get(self, event_id: str) -> Document | None:
         return self._events.find_one({"_id": event_id})
-
-    def of_schedule(
-        self, schedule_id: str, states: Iterable[State], *, skip: int, limit: int
-    ) -> list[Document]:
-        """A schedule's events in these states, newest first."""
-        rows = self._events.find({"schedule_id": schedule_id, "state": {"$in": sorted(states)}})
-        return list(rows.sort([("run_time", DESCENDING), ("_id", DESCENDING)]).skip(skip).limit(limit))
 
     def any_of_schedule(self, schedule_id: str) -> bool:
         return self._events.find_one({"schedule_id": schedule_id}, {"_id": 1}) is not None
@@ -423,25 +407,6 @@ def _event(row: Document) -> Event:
         due_at=row["due_at"],
         kind=Kind(row["kind"]),
         attempt=row["attempt"],
+        attempts_before=row.get("attempts_before", 0),
         tenant=row["tenant"],
     )
-
-
-def _attempt(record: Record) -> Document:
-    return {**record.attempt, "claim": record.token}
-
-
-def _record_pipeline(record: Record) -> list[Document]:
-    changes: Document = {
-        "state": record.state.value,
-        "attempt": {"$add": ["$attempt", 1]},
-        "attempts": appended("attempts", _attempt(record)),
-        "status": appended("status", line(record.ended_at, record.state, record.message)),
-    }
-    if record.due_at is not None:
-        return [
-            {"$set": changes | {"due_at": record.due_at}},
-            {"$unset": ["owner", "lease_until", "dispatcher"]},
-        ]
-    changes["archived_at"] = record.ended_at
-    return [{"$set": changes}, {"$unset": ["due_at", "owner", "lease_until", "dispatcher"]}]

@@ -6,6 +6,7 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
+from scheduler_app.store.idempotency import KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
 
 #: The same index exists with other options, or another process is making it this very moment.
@@ -25,7 +26,12 @@ EVENTS = [
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
     ),
     IndexModel([("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
-    IndexModel([("archived_at", DESCENDING)], name="dead_v1", partialFilterExpression={"state": "error"}),
+    # The dead letters in the order of every other list of events; no other state is written to it.
+    IndexModel(
+        [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
+        name="dead_v2",
+        partialFilterExpression={"state": "error"},
+    ),
 ]
 
 SCHEDULES = [
@@ -38,6 +44,11 @@ SCHEDULES = [
         [("state", ASCENDING), ("finishes_at", ASCENDING)],
         name="finish_v1",
         partialFilterExpression={"finishes_at": {"$exists": True}},
+    ),
+    IndexModel(
+        [("state", ASCENDING), ("zone_data", ASCENDING)],
+        name="zone_v1",
+        partialFilterExpression={"zone_data": {"$exists": True}},
     ),
     IndexModel(
         [("deleted_at", ASCENDING)],
@@ -72,6 +83,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
         retention_days * DAY_SECONDS,
         partialFilterExpression={"archived_at": {"$exists": True}},
     )
+    _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
     _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)
     _ensure_archive_view(mongo)
 

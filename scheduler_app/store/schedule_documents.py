@@ -6,6 +6,7 @@ from typing import Any
 from scheduler_app.domain.masking import is_secret
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import Action, Body, BodyKind, Schedule, ScheduleState, Timing
+from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.secrets import Envelope
 
@@ -51,6 +52,8 @@ def to_document(schedule: Schedule, envelope: Envelope) -> Document:
         "finishes_at": schedule.finishes_at,
         "cut_pending": schedule.cut_pending or None,
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
+        "zone_data": schedule.zone_data,
+        "signing": _sealed_signing(schedule.signing, envelope),
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -97,6 +100,8 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
         finishes_at=row.get("finishes_at"),
         cut_pending=row.get("cut_pending", False),
         checkpoint=row.get("checkpoint"),
+        zone_data=row.get("zone_data"),
+        signing=_opened_signing(row.get("signing"), envelope),
         tenant=row["tenant"],
     )
 
@@ -111,3 +116,23 @@ def _sealed(name: str, value: str, envelope: Envelope) -> Any:
 
 def _opened(value: Any, envelope: Envelope) -> str:
     return envelope.open(value) if isinstance(value, dict) else value
+
+
+def _sealed_signing(signing: Signing | None, envelope: Envelope) -> Document | None:
+    if signing is None:
+        return None
+    return {
+        "secret": envelope.seal(signing.secret),
+        "since": signing.since,
+        "retiring": [{"secret": envelope.seal(old.secret), "until": old.until} for old in signing.retiring],
+    }
+
+
+def _opened_signing(value: Mapping[str, Any] | None, envelope: Envelope) -> Signing | None:
+    if value is None:
+        return None
+    return Signing(
+        secret=envelope.open(value["secret"]),
+        since=value["since"],
+        retiring=tuple(Retiring(envelope.open(old["secret"]), old["until"]) for old in value["retiring"]),
+    )

@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from bson import ObjectId
-from pymongo import DESCENDING, UpdateOne
-from pymongo.errors import AutoReconnect, DuplicateKeyError
+from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
 
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.store.mongo import Document, Mongo, new_token
+from scheduler_app.store.listing import Page, Window, newest
+from scheduler_app.store.mongo import Document, Mongo, new_token, only_duplicates
+from scheduler_app.store.one_update import or_removed, own_value
 from scheduler_app.store.schedule_documents import from_document, to_document
 from scheduler_app.store.secrets import Envelope
 
@@ -26,7 +27,6 @@ class Advance:
     next_run_at: datetime | None
     finishes_at: datetime | None
     checkpoint: Mapping[str, Any] | None
-    cut_done: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,20 @@ class Schedules:
             return False
         return True
 
+    def insert_many(self, schedules: Sequence[Schedule]) -> set[int]:
+        """Inserts in bulk; returns the positions of those whose id was used before."""
+        if not schedules:
+            return set()
+        try:
+            self._schedules.insert_many(
+                [to_document(schedule, self._envelope) for schedule in schedules], ordered=False
+            )
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return {failure["index"] for failure in error.details["writeErrors"]}
+        return set()
+
     def update(self, schedule: Schedule, *, version: int) -> bool:
         """Writes an edit that leaves the timing alone, made of the schedule as it stood at `version`.
 
@@ -65,7 +79,10 @@ class Schedules:
         """
         document = to_document(schedule, self._envelope)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
-        return self._write(schedule.id, version, schedule.revision, {"$set": kept})
+        change: Document = {"$set": kept}
+        if "signing" not in document:
+            change["$unset"] = {"signing": ""}
+        return self._write(schedule.id, version, schedule.revision, change)
 
     def revise(self, schedule: Schedule, *, version: int) -> bool:
         """Writes an edit that makes the future anew (`Schedule.revise`), in one write with its cut.
@@ -83,13 +100,21 @@ class Schedules:
         which = {"_id": schedule_id, "version": version, "revision": revision, "state": NOT_DELETED}
         return self._schedules.update_one(which, change).matched_count == 1
 
-    def delete(self, schedule_id: str, now: datetime) -> bool:
-        """False when there is none. The document stays until its last event is gone."""
+    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> bool:
+        """False when there is none, or not at `version`. The document stays until its last event is gone,
+        its secrets do not."""
+        which: Document = {"_id": schedule_id, "state": NOT_DELETED}
         result = self._schedules.update_one(
-            {"_id": schedule_id, "state": NOT_DELETED},
+            which if version is None else which | {"version": version},
             {
                 "$set": {"state": ScheduleState.DELETED.value, "deleted_at": now, "updated_at": now},
-                "$unset": {"next_run_at": "", "finishes_at": "", "owner": "", "lease_until": ""},
+                "$unset": {
+                    "next_run_at": "",
+                    "finishes_at": "",
+                    "owner": "",
+                    "lease_until": "",
+                    "signing": "",
+                },
                 "$inc": {"version": 1},
             },
         )
@@ -112,14 +137,16 @@ class Schedules:
         rows = self._schedules.find(free, {"_id": 1}).sort("next_run_at", 1).limit(limit)
         return self._claim(free, [row["_id"] for row in rows], lease_seconds)
 
-    def claim_one(self, schedule_id: str, *, lease_seconds: float) -> tuple[str, list[Schedule | Unreadable]]:
-        """The same for one schedule that somebody has just made or edited, whatever its next occurrence."""
+    def claim_these(
+        self, ids: Sequence[str], *, lease_seconds: float
+    ) -> tuple[str, list[Schedule | Unreadable]]:
+        """The same for schedules that somebody has just made or edited, whatever their next occurrence."""
         free: Document = {
             "state": ScheduleState.ACTIVE.value,
             "next_run_at": {"$exists": True},
             "$or": [{"owner": {"$exists": False}}, {"$expr": {"$lte": ["$lease_until", "$$NOW"]}}],
         }
-        return self._claim(free, [schedule_id], lease_seconds)
+        return self._claim(free, ids, lease_seconds)
 
     def _claim(
         self, free: Document, ids: Sequence[str], lease_seconds: float
@@ -150,12 +177,12 @@ class Schedules:
         """
         if not advances:
             return 0
-        result = self._schedules.bulk_write(
-            [
-                UpdateOne({"_id": advance.schedule_id, "owner": token}, _advance(advance))
-                for advance in advances
-            ],
-            ordered=False,
+        ids = [advance.schedule_id for advance in advances]
+        row = {"$set": {"row": own_value(ids, list(map(_row, advances)))}}
+        moved = {key: or_removed(f"$row.{key}") for key in ("next_run_at", "finishes_at", "checkpoint")}
+        result = self._schedules.update_many(
+            {"_id": {"$in": ids}, "owner": token},
+            [row, {"$set": moved}, {"$unset": ["row", "cut_pending", "owner", "lease_until"]}],
         )
         return result.matched_count
 
@@ -173,6 +200,20 @@ class Schedules:
                 "$set": {"state": ScheduleState.ERROR.value, "reason": reason[:1000], "updated_at": now},
                 "$unset": {"next_run_at": "", "owner": "", "lease_until": ""},
             },
+        )
+        return result.matched_count == 1
+
+    def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
+        """Active schedules whose future was computed with older zone data than `version`."""
+        which = {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}
+        rows = [self._read(row) for row in self._schedules.find(which).limit(limit)]
+        return [row for row in rows if isinstance(row, Schedule)]
+
+    def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
+        """Notes that `version` computes the same future; False when the schedule was changed meanwhile."""
+        result = self._schedules.update_one(
+            {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at},
+            {"$set": {"zone_data": version}},
         )
         return result.matched_count == 1
 
@@ -208,43 +249,53 @@ class Schedules:
         """Schedules by id, deleted ones included; read after the claim of their events, never before."""
         return {row["_id"]: self._read(row) for row in self._settled.find({"_id": {"$in": list(ids)}})}
 
-    def list(
+    def page(
         self,
+        window: Window,
         *,
         tenant: str,
         state: str | None = None,
         name: str | None = None,
         tag: str | None = None,
-        after: tuple[datetime, str] | None = None,
-        skip: int = 0,
-        limit: int,
-    ) -> list[Schedule | Unreadable]:
-        """Newest first; `after` is the (created_at, id) of the last one seen."""
+    ) -> Page[Schedule | Unreadable]:
+        """Schedules that match all that is given, newest first; the window's times are creation times."""
         which: Document = {"tenant": tenant, "state": state or NOT_DELETED}
         if name is not None:
             which["name"] = name
         if tag is not None:
             which["tags"] = tag
-        if after is not None:
-            created_at, last = after
-            which["created_at"] = {"$lte": created_at}
-            which["$or"] = [{"created_at": {"$lt": created_at}}, {"_id": {"$lt": last}}]
-        rows = self._schedules.find(which).sort([("created_at", DESCENDING), ("_id", DESCENDING)])
-        return [self._read(row) for row in rows.skip(skip).limit(limit)]
+        found = newest(self._schedules, "created_at", which, window)
+        return Page([self._read(row) for row in found.rows], found.following)
 
 
 #: What expansion moves on, and an edit of anything but the timing leaves alone.
-_CURSOR = ("next_run_at", "finishes_at", "cut_pending", "checkpoint", "state", "reason", "revised_at")
-_OPTIONAL = ("rrule", "pinned", "run_at", "next_run_at", "finishes_at", "checkpoint", "reason", "cut_pending")
+_CURSOR = (
+    "next_run_at",
+    "finishes_at",
+    "cut_pending",
+    "checkpoint",
+    "state",
+    "reason",
+    "revised_at",
+    "zone_data",
+)
+_OPTIONAL = (
+    "zone_data",
+    "rrule",
+    "pinned",
+    "run_at",
+    "next_run_at",
+    "finishes_at",
+    "checkpoint",
+    "reason",
+    "cut_pending",
+    "signing",
+)
 
 
-def _advance(advance: Advance) -> Document:
-    values = {
+def _row(advance: Advance) -> Document:
+    return {
         "next_run_at": advance.next_run_at,
         "finishes_at": advance.finishes_at,
         "checkpoint": dict(advance.checkpoint) if advance.checkpoint else None,
     }
-    kept = {key: value for key, value in values.items() if value is not None}
-    gone = [key for key, value in values.items() if value is None] + ["owner", "lease_until"]
-    gone += ["cut_pending"] if advance.cut_done else []
-    return {"$set": kept, "$unset": dict.fromkeys(gone, "")} if kept else {"$unset": dict.fromkeys(gone, "")}

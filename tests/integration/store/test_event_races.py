@@ -11,10 +11,10 @@ import pytest
 
 from scheduler_app.domain.event import FINAL, MAX_LOST_LEASES, TRANSITIONS, State
 from scheduler_app.store import Store
-from scheduler_app.store.events import Record
+from scheduler_app.store.outcomes import Record
 from tests.builders import event
 
-ROUNDS = 40
+ROUNDS = 20
 THREADS = 6
 STEPS = 12
 SECOND = timedelta(seconds=1)
@@ -51,8 +51,8 @@ class Hands:
             state = self.draw.choice([State.COMPLETED, State.RETRYING, State.RETRYING, State.ERROR])
             due = self.now if state is State.RETRYING else None
             record = Record(self.event_id, token, state, "said", due, {"number": 1}, self.now)
-            refused = self.store.events.record([record])
-            self.store.events.record_late(refused) if refused else None
+            refused = self.store.outcomes.record([record])
+            self.store.outcomes.record_late(refused) if refused else None
 
     def dispatch(self) -> None:
         token, taken = self.store.events.take_for_dispatch(self.now, limit=1, lease_seconds=-1)

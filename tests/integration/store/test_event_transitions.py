@@ -7,7 +7,7 @@ import pytest
 
 from scheduler_app.domain.event import FINAL, LIVING, MAX_LOST_LEASES, State
 from scheduler_app.store import Store
-from scheduler_app.store.events import Record
+from scheduler_app.store.outcomes import Record
 from tests.builders import event
 
 SECOND = timedelta(seconds=1)
@@ -43,7 +43,7 @@ def test_a_finished_occurrence_does_not_come_back(store: Store, now: datetime) -
     made = event(now)
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id)
-    store.events.record([record(made.id, token, State.COMPLETED, now)])
+    store.outcomes.record([record(made.id, token, State.COMPLETED, now)])
     assert store.events.insert([made], now, "made again") == 0
     assert document(store, made.id)["state"] == "completed"
 
@@ -101,7 +101,7 @@ def test_a_success_is_final_and_leaves_no_due_time(store: Store, now: datetime) 
     made = event(now)
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id)
-    assert store.events.record([record(made.id, token, State.COMPLETED, now)]) == []
+    assert store.outcomes.record([record(made.id, token, State.COMPLETED, now)]) == []
     found = document(store, made.id)
     assert found["state"] == "completed"
     assert found["attempt"] == 1
@@ -114,7 +114,7 @@ def test_a_failure_waits_for_its_next_due_time(store: Store, now: datetime) -> N
     made = event(now)
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id)
-    store.events.record([record(made.id, token, State.RETRYING, now, now + SECOND)])
+    store.outcomes.record([record(made.id, token, State.RETRYING, now, now + SECOND)])
     assert claim(store, now, made.id)[1] == []
     assert claim(store, now + SECOND, made.id)[1] == [made.id]
     assert "archived_at" not in document(store, made.id)
@@ -125,8 +125,8 @@ def test_a_record_that_is_written_again_after_a_fault_counts_once(store: Store, 
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id)
     again = record(made.id, token, State.RETRYING, now, now + SECOND)
-    assert store.events.record([again]) == []
-    assert store.events.record([again]) == []
+    assert store.outcomes.record([again]) == []
+    assert store.outcomes.record([again]) == []
     assert document(store, made.id)["attempt"] == 1
     assert len(document(store, made.id)["attempts"]) == 1
 
@@ -138,7 +138,7 @@ def test_a_worker_that_was_only_slow_still_records(store: Store, now: datetime) 
     assert store.events.recover_workers(now, delay_seconds=2, limit=10) == ([made.id], [])
     assert document(store, made.id)["state"] == "retrying"
     assert document(store, made.id)["attempt"] == 0
-    assert store.events.record([record(made.id, token, State.COMPLETED, now)]) == []
+    assert store.outcomes.record([record(made.id, token, State.COMPLETED, now)]) == []
     assert document(store, made.id)["state"] == "completed"
 
 
@@ -152,13 +152,13 @@ def test_a_record_after_somebody_else_s_claim_is_kept_as_late_and_changes_no_sta
     quick, won = claim(store, now, made.id)
     assert won == [made.id]
     late = record(made.id, slow, State.COMPLETED, now)
-    assert store.events.record([late]) == [late]
-    store.events.record_late([late])
-    store.events.record_late([late])
+    assert store.outcomes.record([late]) == [late]
+    store.outcomes.record_late([late])
+    store.outcomes.record_late([late])
     found = document(store, made.id)
     assert found["state"] == "running"
     assert [attempt.get("late") for attempt in found["attempts"]] == [True]
-    assert store.events.record([record(made.id, quick, State.COMPLETED, now)]) == []
+    assert store.outcomes.record([record(made.id, quick, State.COMPLETED, now)]) == []
     assert document(store, made.id)["attempt"] == 1
 
 
@@ -234,7 +234,7 @@ def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: dateti
     sent, unsent = event(now + SECOND), event(now + 2 * SECOND)
     store.events.insert([sent, unsent], now, "made")
     token, _ = claim(store, now + SECOND, sent.id)
-    store.events.record([record(sent.id, token, State.COMPLETED, now)])
+    store.outcomes.record([record(sent.id, token, State.COMPLETED, now)])
     store.events.cancel_past_cut("s1", 2, now, now, "withdrawn")
     past = store.events.look_past_cut("s1", 2, now)
     assert (past.running, past.last_sent) == (False, now + SECOND)
@@ -257,7 +257,7 @@ def test_an_answer_that_looks_like_a_field_path_is_kept_as_text(store: Store, no
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id)
     attempt = {"number": 1, "snippet": "$owner", "error": "$$NOW"}
-    store.events.record([Record(made.id, token, State.ERROR, "$state", None, attempt, now)])
+    store.outcomes.record([Record(made.id, token, State.ERROR, "$state", None, attempt, now)])
     found = document(store, made.id)
     assert found["attempts"][0]["snippet"] == "$owner"
     assert found["status"][-1]["message"] == "$state"
@@ -268,7 +268,7 @@ def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: Stat
     made = event(now)
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id)
-    store.events.record([record(made.id, token, state, now)])
+    store.outcomes.record([record(made.id, token, state, now)])
     before = document(store, made.id)
     assert claim(store, now, made.id)[1] == []
     assert store.events.take_for_dispatch(now, limit=10, lease_seconds=2)[1] == []

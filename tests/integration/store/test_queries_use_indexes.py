@@ -10,7 +10,10 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.store import Events, Nodes, Schedules, Store
-from scheduler_app.store.events import Record
+from scheduler_app.store.event_lists import EventLists
+from scheduler_app.store.idempotency import Idempotency
+from scheduler_app.store.listing import Position, Window
+from scheduler_app.store.outcomes import Outcomes, Record
 from scheduler_app.store.schedules import Advance
 from tests.builders import event, schedule
 
@@ -80,23 +83,32 @@ def full(settings: Settings, listener: Listener, now: datetime) -> Iterator[Stor
 
 def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: datetime) -> None:
     events, schedules, nodes = Called(full.events), Called(full.schedules), Called(full.nodes)
-    _use_events(events, now)
+    lists, idempotency = Called(full.event_lists), Called(full.idempotency)
+    outcomes = Called(full.outcomes)
+    _use_events(events, outcomes, now)
     _use_schedules(schedules, now)
+    _use_lists(lists, now)
+    _use_idempotency(idempotency)
     nodes.report("worker")
     assert nodes.alive()
     nodes.leave()
     assert _public(Events) == events.names
     assert _public(Schedules) == schedules.names
+    assert _public(Outcomes) == outcomes.names
     assert _public(Nodes) == nodes.names
+    assert _public(EventLists) == lists.names
+    assert _public(Idempotency) == idempotency.names
     assert len(listener.commands) > 30
     for command in listener.commands:
         for single in _planned(command):
             stages = set(_stages(full.mongo.db.command("explain", single, verbosity="queryPlanner")))
             assert not stages & {"COLLSCAN", "SORT"}, f"{stages} for {single}"
-            assert stages & {"IXSCAN", "IDHACK", "COUNT_SCAN", "EXPRESS_IXSCAN", "EOF"}, f"{stages} for {single}"
+            assert stages & {"IXSCAN", "IDHACK", "COUNT_SCAN", "EXPRESS_IXSCAN", "EOF"}, (
+                f"{stages} for {single}"
+            )
 
 
-def _use_events(events: Any, now: datetime) -> None:
+def _use_events(events: Any, outcomes: Any, now: datetime) -> None:
     due = now + 20 * SECOND
     token, taken = events.take_for_dispatch(due, limit=10, lease_seconds=2)
     ids = [each.id for each in taken]
@@ -107,17 +119,17 @@ def _use_events(events: Any, now: datetime) -> None:
     events.extend(ids, claimed, 10)
     events.give_back(ids[:2], claimed, now, "back")
     events.void(ids[2:3], claimed, now, "void")
-    records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[:6]]
-    late = events.record(records)
-    events.record_late(late or records[:1])
+    records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
+    assert outcomes.record(records) == []
+    outcomes.record_late(records[:1])
     events.cancel_past_cut("s1", 2, now, now, "cut")
     events.look_past_cut("s1", 2, now)
     events.cancel_all("s2", now, "deleted")
+    events.cancel("old-1", now, "cancelled")
+    events.redrive(["old-1", "old-2"], now, "redriven")
     events.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
     events.recover_workers(now, delay_seconds=2, limit=10)
     events.get("x")
-    events.of_schedule("s1", LIVING, skip=0, limit=10)
-    events.of_schedule("s1", FINAL, skip=10, limit=10)
     events.any_of_schedule("s1")
     events.living_by_state()
     events.oldest_due()
@@ -126,14 +138,17 @@ def _use_events(events: Any, now: datetime) -> None:
 def _use_schedules(schedules: Any, now: datetime) -> None:
     made = schedule(now, schedules.new_id())
     schedules.insert(made)
+    schedules.insert_many([made])
     schedules.update(made, version=1)
     schedules.revise(made.revise(now), version=1)
     token, won = schedules.claim_for_expansion(now + 60 * SECOND, limit=10, lease_seconds=30)
-    schedules.claim_one("s400", lease_seconds=30)
+    schedules.claim_these(["s400"], lease_seconds=30)
     schedules.advance([Advance(won[0].id, now, None, None)], token)
     schedules.release([won[1].id], token)
     schedules.set_aside(won[2].id, token, "bent", now)
     schedules.finish_ended(now)
+    schedules.with_older_zone_data("2999z", limit=10)
+    schedules.keep_with_zone_data(made, "2026a")
     schedules.delete("s450", now)
     schedules.deleted_before(now + SECOND, limit=10)
     schedules.remove("s450")
@@ -141,9 +156,29 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.exists("s1")
     schedules.for_delivery(["s1", "s2"])
     for filters in ({}, {"state": "active"}, {"name": "test"}, {"tag": "a"}):
-        schedules.list(tenant="default", limit=10, **filters)
-        schedules.list(tenant="default", limit=10, skip=10, **filters)
-        schedules.list(tenant="default", limit=10, after=(now, "s3"), **filters)
+        schedules.page(Window(limit=10), tenant="default", **filters)
+        schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
+        schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
+
+
+def _use_lists(lists: Any, now: datetime) -> None:
+    after = Position(now - 500 * SECOND, "old-500")
+    for schedule_id in (None, "s1"):
+        for states in (None, LIVING, FINAL, {State.ERROR}, {State.CANCELLED}):
+            for window in (
+                Window(limit=10),
+                Window(limit=10, skip=10),
+                Window(limit=10, after=after),
+                Window(limit=10, after=after, since=now - 3600 * SECOND, until=now),
+            ):
+                lists.page(window, tenant="default", schedule_id=schedule_id, states=states)
+
+
+def _use_idempotency(idempotency: Any) -> None:
+    begun = idempotency.begin("me", "k", "digest")
+    idempotency.begin("me", "k", "digest")
+    idempotency.finish(begun, 200, {}, b"")
+    idempotency.give_up(begun)
 
 
 def _public(kind: type) -> set[str]:
@@ -155,7 +190,8 @@ def _planned(command: Command) -> list[Command]:
     kept = {
         key: value
         for key, value in command.items()
-        if key not in ("lsid", "txnNumber", "$db", "$clusterTime", "$readPreference", "writeConcern", "readConcern")
+        if key
+        not in ("lsid", "txnNumber", "$db", "$clusterTime", "$readPreference", "writeConcern", "readConcern")
     }
     for several in ("updates", "deletes"):
         if several in kept:

@@ -1,0 +1,40 @@
+"""The secrets that sign a schedule's callbacks, and their rotation."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+DEFAULT_OVERLAP_SECONDS = 86_400
+MAX_OVERLAP_SECONDS = 30 * 86_400
+#: Each one still valid makes its own signature on every callback.
+MAX_RETIRING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Retiring:
+    """A secret that was replaced and signs beside its successor until then."""
+
+    secret: str = field(repr=False)
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Signing:
+    """The secret in force `since` then, and those it has replaced, newest first."""
+
+    secret: str = field(repr=False)
+    since: datetime
+    retiring: tuple[Retiring, ...] = ()
+
+    def secrets(self, now: datetime) -> tuple[str, ...]:
+        """What a callback that starts at `now` is signed with, the one in force first."""
+        return (self.secret, *(old.secret for old in self.retiring if now < old.until))
+
+    def rotated(self, secret: str, now: datetime, overlap: timedelta) -> "Signing":
+        """With a new secret in force; the present one signs beside it for `overlap`."""
+        replaced = (Retiring(self.secret, now + overlap), *self.retiring)
+        valid = tuple(old for old in replaced if now < old.until)
+        return Signing(secret, now, valid[:MAX_RETIRING])
+
+    def overlap_until(self, now: datetime) -> datetime | None:
+        """Until when an older secret signs too; None when none does."""
+        return max((old.until for old in self.retiring if now < old.until), default=None)

@@ -1,0 +1,101 @@
+"""Requests that must be done once: who is at it, and what the answer was."""
+
+from dataclasses import dataclass
+
+from bson import ObjectId
+from pymongo.errors import DuplicateKeyError
+
+from scheduler_app.store.mongo import Document, Mongo, new_token
+
+DOCUMENT_VERSION = 1
+#: An answer is kept for a day from the first request on.
+KEPT_SECONDS = 86_400
+#: Longer than any request of ours takes. A process that died in the middle holds its key no longer.
+LEASE_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The request is ours to do. `seed`, 24 hex digits, is the same when it is begun again after a crash:
+    ids made of it make whatever the first try has left be found instead of made twice."""
+
+    id: str
+    token: str
+    seed: str
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """Another process is doing it at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Different:
+    """The key was used for another request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """It was done before; this is what was answered."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class Idempotency:
+    def __init__(self, mongo: Mongo) -> None:
+        self._records = mongo.collection("idempotency")
+        self._settled = mongo.majority("idempotency")
+
+    def begin(self, owner: str, key: str, request: str) -> Begun | InFlight | Different | Answered:
+        """`owner` is a digest of who asks, `request` one of what is asked for."""
+        identity, token, seed = f"{owner}:{key}", new_token(), str(ObjectId())
+        lease: Document = {"lease_until": {"$add": ["$$NOW", LEASE_SECONDS * 1000]}, "token": token}
+        first = {"v": DOCUMENT_VERSION, "request": request, "seed": seed, "created_at": "$$NOW"}
+        try:
+            # No record has this token: it is inserted, or there is one under this key already. An update,
+            # because only an update can write mongod's own time.
+            self._records.update_one(
+                {"_id": identity, "token": token}, [{"$set": first | lease}], upsert=True
+            )
+            return Begun(identity, token, seed)
+        except DuplicateKeyError:
+            pass
+        # Who began it died before it had an answer: the lease is over by mongod's clock.
+        self._records.update_one(
+            {
+                "_id": identity,
+                "request": request,
+                "answer": {"$exists": False},
+                "$expr": {"$lte": ["$lease_until", "$$NOW"]},
+            },
+            [{"$set": lease}],
+        )
+        return self._judge(self._settled.find_one({"_id": identity}), request, token)
+
+    @staticmethod
+    def _judge(record: Document | None, request: str, token: str) -> Begun | InFlight | Different | Answered:
+        if record is None:
+            return InFlight()  # it was given up this very moment; whoever asks again begins it anew
+        if record["request"] != request:
+            return Different()
+        if record["token"] == token:
+            return Begun(record["_id"], token, record["seed"])
+        answer = record.get("answer")
+        if answer is None:
+            return InFlight()
+        return Answered(answer["status"], answer["headers"], bytes(answer["body"]))
+
+    def finish(self, begun: Begun, status: int, headers: dict[str, str], body: bytes) -> bool:
+        """Keeps the answer; False when the lease was lost to another try."""
+        answer = {"status": status, "headers": headers, "body": body}
+        result = self._records.update_one(
+            {"_id": begun.id, "token": begun.token},
+            {"$set": {"answer": answer}, "$unset": {"lease_until": ""}},
+        )
+        return result.matched_count == 1
+
+    def give_up(self, begun: Begun) -> None:
+        """It came to nothing that is worth an answer for ever: the next try is a new one."""
+        self._records.delete_one({"_id": begun.id, "token": begun.token, "answer": {"$exists": False}})
