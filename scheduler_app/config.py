@@ -150,6 +150,9 @@ class Settings:
         "", _text, "Fernet keys, newest first, separated by commas; stored secrets are encrypted", secret=True
     )
     metrics_port: int = _setting(0, _whole(0, 65535), "a process's own Prometheus port; 0 means none")
+    metrics_host: str = _setting(
+        "127.0.0.1", _text, "where that listens; it has no key: beyond loopback, the network must guard it"
+    )
     given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
 
     @property

@@ -4,14 +4,16 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scheduler_app.version import __version__
-from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
+from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock, monotonic
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.version import __version__
 
 log = get_logger(__name__)
 
 REPORT_SECONDS = 5.0
+#: A turn waits for MongoDB at most: choosing a server, then a few commands over a silent link.
+TURN_SECONDS = 180.0
 
 
 class Presence(threading.Thread):
@@ -37,6 +39,7 @@ class Presence(threading.Thread):
         self._on_offset = on_offset
         self._ended = threading.Event()
         self._reachable = True
+        self._turned_at = monotonic()
 
     def beat_once(self) -> None:
         """Measures and reports once. Raises a STORE_FAULT."""
@@ -64,12 +67,15 @@ class Presence(threading.Thread):
 
     def run(self) -> None:
         while not self._ended.is_set():
+            self._turned_at = monotonic()
             try:
                 self.beat_once()
+                metrics.dependency_up.labels("mongodb").set(1)
                 if not self._reachable:
                     log.info("mongodb.back", message="MongoDB answers again")
                 self._reachable = True
             except STORE_FAULTS as error:
+                metrics.dependency_up.labels("mongodb").set(0)
                 # Said once: every part that needs MongoDB says for itself what it cannot do.
                 if self._reachable:
                     log.error(
@@ -77,6 +83,11 @@ class Presence(threading.Thread):
                     )
                 self._reachable = False
             self._ended.wait(REPORT_SECONDS)
+
+    def trouble(self) -> str | None:
+        """What hangs in this process, None for nothing. A MongoDB that is away is no reason to restart it."""
+        age = monotonic() - self._turned_at
+        return f"the process has not reported for {age:.0f} s" if age > TURN_SECONDS else None
 
     def stop(self) -> None:
         """Ends the thread and takes the node away, if MongoDB can be reached at once."""

@@ -14,7 +14,7 @@ from scheduler_app.config import Settings
 from scheduler_app.delivery import Courier, Delivery, Recorder
 from scheduler_app.presence import Presence
 from scheduler_app.store import Store
-from scheduler_app.telemetry import configure_logs, get_logger, metrics
+from scheduler_app.telemetry import configure_logs, get_logger, serve_metrics
 
 log = get_logger(__name__)
 
@@ -49,7 +49,7 @@ class Worker:
         )
 
     def start(self) -> None:
-        metrics.serve(self._settings.metrics_port)
+        serve_metrics(self._settings.metrics_port, self._settings.metrics_host, self.presence.trouble)
         self.recorder.start()
         self.courier.start()
         self.presence.start()

@@ -1,6 +1,7 @@
 """Publishes batches through one held producer for many messages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery
@@ -8,6 +9,7 @@ from kombu.exceptions import ChannelError, OperationalError
 
 from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.dispatch import Batch
+from scheduler_app.telemetry import metrics
 
 POOL_SECONDS = 5.0
 
@@ -27,7 +29,7 @@ class CeleryPublisher:
         )
 
     def publish(self, batches: Sequence[Batch]) -> None:
-        with self._app.producer_pool.acquire(block=True, timeout=POOL_SECONDS) as producer:
+        with self._producer() as producer:
             for batch in batches:
                 self._task.apply_async(
                     kwargs={"v": 1, "ids": list(batch.ids)}, eta=batch.eta, producer=producer, retry=False
@@ -35,9 +37,21 @@ class CeleryPublisher:
 
     def queue_length(self) -> int:
         """Messages that no worker has fetched yet."""
-        with self._app.producer_pool.acquire(block=True, timeout=POOL_SECONDS) as producer:
+        with self._producer() as producer:
             try:
                 declared = producer.channel.queue_declare(QUEUE, passive=True)
             except ChannelError:
                 return 0  # Redis keeps no empty lists: no queue is an empty queue
             return int(declared.message_count)
+
+    @contextmanager
+    def _producer(self) -> Iterator[Any]:
+        """One of the pool's; whether the broker answered is counted."""
+        answers = metrics.dependency_up.labels("broker")
+        try:
+            with self._app.producer_pool.acquire(block=True, timeout=POOL_SECONDS) as producer:
+                yield producer
+        except self.unavailable:
+            answers.set(0)
+            raise
+        answers.set(1)

@@ -1,6 +1,6 @@
 """What each process counts. Names and meanings are for dashboards: they are kept."""
 
-from prometheus_client import Counter, Gauge, Histogram, start_http_server
+from prometheus_client import Counter, Gauge, Histogram
 
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
@@ -20,10 +20,7 @@ tick_duration = Histogram(
 )
 tick_at = Gauge("scheduler_tick_timestamp_seconds", "When the last tick of beat ended, Unix time")
 clock_offset = Gauge("scheduler_clock_offset_seconds", "mongod's clock minus this process's")
+dependency_up = Gauge(
+    "scheduler_dependency_up", "Whether MongoDB and the broker answered this process last", ["dependency"]
+)
 unrecorded = Gauge("scheduler_unrecorded_outcomes", "Outcomes in memory that MongoDB has not taken yet")
-
-
-def serve(port: int) -> None:
-    """This process's own metrics, on loopback; 0 means none. Raises OSError when the port is taken."""
-    if port:
-        start_http_server(port, addr="127.0.0.1")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from pymongo import MongoClient
 
 from scheduler_app.embedded import free_port
 from tests.processes import wait_until
@@ -40,15 +41,15 @@ class Stack:
         return process
 
     def worker(self, name: str = "worker", **environment: str) -> subprocess.Popen[bytes]:
-        options = ("-P", "threads", "-c", "20", "--without-gossip", "--without-mingle", "-n", f"{name}@%h")
+        options = ("-P", "threads", "--without-gossip", "--without-mingle", "-n", f"{name}@%h")
         process = self.start(name, "celery", "-A", "scheduler_app", "worker", *options, **environment)
-        self.wait_for_line(name, "ready.")
+        self.wait_for_node("worker", process.pid)
         return process
 
     def beat(self, name: str = "beat", **environment: str) -> subprocess.Popen[bytes]:
         pidfile = f"--pidfile={self.folder / name}.pid"
         process = self.start(name, "celery", "-A", "scheduler_app", "beat", pidfile, **environment)
-        self.wait_for_line(name, "Starting...")
+        self.wait_for_node("beat", process.pid)
         return process
 
     def api(self, **environment: str) -> subprocess.Popen[bytes]:
@@ -59,9 +60,14 @@ class Stack:
         wait_until(self._healthy, "the API to answer", START_SECONDS)
         return process
 
-    def wait_for_line(self, name: str, text: str) -> None:
-        log = self.folder / f"{name}.log"
-        wait_until(lambda: text in log.read_text(errors="replace"), f"{text!r} of {name}", START_SECONDS)
+    def wait_for_node(self, role: str, pid: int) -> None:
+        """Until the process says in the database that it lives."""
+        with MongoClient[dict[str, Any]](self.environment["MONGO_URI"]) as client:
+            nodes = client[self.environment["MONGO_DATABASE"]]["nodes"]
+            alive = {"role": role, "pid": pid}
+            wait_until(
+                lambda: nodes.find_one(alive) is not None, f"{role} {pid}\n{self.logs()}", START_SECONDS
+            )
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """kill -9: nothing of it gets to say a last word."""

@@ -1,0 +1,51 @@
+"""`scheduler history`: what a schedule did."""
+
+from itertools import islice
+
+import click
+
+from scheduler_app.cli.remote import as_json, limit, remote
+from scheduler_app.cli.show import show_json, table
+from scheduler_app.client import Json, Scheduler
+
+_COLORS = {"completed": "green", "error": "red", "expired": "yellow", "skipped": "yellow"}
+
+
+@click.command()
+@click.argument("schedule_id")
+@limit
+@as_json
+@remote
+def history(scheduler: Scheduler, schedule_id: str, limit: int, as_json: bool) -> None:
+    """Show what a schedule did, newest first.
+
+    That of a deleted one too.
+    """
+    events = list(islice(scheduler.history(schedule_id), limit))
+    if as_json:
+        show_json(events)
+        return
+    table(
+        ["state", "run time", "attempts", "lag", "what came of it", "event"],
+        [
+            [
+                f"[{_COLORS.get(event['state'], 'default')}]{event['state']}[/]",
+                event["run_time"],
+                event.get("attempt", ""),
+                _lag(event),
+                _outcome(event),
+                event["_id"],
+            ]
+            for event in events
+        ],
+    )
+
+
+def _lag(event: Json) -> str:
+    attempts = event.get("attempts")
+    return f"{attempts[0]['lag_ms']:.0f} ms" if attempts and attempts[0].get("lag_ms") is not None else "–"
+
+
+def _outcome(event: Json) -> str:
+    lines = event.get("status")
+    return str(lines[-1].get("message", "")) if lines else ""

@@ -1,0 +1,47 @@
+"""A check: one thing looked at, how it is, and what to do when it is not as it should be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Status(StrEnum):
+    OK = "ok"
+    #: Everything works, and somebody should know it all the same.
+    NOTE = "note"
+    #: It could not be looked at, because something else is wrong.
+    UNKNOWN = "unknown"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`found` and `remedy` are sentences for people; `facts` are the same for programs, by name."""
+
+    name: str
+    status: Status
+    found: str
+    remedy: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether what this is about is known to work."""
+        return self.status in (Status.OK, Status.NOTE)
+
+
+def fine(name: str, found: str, **facts: Any) -> Check:
+    return Check(name, Status.OK, found, facts=facts)
+
+
+def note(name: str, found: str, remedy: str, **facts: Any) -> Check:
+    return Check(name, Status.NOTE, found, remedy, facts)
+
+
+def wrong(name: str, found: str, remedy: str, **facts: Any) -> Check:
+    return Check(name, Status.WRONG, found, remedy, facts)
+
+
+def unknown(name: str, why: str) -> Check:
+    return Check(name, Status.UNKNOWN, f"cannot be told: {why}")

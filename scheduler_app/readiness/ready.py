@@ -1,0 +1,40 @@
+"""What `/readyz` answers from: the least that a callback needs, asked in three round trips."""
+
+from typing import Protocol
+
+from scheduler_app.readiness.check import Check, fine, wrong
+from scheduler_app.readiness.fleet import Node, check_fleet
+from scheduler_app.store import STORE_FAULTS, Store
+
+
+class Broker(Protocol):
+    """The way to the queue. It raises `unavailable` when the broker cannot be reached."""
+
+    unavailable: tuple[type[Exception], ...]
+
+    def queue_length(self) -> int: ...
+
+
+def check_ready(store: Store, broker: Broker) -> list[Check]:
+    """`mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
+    nodes: list[Node] | None = None
+    try:
+        nodes = store.nodes.alive()
+        mongodb = fine("mongodb", "answers")
+    except STORE_FAULTS as error:
+        mongodb = wrong(
+            "mongodb", f"does not answer: {type(error).__name__}", "start it, or see that MONGO_URI is right"
+        )
+    return [mongodb, _broker(broker), *check_fleet(nodes)]
+
+
+def _broker(broker: Broker) -> Check:
+    try:
+        length = broker.queue_length()
+    except broker.unavailable as error:
+        return wrong(
+            "broker",
+            f"does not answer: {type(error).__name__}",
+            "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right",
+        )
+    return fine("broker", f"answers; {length} messages wait", queue_length=length)

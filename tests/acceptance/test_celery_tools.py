@@ -1,0 +1,96 @@
+"""Celery's own tools see the batches: `inspect`, `control`, and Flower behind its password."""
+
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import requests
+
+from scheduler_app.embedded import free_port
+from tests.acceptance.journal import Journal
+from tests.acceptance.stack import START_SECONDS, Stack
+from tests.integration.callback.receiver import hangs
+from tests.processes import wait_until
+
+WORKER = f"worker@{socket.gethostname()}"
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack]) -> Stack:
+    made = make_stack(WORKER_SOFT_SHUTDOWN_SECONDS="1")
+    made.api()
+    made.worker()
+    return made
+
+
+def celery(stack: Stack, kind: str, *arguments: str) -> Any:
+    """What the worker answers, by its name. Asked by name, it is not waited for others."""
+    options = ("--json", "--timeout", "10", "--destination", WORKER)
+    command = [sys.executable, "-m", "celery", "-A", "scheduler_app", kind, *options, *arguments]
+    done = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def waiting(stack: Stack) -> int:
+    """Messages that no worker has fetched."""
+    length: int = requests.get(f"{stack.url}/readyz", timeout=5).json()["checks"]["broker"]["queue_length"]
+    return length
+
+
+def test_inspect_shows_the_events_in_flight(stack: Stack, journal: Journal) -> None:
+    schedule_id = stack.create(journal.script("/slow", hangs), run_at="2040-01-01T00:00:00Z")
+    event_id = stack.post(f"/schedules/{schedule_id}/trigger", status=202)["event_id"]
+    wait_until(lambda: bool(journal.calls["/slow"]), "the request")
+    (task,) = celery(stack, "inspect", "active")[WORKER]
+    assert task["kwargs"] == {"v": 1, "ids": [event_id]}
+    assert celery(stack, "inspect", "stats")[WORKER]["total"] == {"scheduler_app.tasks.deliver": 1}
+
+
+def test_control_stops_and_starts_the_consuming(stack: Stack, journal: Journal) -> None:
+    schedule_id = stack.create(journal.url("/stopped"), run_at="2040-01-01T00:00:00Z")
+    celery(stack, "control", "cancel_consumer", "callbacks")
+    stack.post(f"/schedules/{schedule_id}/trigger", status=202)
+    wait_until(lambda: waiting(stack) == 1, "the message to stay in the queue")
+    assert journal.calls["/stopped"] == []
+    celery(stack, "control", "add_consumer", "callbacks")
+    assert len(stack.finished(schedule_id)) == 1
+
+
+def test_flower_lists_the_batches_with_their_event_ids_to_whoever_knows_the_password(
+    stack: Stack, journal: Journal
+) -> None:
+    port, password = free_port(), ("somebody", "a password")
+    url = f"http://127.0.0.1:{port}"
+    options = ("--address=127.0.0.1", f"--port={port}")
+    stack.start(
+        "flower", "celery", "-A", "scheduler_app", "flower", *options, FLOWER_BASIC_AUTH=":".join(password)
+    )
+
+    def answers() -> bool:
+        try:
+            return requests.get(f"{url}/healthcheck", timeout=1).ok
+        except requests.RequestException:
+            return False
+
+    wait_until(answers, "Flower", START_SECONDS)
+    for page in ("/", "/tasks", "/api/tasks"):
+        assert requests.get(f"{url}{page}", timeout=5).status_code == 401
+
+    def tasks() -> list[dict[str, Any]]:
+        return list(requests.get(f"{url}/api/tasks", auth=password, timeout=5).json().values())
+
+    schedule_id = stack.create(journal.url("/seen"), run_at="2040-01-01T00:00:00Z")
+    sent: list[str] = []
+
+    def is_listed() -> bool:
+        # Until it has begun to listen, what happens it never hears of.
+        sent.append(stack.post(f"/schedules/{schedule_id}/trigger", status=202)["event_id"])
+        return any(event_id in str(task["kwargs"]) for task in tasks() for event_id in sent)
+
+    wait_until(is_listed, "Flower to list a batch")
+    assert {task["name"] for task in tasks() if task["name"]} == {"scheduler_app.tasks.deliver"}

@@ -1,0 +1,49 @@
+"""A process's own port: metrics, and whether something hangs."""
+
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from scheduler_app.embedded import free_port
+from scheduler_app.telemetry import serve_metrics
+
+
+@pytest.fixture(params=["127.0.0.1", "::1"])
+def host(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def serve(host: str, trouble: str | None = None) -> str:
+    """Its URL."""
+    port = free_port()
+    serve_metrics(port, host, lambda: trouble)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def test_metrics_parse_with_prometheus_own_parser(host: str) -> None:
+    text = requests.get(f"{serve(host)}/metrics", timeout=5).text
+    families = {family.name for family in text_string_to_metric_families(text)}
+    assert {"scheduler_lag_seconds", "scheduler_attempts", "scheduler_unrecorded_outcomes"} <= families
+
+
+def test_health_says_what_hangs() -> None:
+    answer = requests.get(f"{serve('127.0.0.1', 'no tick has ended for 99 s')}/healthz", timeout=5)
+    assert (answer.status_code, answer.text) == (503, "no tick has ended for 99 s\n")
+    assert requests.get(f"{serve('127.0.0.1')}/healthz", timeout=5).status_code == 200
+
+
+def test_it_takes_no_commands() -> None:
+    assert requests.post(f"{serve('127.0.0.1')}/metrics", timeout=5).status_code == 405
+
+
+def test_a_taken_port_is_an_error_at_the_start() -> None:
+    port = urlsplit(serve("127.0.0.1")).port
+    assert port is not None
+    with pytest.raises(OSError, match="in use"):
+        serve_metrics(port, "127.0.0.1", lambda: None)
+
+
+def test_port_0_listens_nowhere() -> None:
+    serve_metrics(0, "not even an address", lambda: None)

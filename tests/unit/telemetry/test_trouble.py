@@ -1,0 +1,41 @@
+"""What a process says of itself when something in it hangs; `/healthz` answers from it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import beat.scheduler
+import scheduler_app.presence
+from beat.scheduler import MongoScheduler
+from scheduler_app.celery_app import app
+from scheduler_app.clock import Clock
+from scheduler_app.presence import TURN_SECONDS, Presence
+from scheduler_app.readiness import TICK_SECONDS
+
+
+@pytest.fixture
+def after(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, float], None]:
+    """Lets seconds pass for a module."""
+
+    def pass_(module: Any, seconds: float) -> None:
+        began = module.monotonic()
+        monkeypatch.setattr(module, "monotonic", lambda: began + seconds)
+
+    return pass_
+
+
+def test_a_process_that_no_longer_reports_says_so(after: Callable[[Any, float], None]) -> None:
+    store: Any = None  # it is not started, and so asks nothing
+    presence = Presence(store, Clock(), "worker")
+    assert presence.trouble() is None
+    after(scheduler_app.presence, TURN_SECONDS + 1)
+    assert presence.trouble() == "the process has not reported for 181 s"
+
+
+def test_a_beat_that_no_longer_ticks_says_so(after: Callable[[Any, float], None]) -> None:
+    scheduler = MongoScheduler(app=app, lazy=True)
+    scheduler._ticked_at = beat.scheduler.monotonic()
+    assert scheduler._trouble() is None
+    after(beat.scheduler, TICK_SECONDS + 1)
+    assert scheduler._trouble() == "no tick has ended for 91 s"
