@@ -1,0 +1,141 @@
+"""Requests to the API: with the key, with a time limit, and again where that can do no harm."""
+
+import random
+import time
+import uuid
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import requests
+from requests.auth import AuthBase
+
+from scheduler_app.client.errors import SchedulerError, of_answer
+
+Json = dict[str, Any]
+
+#: Nobody was at home, or too many were: the same request may do better a moment later.
+_PASSING = (429, 502, 503, 504)
+_FIRST_DELAY_SECONDS = 0.2
+_LONGEST_DELAY_SECONDS = 10.0
+
+
+class _Key(AuthBase):
+    """As an `auth` of the session and not as a header: a .netrc would take that one's place."""
+
+    def __init__(self, key: str | None) -> None:
+        self._key = key
+
+    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._key:
+            request.headers["Authorization"] = f"Bearer {self._key}"
+        return request
+
+
+class Http:
+    """One session of kept connections; threads may not share it."""
+
+    def __init__(self, url: str, api_key: str | None, *, timeout: float, retries: int) -> None:
+        """`timeout` for connecting and for each wait for bytes, seconds; `retries` beyond the first try."""
+        self._url = url.rstrip("/")
+        self._timeout = timeout
+        self._retries = retries
+        self._session = requests.Session()
+        self._session.auth = _Key(api_key)
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Json:
+        return self._request("GET", path, query=query)
+
+    def put(self, path: str, body: Json) -> Json:
+        return self._request("PUT", path, body=body)
+
+    def post(self, path: str, body: Json | None = None, *, key: str | None = None) -> Json:
+        """With an Idempotency-Key, `key` or a fresh one: the API does it once, however often it is sent."""
+        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        return self._request("POST", path, body={} if body is None else body, headers=headers)
+
+    def delete(self, path: str) -> None:
+        """What is gone after a try whose answer was lost was deleted by that try."""
+        self._request("DELETE", path, gone_is_fine_later=True)
+
+    def close(self) -> None:
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Json | None = None,
+        headers: Mapping[str, str] | None = None,
+        gone_is_fine_later: bool = False,
+    ) -> Json:
+        tries = 0
+        while True:
+            tries += 1
+            try:
+                answer = self._session.request(
+                    method,
+                    f"{self._url}{path}",
+                    params=query,
+                    json=body,
+                    headers=headers,
+                    timeout=self._timeout,
+                    # A redirect would carry the key to somebody else.
+                    allow_redirects=False,
+                )
+            except requests.RequestException as error:
+                if tries > self._retries or not isinstance(
+                    error, requests.ConnectionError | requests.Timeout
+                ):
+                    raise SchedulerError(f"{self._url} cannot be reached: {_short(error)}") from error
+                time.sleep(_delay(tries, None))
+                continue
+            if gone_is_fine_later and tries > 1 and answer.status_code == 404:
+                return {}
+            if not _is_passing(answer) or tries > self._retries:
+                return _content(answer)
+            time.sleep(_delay(tries, answer.headers.get("Retry-After")))
+
+
+def _is_passing(answer: requests.Response) -> bool:
+    # A conflict that names a time: the first request with this Idempotency-Key is still being answered.
+    in_flight = answer.status_code == 409 and "Retry-After" in answer.headers
+    return answer.status_code in _PASSING or in_flight
+
+
+def _delay(tries: int, retry_after: str | None) -> float:
+    """Seconds until the next try: what the answer asks for, else doubled each time, and never exact."""
+    if retry_after and retry_after.isdigit():
+        return min(float(retry_after), _LONGEST_DELAY_SECONDS)
+    most = min(_FIRST_DELAY_SECONDS * 2 ** (tries - 1), _LONGEST_DELAY_SECONDS)
+    return random.uniform(most / 2, most)  # noqa: S311
+
+
+def _content(answer: requests.Response) -> Json:
+    if not answer.ok or answer.is_redirect:
+        raise of_answer(answer)
+    try:
+        content = answer.json()
+    except ValueError:
+        raise of_answer(answer) from None
+    if not isinstance(content, dict):
+        raise of_answer(answer)
+    return content
+
+
+def _short(error: Exception) -> str:
+    """requests' error in few words: the last of its causes says what happened."""
+    cause: BaseException = error
+    while cause.__cause__ or cause.__context__:
+        cause = cause.__cause__ or cause.__context__ or cause
+    return str(cause) or type(cause).__name__

@@ -1,0 +1,178 @@
+"""The client: a method for each thing that people do with schedules."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import quote
+
+from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.http import Http, Json
+
+_A_PAGE = 100
+
+
+class Scheduler:
+    """Schedules and events are the API's JSON, as dicts. Every method raises SchedulerError.
+
+    Each thread needs its own. What is sent again after a lost answer is done once.
+    """
+
+    def __init__(
+        self, url: str, api_key: str | None = None, *, timeout: float = 10.0, retries: int = 3
+    ) -> None:
+        """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
+        self._http = Http(url, api_key, timeout=timeout, retries=retries)
+
+    def schedule(
+        self,
+        callback_url: str,
+        *,
+        rrule: str | None = None,
+        run_at: datetime | str | None = None,
+        delay: timedelta | None = None,
+        name: str | None = None,
+        idempotency_key: str | None = None,
+        **fields: Any,
+    ) -> Json:
+        """Calls `callback_url` by a rule, at an instant, or once after `delay`; returns the schedule.
+
+        `name` is the URL unless given; `fields` are the API's others: id, timezone, method, headers, json,
+        body, max_retries, timeout_seconds, tags, … Raises ValueError for none or several of rrule, run_at and
+        delay, and for a `run_at` without an offset.
+        """
+        if [rrule, run_at, delay].count(None) != 2:
+            raise ValueError("give one of rrule, run_at and delay")
+        body = {"name": name or callback_url[:100], "callback_url": callback_url, **fields}
+        if rrule is not None:
+            body["rrule"] = rrule
+        else:
+            body["run_at"] = _instant(run_at if delay is None else datetime.now(UTC) + delay)
+        return self._http.post("/api/schedules", body, key=idempotency_key)
+
+    def cancel(self, schedule_id: str) -> None:
+        """Deletes a schedule; what it has not sent is withdrawn, its history stays readable."""
+        self._http.delete(_path(schedule_id))
+
+    def get(self, schedule_id: str) -> Json:
+        return self._http.get(_path(schedule_id))
+
+    def find(self, schedule_id: str) -> Json | None:
+        """As `get`, but None when there is no such schedule."""
+        try:
+            return self.get(schedule_id)
+        except SchedulerError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list(
+        self, *, state: str | None = None, name: str | None = None, tag: str | None = None
+    ) -> Iterator[Json]:
+        """All schedules of which that is true, newest first; pages are asked for as they are needed."""
+        return self._all("/api/schedules", "schedules", {"state": state, "name": name, "tag": tag})
+
+    def update(self, schedule_id: str, **fields: Any) -> Json:
+        """Sets the fields given; the others stay."""
+        return self._http.put(_path(schedule_id), fields)
+
+    def pause(self, schedule_id: str) -> Json:
+        """Nothing is sent from now on, until `resume`."""
+        return self._http.post(_path(schedule_id, "pause"))
+
+    def resume(self, schedule_id: str) -> Json:
+        return self._http.post(_path(schedule_id, "resume"))
+
+    def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
+        """Calls back at once, whatever the rule or the state; returns the event's id."""
+        made = self._http.post(_path(schedule_id, "trigger"), key=idempotency_key)
+        return str(made["event_id"])
+
+    def history(self, schedule_id: str) -> Iterator[Json]:
+        """The finished events, newest first; those of a deleted schedule too."""
+        return self._all(_path(schedule_id, "events/history"), "events")
+
+    def pending(self, schedule_id: str) -> Iterator[Json]:
+        """The events to come, as far ahead as they are expanded."""
+        return self._all(_path(schedule_id, "events/pending"), "events")
+
+    def events(
+        self,
+        *,
+        state: str | None = None,
+        schedule_id: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+    ) -> Iterator[Json]:
+        """The events of which that is true, newest run time first; `after` inclusive, `before` exclusive."""
+        times = {"from": _maybe_instant(after), "to": _maybe_instant(before)}
+        return self._all("/api/events", "events", {"state": state, "schedule_id": schedule_id, **times})
+
+    def event(self, event_id: str) -> Json:
+        """One event with everything that happened to it."""
+        return self._http.get(_event_path(event_id))
+
+    def cancel_event(self, event_id: str) -> Json:
+        """Withdraws one event that is not being sent at this moment."""
+        return self._http.post(_event_path(event_id, "cancel"))
+
+    def redrive(self, event_id: str) -> Json:
+        """Sends an event that ended in error again."""
+        return self._http.post(_event_path(event_id, "redrive"))
+
+    def preview(
+        self,
+        rrule: str,
+        *,
+        timezone: str | None = None,
+        after: datetime | str | None = None,
+        limit: int | None = None,
+    ) -> Json:
+        """When a rule would run: `{"occurrences": [{"run_time", "local"}, …], "warnings": […]}`."""
+        given = {"rrule": rrule, "timezone": timezone, "after": _maybe_instant(after), "limit": limit}
+        return self._http.post("/api/schedules/preview", _without_none(given))
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _all(self, path: str, rows: str, filters: Json | None = None) -> Iterator[Json]:
+        query = _without_none(filters or {}) | {"limit": _A_PAGE}
+        while True:
+            page = self._http.get(path, query)
+            yield from page[rows]
+            if not page.get("next_cursor"):
+                return
+            query["cursor"] = page["next_cursor"]
+
+
+def _path(schedule_id: str, rest: str = "") -> str:
+    # An id from elsewhere must not become another path.
+    return f"/api/schedules/{quote(schedule_id, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def _event_path(event_id: str, rest: str = "") -> str:
+    return f"/api/events/{quote(event_id, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def _maybe_instant(value: datetime | str | None) -> str | None:
+    return None if value is None else _instant(value)
+
+
+def _instant(value: datetime | str | None) -> str:
+    if not isinstance(value, datetime):
+        return str(value)
+    if value.tzinfo is None:
+        raise ValueError("an instant needs an offset: datetime(…, tzinfo=UTC)")
+    return value.astimezone(UTC).isoformat()
+
+
+def _without_none(values: Json) -> Json:
+    return {name: value for name, value in values.items() if value is not None}

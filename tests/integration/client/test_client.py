@@ -1,0 +1,134 @@
+"""The client against the API."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduler_app.client import Scheduler, SchedulerError
+from scheduler_app.client import scheduler as client
+
+URL = "https://example.com/backup"
+YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
+
+
+def test_a_schedule_is_made_found_listed_and_cancelled(scheduler: Scheduler, tag: str) -> None:
+    made = scheduler.schedule(URL, rrule=YEARLY, name="Backup", tags=[tag], json={"full": True})
+    assert scheduler.get(made["id"])["json"] == {"full": True}
+    assert [one["id"] for one in scheduler.list(tag=tag, state="active")] == [made["id"]]
+    assert list(scheduler.list(tag=tag, state="paused")) == []
+    scheduler.cancel(made["id"])
+    assert scheduler.find(made["id"]) is None
+    assert list(scheduler.list(tag=tag)) == []
+
+
+def test_a_list_longer_than_a_page_comes_whole(
+    scheduler: Scheduler, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_A_PAGE", 2)
+    made = [scheduler.schedule(URL, rrule=YEARLY, tags=[tag])["id"] for _ in range(5)]
+    assert [one["id"] for one in scheduler.list(tag=tag)] == made[::-1]
+
+
+def test_a_single_instant_is_given_as_a_datetime_or_by_a_delay(scheduler: Scheduler) -> None:
+    at = datetime(2040, 1, 5, 13, tzinfo=UTC)
+    assert scheduler.schedule(URL, run_at=at)["run_at"] == "2040-01-05T13:00:00Z"
+    delayed = scheduler.schedule(URL, delay=timedelta(days=1))["run_at"]
+    left = datetime.fromisoformat(delayed) - datetime.now(UTC)
+    assert timedelta(hours=23) < left <= timedelta(days=1)
+
+
+@pytest.mark.parametrize(
+    "timing",
+    [
+        {},
+        {"rrule": YEARLY, "delay": timedelta(1)},
+        {"run_at": datetime(2040, 1, 1)},  # noqa: DTZ001
+    ],
+)
+def test_a_time_that_says_nothing_or_two_things_is_refused_before_it_is_sent(
+    scheduler: Scheduler, tag: str, timing: dict[str, object]
+) -> None:
+    with pytest.raises(ValueError, match=r"give one of|needs an offset"):
+        scheduler.schedule(URL, tags=[tag], **timing)  # type: ignore[arg-type]
+    assert list(scheduler.list(tag=tag)) == []
+
+
+def test_a_trigger_gives_the_event_which_is_pending_and_later_history(scheduler: Scheduler) -> None:
+    made = scheduler.schedule(URL, rrule=YEARLY)
+    event_id = scheduler.trigger(made["id"])
+    assert scheduler.event(event_id)["schedule_id"] == made["id"]
+    assert [event["_id"] for event in scheduler.pending(made["id"])] == [event_id]
+    scheduler.cancel(made["id"])
+    assert [(event["_id"], event["state"]) for event in scheduler.history(made["id"])] == [
+        (event_id, "cancelled")
+    ]
+
+
+def test_events_are_found_by_time_and_state_and_withdrawn_one_by_one(scheduler: Scheduler) -> None:
+    made = scheduler.schedule(URL, run_at=datetime.now(UTC) + timedelta(minutes=5))
+    event_id = scheduler.trigger(made["id"])
+    now = datetime.now(UTC)
+    found = scheduler.events(schedule_id=made["id"], after=now - timedelta(minutes=1), before=now)
+    assert event_id in [event["_id"] for event in found]
+    assert scheduler.cancel_event(event_id)["state"] == "cancelled"
+    assert [event["_id"] for event in scheduler.events(state="cancelled", schedule_id=made["id"])] == [
+        event_id
+    ]
+    with pytest.raises(SchedulerError, match="409"):
+        scheduler.redrive(event_id)
+
+
+def test_pause_resume_update_and_preview(scheduler: Scheduler) -> None:
+    made = scheduler.schedule(URL, rrule=YEARLY)
+    assert scheduler.pause(made["id"])["state"] == "paused"
+    assert scheduler.resume(made["id"])["state"] == "active"
+    assert scheduler.update(made["id"], name="Other")["name"] == "Other"
+    found = scheduler.preview(
+        "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0",
+        timezone="Europe/Zurich",
+        after=datetime(2030, 1, 1, tzinfo=UTC),
+        limit=2,
+    )
+    assert [one["run_time"] for one in found["occurrences"]] == [
+        "2030-01-01T08:00:00Z",
+        "2030-01-02T08:00:00Z",
+    ]
+
+
+def test_a_refusal_carries_the_status_the_sentence_and_the_fields(scheduler: Scheduler) -> None:
+    with pytest.raises(SchedulerError) as caught:
+        scheduler.schedule(URL, rrule="FREQ=SOMETIMES")
+    assert caught.value.status == 422
+    assert "SOMETIMES" in caught.value.detail
+    assert [field["pointer"] for field in caught.value.errors] == ["/rrule"]
+
+
+def test_a_wrong_key_is_refused_with_what_to_send(url: str) -> None:
+    with (
+        Scheduler(url, "another") as stranger,
+        pytest.raises(SchedulerError, match="401: an API key is needed"),
+    ):
+        list(stranger.list())
+
+
+def test_one_idempotency_key_makes_one_schedule(scheduler: Scheduler, tag: str) -> None:
+    first, second = (scheduler.schedule(URL, rrule=YEARLY, idempotency_key=tag) for _ in range(2))
+    assert first["id"] == second["id"]
+
+
+def test_an_id_from_elsewhere_does_not_become_another_path(scheduler: Scheduler) -> None:
+    made = scheduler.schedule(URL, rrule=YEARLY)
+    with pytest.raises(SchedulerError, match="404"):
+        scheduler.get(f"x/../{made['id']}")
+
+
+def test_the_client_brings_nothing_of_ours_along() -> None:
+    script = (
+        "import sys, scheduler_app.client; others = {'celery', 'pymongo', 'flask', 'api', 'beat'};"
+        "print(sorted({name.split('.')[0] for name in sys.modules} & others),"
+        "[name for name in sys.modules if name.startswith('scheduler_app.') and '.client' not in name])"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == "[] ['scheduler_app.version']"

@@ -1,0 +1,104 @@
+"""The commands over the client, as somebody types them."""
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from scheduler_app.cli import main
+from scheduler_app.client import Scheduler
+from tests.integration.client.conftest import KEY
+
+URL = "https://example.com/backup"
+YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
+
+
+class Shell:
+    def __init__(self, url: str) -> None:
+        self._environment = {"SCHEDULER_URL": url, "SCHEDULER_API_KEY": KEY}
+
+    def run(self, *arguments: str, status: int = 0) -> Result:
+        done = CliRunner().invoke(main, arguments, env=self._environment, catch_exceptions=False)
+        assert done.exit_code == status, done.output
+        return done
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json").stdout)
+
+
+@pytest.fixture
+def shell(url: str) -> Shell:
+    return Shell(url)
+
+
+def test_a_schedule_from_its_creation_to_its_end(shell: Shell, scheduler: Scheduler) -> None:
+    options = ("--name", "Backup", "--id", "backup", "--header", "X-Team: ops", "--data", '{"full": true}')
+    made = shell.json("create", URL, "--rrule", YEARLY, *options, "--method", "post", "--tag", "nightly")
+    assert made["id"] == "backup"
+    found = scheduler.get("backup")
+    assert (found["headers"], found["json"], found["method"]) == ({"X-Team": "ops"}, {"full": True}, "POST")
+    assert shell.json("pause", "backup")["state"] == "paused"
+    assert shell.json("resume", "backup")["state"] == "active"
+    event_id = shell.run("trigger", "backup").stdout.strip()
+    assert event_id.startswith("backup-manual-")
+    assert shell.run("delete", "backup").stdout == "deleted backup\n"
+    assert [event["_id"] for event in shell.json("history", "backup")] == [event_id]
+
+
+def test_lists_are_tables_for_people(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    scheduler.schedule(URL, rrule=YEARLY, name="a [bold]name[/] of markup", id=tag, tags=[tag])
+    heading, line = shell.run("list", "--tag", tag).stdout.splitlines()
+    assert heading.split()[:3] == ["state", "id", "name"]
+    assert "a [bold]name[/] of markup" in line
+    assert "2040-01-01T00:00:00Z" in line
+    event_id = scheduler.trigger(tag)
+    scheduler.cancel(tag)
+    assert event_id in shell.run("history", tag).stdout
+
+
+def test_a_list_that_goes_on_says_so(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    for _ in range(3):
+        scheduler.schedule(URL, rrule=YEARLY, tags=[tag])
+    done = shell.run("list", "--tag", tag, "--limit", "2")
+    assert len(done.stdout.splitlines()) == 3
+    assert "There are more" in done.stderr
+
+
+def test_get_shows_each_field_on_its_line(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    scheduler.schedule(URL, run_at="2040-01-01T00:00:00Z", id=tag, json={"n": 1})
+    shown = dict(line.split(maxsplit=1) for line in shell.run("get", tag).stdout.splitlines() if "  " in line)
+    assert shown["callback_url"] == URL
+    assert shown["json"] == '{"n": 1}'
+
+
+def test_preview_shows_when_a_rule_would_run(shell: Shell) -> None:
+    options = ("--timezone", "Europe/Zurich", "--after", "2030-07-01T00:00:00Z", "--limit", "1")
+    done = shell.run("preview", "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0", *options)
+    assert "2030-07-01T07:00:00Z" in done.stdout
+
+
+def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
+    done = shell.run("create", URL, "--rrule", "FREQ=SOMETIMES", status=1)
+    assert done.stderr.startswith("Error: 422: rrule:")
+    assert shell.run("get", "nobody", status=1).stderr == "Error: 404: there is no schedule nobody\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "give one of rrule, run_at and delay"),
+        (("--rrule", YEARLY, "--header", "no colon"), "is not NAME: VALUE"),
+        (("--rrule", YEARLY, "--data", "{"), "is not JSON"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_it_is_sent(
+    shell: Shell, scheduler: Scheduler, tag: str, options: tuple[str, ...], said: str
+) -> None:
+    assert said in shell.run("create", URL, *options, "--tag", tag, status=2).stderr
+    assert list(scheduler.list(tag=tag)) == []
+
+
+def test_nobody_at_the_address_is_told(shell: Shell) -> None:
+    done = shell.run("list", "--url", "http://127.0.0.1:9", status=1)
+    assert done.stderr == "Error: http://127.0.0.1:9 cannot be reached: [Errno 111] Connection refused\n"
