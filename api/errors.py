@@ -5,21 +5,24 @@ from http import HTTPStatus
 from typing import Any
 
 from flask import Flask, Response, json, request
+from marshmallow import ValidationError
 from werkzeug.exceptions import HTTPException
 
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence, NotFound, StaleVersion
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
 RETRY_AFTER_SECONDS = 2
+#: Parts of a recurrence that are fields of their own on the wire.
+BESIDE_THE_RULE = ("timezone", "gap", "overlap")
 
 DETAILS = {
     400: "the request cannot be understood; is its body well-formed JSON?",
     404: "there is nothing here; the paths are listed at /docs/openapi.yml",
     405: "this path does not know this method",
-    413: "the request is larger than 1 MiB",
+    413: "the request is larger than 1 MiB, or than 16 MiB in bulk; send less at once",
     415: "send JSON: Content-Type: application/json",
 }
 
@@ -40,7 +43,7 @@ class Problem(Exception):
         self.errors = errors
         self.headers = dict(headers or {})
 
-    def response(self) -> Response:
+    def body(self) -> dict[str, Any]:
         body: dict[str, Any] = {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -49,8 +52,14 @@ class Problem(Exception):
         }
         if self.errors:
             body["errors"] = self.errors
+        return body
+
+    def response(self) -> Response:
         return Response(
-            json.dumps(body), status=self.status, headers=self.headers, mimetype="application/problem+json"
+            json.dumps(self.body()),
+            status=self.status,
+            headers=self.headers,
+            mimetype="application/problem+json",
         )
 
 
@@ -67,15 +76,28 @@ def register(app: Flask) -> None:
 
 
 def _of_field(error: InvalidField) -> Response:
-    field = {"pointer": f"/{error.field}", "detail": error.message}
-    return Problem(422, f"{error.field}: {error.message}", [field]).response()
+    return of_field(error).response()
+
+
+def of_field(error: InvalidField) -> Problem:
+    name = error.field
+    if isinstance(error, InvalidRecurrence) and error.part in BESIDE_THE_RULE:
+        name = error.part
+    return Problem(422, f"{name}: {error.message}", [{"pointer": f"/{name}", "detail": error.message}])
+
+
+def of_validation(error: ValidationError) -> Problem:
+    """What a schema of its own says, for one item of many."""
+    errors = list(_flattened(error.messages))
+    return Problem(422, f"{errors[0]['pointer'].lstrip('/') or 'item'}: {errors[0]['detail']}", errors)
 
 
 def _of_http(error: HTTPException) -> Response:
     """Werkzeug's and webargs' errors; the latter carry messages by location and field."""
     status = error.code or 500
     data = getattr(error, "data", None) or {}
-    errors = list(_flattened(data.get("messages", {})))
+    # The first key is where webargs looked: a JSON body gives pointers, the rest names.
+    errors = [each for messages in data.get("messages", {}).values() for each in _flattened(messages)]
     if errors:
         first = errors[0]
         where = first["pointer"].lstrip("/") or "request"
@@ -90,15 +112,13 @@ def _of_http(error: HTTPException) -> Response:
 def _flattened(messages: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, str]]:
     if isinstance(messages, Mapping):
         for key, value in messages.items():
-            # The first key is where webargs looked: a JSON body gives pointers, the rest names.
-            skipped = not path and key in ("json", "query", "path", "headers")
-            yield from _flattened(value, path if skipped or key == "_schema" else (*path, str(key)))
+            yield from _flattened(value, path if key == "_schema" else (*path, str(key)))
     else:
         for message in messages if isinstance(messages, list) else [messages]:
             if isinstance(message, Mapping):
                 yield from _flattened(message, path)
             else:
-                yield {"pointer": "/" + "/".join(path), "detail": str(message).rstrip(".")}
+                yield {"pointer": "/" + "/".join(path), "detail": str(message).rstrip(".")[:500]}
 
 
 def _of_store(error: Exception) -> Response:

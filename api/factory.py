@@ -5,7 +5,21 @@ import sys
 from flask import Flask
 from flask_smorest import Api
 
-from api import auth, errors, events, ops, schedules
+from api import (
+    auth,
+    bulk,
+    docs,
+    errors,
+    events,
+    idempotency,
+    limits,
+    metrics,
+    ops,
+    paths,
+    previews,
+    schedules,
+    signing,
+)
 from api.openapi import spec_options
 from api.services import make_services
 from scheduler_app.config import InvalidSetting, Settings, load_settings
@@ -14,8 +28,6 @@ from scheduler_app.tasks import CeleryPublisher, publisher
 from scheduler_app.telemetry import configure_logs, get_logger
 
 log = get_logger(__name__)
-
-MAX_REQUEST_BYTES = 1024 * 1024
 
 
 def create_app(settings: Settings | None = None, publish: CeleryPublisher = publisher) -> Flask:
@@ -27,20 +39,24 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
             sys.exit(f"scheduler: {error}")
         configure_logs(settings.log_level, settings.log_format)
     app = Flask("rrule-scheduler")
-    app.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST_BYTES
     app.json.sort_keys = False  # type: ignore[attr-defined]
-    app.config.update(spec_options())
+    app.config.update(spec_options(settings))
     try:
         made = make_services(settings, publish)
     except InvalidField as error:
         sys.exit(f"scheduler: {error}")
     app.extensions["scheduler"] = made
+    paths.register(app)
     api = Api(app)
     errors.register(app)
     auth.register(app, settings)
-    ops.register(app, api)
-    api.register_blueprint(schedules.blueprint)
-    api.register_blueprint(events.blueprint)
+    limits.register(app)
+    idempotency.register(app)
+    ops.register(app)
+    metrics.register(app)
+    docs.register(app, api)
+    for noun in (schedules, bulk, previews, signing, events):
+        api.register_blueprint(noun.blueprint)
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")
     if not made.store.envelope.encrypts:

@@ -1,12 +1,19 @@
 """Field types of the wire that marshmallow does not have."""
 
+import binascii
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from marshmallow import ValidationError, fields
 
 from scheduler_app.domain.retry import Codes
+from scheduler_app.store.listing import Position
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
 
 
 def shown_instant(value: datetime) -> str:
@@ -53,11 +60,19 @@ class Headers(fields.Dict):
         return tuple(super()._deserialize(value, attr, data, **kwargs).items())
 
 
+_STATUS = {
+    "type": ["integer", "string"],
+    "minimum": 100,
+    "maximum": 599,
+    "pattern": "^[1-5](xx|[0-9]{2}(-[1-5][0-9]{2})?)$",
+}
+
+
 class StatusCodes(fields.List[Any]):
     """HTTP statuses: numbers, "5xx" or "500-504"."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(fields.Raw(metadata={"type": ["integer", "string"]}), **kwargs)
+        super().__init__(fields.Raw(metadata=_STATUS), **kwargs)
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
         return list(value.written)
@@ -72,3 +87,30 @@ class StatusCodes(fields.List[Any]):
             return Codes(tuple(items))
         except ValueError as error:
             raise ValidationError(str(error)) from None
+
+
+class Cursor(fields.String):
+    """A place in a list, opaque on the wire: nobody should build one, so that its inside may change."""
+
+    _INSIDE = re.compile(r"(-?\d{1,15})\.([\x20-\x7e]{1,200})\Z")
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.error_messages["unknown"] = "is no next_cursor of this API; begin again without it"
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        if value is None:
+            return None
+        inside = f"{(value.moment - EPOCH) // MILLISECOND}.{value.id}"
+        return urlsafe_b64encode(inside.encode()).decode().rstrip("=")
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            inside = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
+            found = self._INSIDE.match(inside)
+            if found is None:
+                raise self.make_error("unknown")
+            return Position(EPOCH + int(found[1]) * MILLISECOND, found[2])
+        except (binascii.Error, ValueError, OverflowError):
+            raise self.make_error("unknown") from None

@@ -1,12 +1,98 @@
-"""The specification: its settings, and what every operation shares."""
+"""The specification: its settings, and what every operation shares and no route has to say.
 
+Each noun's routes describe themselves; `completed` adds how an operation may be refused, which follows from
+what it takes, and the headers that many of them share.
+"""
+
+from collections.abc import Iterator
 from typing import Any
 
+from api.idempotency import HEADER, REPLAYED
+from scheduler_app.config import Settings
 from scheduler_app.version import __version__
 
+Node = dict[str, Any]
 
-def spec_options() -> dict[str, Any]:
+PROBLEM_JSON = "application/problem+json"
+PROBLEM = {"$ref": "#/components/schemas/Problem"}
+
+#: A status, its name among the components, and when it comes.
+PROBLEMS = {
+    400: ("BadRequest", "The body is not well-formed JSON"),
+    401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
+    403: ("Forbidden", "API_KEYS is not set, and the request came under another name than localhost"),
+    404: ("NotFound", "There is no such thing, or it was deleted"),
+    409: ("Conflict", "It is not in a state that allows this, or a request with this key is in flight"),
+    412: ("PreconditionFailed", "If-Match does not name the version at which the schedule is"),
+    413: ("ContentTooLarge", "The body is larger than 1 MiB (16 MiB in bulk)"),
+    415: ("UnsupportedMediaType", "The body is not application/json"),
+    422: ("UnprocessableContent", "A field or parameter is not usable; `errors` names it"),
+    500: ("InternalServerError", "A fault of ours"),
+    503: ("ServiceUnavailable", "The database does not answer; ask again after Retry-After"),
+}
+RETRY_AFTER = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}}
+EXTRA_HEADERS: dict[int, Node] = {
+    401: {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}},
+    409: RETRY_AFTER,
+    503: RETRY_AFTER,
+}
+
+#: What one schedule's version says, and is asked for.
+TAGGED = {"create_schedule", "get_schedule", "update_schedule", "pause_schedule", "resume_schedule"}
+CONDITIONAL = {
+    "update_schedule",
+    "delete_schedule",
+    "pause_schedule",
+    "resume_schedule",
+    "make_signing_secret",
+    "remove_signing_secret",
+}
+
+ETAG = {"ETag": {"description": "The schedule's version, for If-Match", "schema": {"type": "string"}}}
+REPLAY = {
+    REPLAYED: {
+        "description": f"`true` where this is the answer that an earlier request with this {HEADER} had",
+        "schema": {"type": "string"},
+    }
+}
+PARAMETERS = {
+    "IdempotencyKey": {
+        "name": HEADER,
+        "in": "header",
+        "description": "A name of your own for this request, kept for a day: sent again it is done once, and"
+        " answered the same. With another body it is a 422; while the first is in flight, a 409.",
+        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+        "example": "order-4711",
+    },
+    "IfMatch": {
+        "name": "If-Match",
+        "in": "header",
+        "description": "The ETag under which the schedule was read: if it was edited since, nothing is done",
+        "schema": {"type": "string"},
+        "example": '"3-9f1c2a40"',
+    },
+    "IfNoneMatch": {
+        "name": "If-None-Match",
+        "in": "header",
+        "description": "The ETag of what you have: if that is unchanged, the answer is a 304 without a body",
+        "schema": {"type": "string"},
+        "example": '"3-9f1c2a40"',
+    },
+}
+#: What an answer's id is good for.
+LINKED = {
+    "create_schedule": ("schedule_id", "$response.body#/id"),
+    "trigger_schedule": ("event_id", "$response.body#/event_id"),
+}
+PATH_PARAMETERS = {
+    "schedule_id": ("The schedule's id", "6b010264e9357beda3998488"),
+    "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
+}
+
+
+def spec_options(settings: Settings) -> Node:
     """flask-smorest's configuration."""
+    security: list[Node] = [{"bearer": []}, {"key": []}]
     return {
         "API_TITLE": "RRule Scheduler",
         "API_VERSION": __version__,
@@ -16,12 +102,111 @@ def spec_options() -> dict[str, Any]:
                 "description": "HTTP callbacks at every occurrence of an RFC 5545 rule.",
                 "license": {"name": "MIT", "identifier": "MIT"},
             },
+            "servers": [{"url": "/", "description": "Where this was read"}],
             "components": {
                 "securitySchemes": {
-                    "bearer": {"type": "http", "scheme": "bearer"},
-                    "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+                    "bearer": {"type": "http", "scheme": "bearer", "description": "One of API_KEYS"},
+                    "key": {
+                        "type": "apiKey",
+                        "in": "header",
+                        "name": "X-API-Key",
+                        "description": "One of API_KEYS",
+                    },
                 }
             },
-            "security": [{"bearer": []}, {"key": []}, {}],
+            "security": security if settings.api_keys else [*security, {}],
         },
     }
+
+
+def completed(spec: Node) -> Node:
+    """The specification with what every operation shares."""
+    components = spec["components"]
+    # flask-smorest's own, which no operation here refers to.
+    components["schemas"].pop("PaginationMetadata", None)
+    components["responses"] = {name: _problem(status) for status, (name, _) in PROBLEMS.items()}
+    components["parameters"] = PARAMETERS
+    links = _links(spec["paths"])
+    for path, item in spec["paths"].items():
+        for parameter in item.get("parameters", []):
+            description, example = PATH_PARAMETERS[parameter["name"]]
+            parameter |= {"description": description, "example": example}
+        for method, operation in item.items():
+            if isinstance(operation, dict):
+                _complete(operation, method, in_path="{" in path)
+                for response in operation["responses"].values():
+                    if operation["operationId"] in links and "$ref" not in response:
+                        response["links"] = links[operation["operationId"]]
+    for schema in _schemas(components["schemas"]):
+        _mend(schema)
+    return spec
+
+
+def _links(paths: Node) -> dict[str, Node]:
+    """For each operation that makes something, the operations that its id leads to."""
+    return {
+        maker: {
+            operation["operationId"]: {
+                "operationId": operation["operationId"],
+                "parameters": {name: expression},
+            }
+            for path, item in paths.items()
+            if f"{{{name}}}" in path
+            for operation in item.values()
+            if isinstance(operation, dict)
+        }
+        for maker, (name, expression) in LINKED.items()
+    }
+
+
+def _complete(operation: Node, method: str, *, in_path: bool) -> None:
+    name = operation["operationId"]
+    parameters = operation.setdefault("parameters", [])
+    statuses = {401, 403, 500, 503}
+    if in_path:
+        statuses |= {404, 409}
+    if parameters:
+        statuses.add(422)
+    if "requestBody" in operation:
+        operation["requestBody"].setdefault("required", True)
+        statuses |= {400, 413, 415, 422}
+    headers: Node = {}
+    if method == "post":
+        parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
+        statuses |= {409, 413, 422}
+        headers |= REPLAY
+    if name in CONDITIONAL:
+        parameters.append({"$ref": "#/components/parameters/IfMatch"})
+        statuses.add(412)
+    if name in TAGGED:
+        headers |= ETAG
+    responses = {
+        status: response | ({"headers": headers} if headers else {})
+        for status, response in operation["responses"].items()
+        if str(status).startswith("2")
+    }
+    if name == "get_schedule":
+        parameters.append({"$ref": "#/components/parameters/IfNoneMatch"})
+        responses["304"] = {"description": "What you have is unchanged", "headers": ETAG}
+    responses |= {
+        str(status): {"$ref": f"#/components/responses/{PROBLEMS[status][0]}"} for status in sorted(statuses)
+    }
+    operation["responses"] = responses
+
+
+def _problem(status: int) -> Node:
+    answer: Node = {"description": PROBLEMS[status][1], "content": {PROBLEM_JSON: {"schema": PROBLEM}}}
+    return answer | ({"headers": EXTRA_HEADERS[status]} if status in EXTRA_HEADERS else {})
+
+
+def _schemas(node: Any) -> Iterator[Node]:
+    if isinstance(node, dict):
+        yield node
+        for child in node.values():
+            yield from _schemas(child)
+
+
+def _mend(schema: Node) -> None:
+    """What apispec says in words of strings where it is about objects."""
+    if schema.get("type") == "object" and "maxLength" in schema:
+        schema["maxProperties"] = schema.pop("maxLength")

@@ -2,10 +2,13 @@
 
 from typing import Any
 
-from flask_smorest import Blueprint
+from flask import Response
 
-from api.errors import Problem
+from api import examples, idempotency
+from api.conditions import etag, unchanged, version_wanted
+from api.noun import Noun
 from api.schemas import (
+    Created,
     Edited,
     EventPage,
     Message,
@@ -16,26 +19,32 @@ from api.schemas import (
     ScheduleOutput,
     SchedulePage,
     Triggered,
+    window,
 )
 from api.services import services
 from api.views import shown
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.event import FINAL, LIVING
-from scheduler_app.domain.schedule import TENANT
+from scheduler_app.domain.errors import NotFound
+from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.schedule import TENANT, Schedule
 
-blueprint = Blueprint(
-    "schedules", __name__, url_prefix="/api/schedules", description="Rules, callbacks and policies"
-)
+blueprint = Noun("schedules", __name__, url_prefix="/api/schedules", description="Rules, callbacks, policies")
+
+Tagged = tuple[dict[str, Any], dict[str, str]]
 
 
 @blueprint.route("", methods=["POST"])
-@blueprint.arguments(NewSchedule)
-@blueprint.response(201, ScheduleOutput)
-def create_schedule(given: tuple[str | None, Draft]) -> dict[str, Any]:
+@blueprint.arguments(NewSchedule, example=examples.SCHEDULE)
+@blueprint.response(201, Created)
+def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     """Create a schedule"""
     made, now = services(), services().now()
     schedule_id, draft = given
-    return shown(made.manager.create(draft, now, schedule_id=schedule_id), now)
+    schedule = made.manager.create(draft, now, schedule_id=schedule_id, seed=idempotency.seed())
+    view, headers = _tagged(schedule)
+    if schedule.signing:
+        view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
+    return view, headers | {"Location": f"/api/schedules/{schedule.id}"}
 
 
 @blueprint.route("", methods=["GET"])
@@ -43,80 +52,90 @@ def create_schedule(given: tuple[str | None, Draft]) -> dict[str, Any]:
 @blueprint.response(200, SchedulePage)
 def list_schedules(query: dict[str, Any]) -> dict[str, Any]:
     """List schedules, newest first"""
-    limit, page = query.pop("limit"), query.pop("page")
-    now = services().now()
-    found = services().store.schedules.list(tenant=TENANT, skip=(page - 1) * limit, limit=limit, **query)
-    return {"schedules": [shown(schedule, now) for schedule in found], "page": page, "limit": limit}
+    limit, page, now = query["limit"], query["page"], services().now()
+    found = services().store.schedules.page(window(query), tenant=TENANT, **query)
+    return {
+        "schedules": [shown(schedule, now) for schedule in found.rows],
+        "page": page,
+        "limit": limit,
+        "next_cursor": found.following,
+    }
 
 
-@blueprint.route("/<schedule_id>", methods=["GET"])
+@blueprint.route("/<schedule:schedule_id>", methods=["GET"])
 @blueprint.response(200, ScheduleOutput)
-def get_schedule(schedule_id: str) -> dict[str, Any]:
+def get_schedule(schedule_id: str) -> Tagged | Response:
     """Get a schedule"""
-    return shown(services().manager.get(schedule_id), services().now())
+    view, headers = _tagged(services().manager.get(schedule_id))
+    return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@blueprint.route("/<schedule_id>", methods=["PUT"])
-@blueprint.arguments(ScheduleInput)
+@blueprint.route("/<schedule:schedule_id>", methods=["PUT"])
+@blueprint.arguments(ScheduleInput, example=examples.CHANGE)
 @blueprint.response(200, Edited)
-def update_schedule(draft: Draft, schedule_id: str) -> dict[str, Any]:
+def update_schedule(draft: Draft, schedule_id: str) -> Tagged:
     """Change a schedule: the fields given are set, the others stay"""
-    now = services().now()
-    edited = services().manager.edit(schedule_id, draft, now)
-    return {**shown(edited, now), "message": "Schedule updated successfully."}
+    now, version = services().now(), version_wanted(schedule_id)
+    view, headers = _tagged(services().manager.edit(schedule_id, draft, now, version=version))
+    return {**view, "message": "Schedule updated successfully."}, headers
 
 
-@blueprint.route("/<schedule_id>", methods=["DELETE"])
+@blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])
 @blueprint.response(200, Message)
 def delete_schedule(schedule_id: str) -> dict[str, Any]:
     """Delete a schedule; what it has not sent is withdrawn, its history stays"""
-    services().manager.delete(schedule_id, services().now())
+    services().manager.delete(schedule_id, services().now(), version=version_wanted(schedule_id))
     return {"message": "Schedule and associated events deleted."}
 
 
-@blueprint.route("/<schedule_id>/pause", methods=["POST"])
+@blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"])
 @blueprint.response(200, ScheduleOutput)
-def pause_schedule(schedule_id: str) -> dict[str, Any]:
+def pause_schedule(schedule_id: str) -> Tagged:
     """Pause: nothing after this instant is sent"""
-    now = services().now()
-    return shown(services().manager.pause(schedule_id, now), now)
+    now, version = services().now(), version_wanted(schedule_id)
+    return _tagged(services().manager.pause(schedule_id, now, version=version))
 
 
-@blueprint.route("/<schedule_id>/resume", methods=["POST"])
+@blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
 @blueprint.response(200, ScheduleOutput)
-def resume_schedule(schedule_id: str) -> dict[str, Any]:
+def resume_schedule(schedule_id: str) -> Tagged:
     """Resume a paused schedule, or one in error whose rule was mended"""
-    now = services().now()
-    return shown(services().manager.resume(schedule_id, now), now)
+    now, version = services().now(), version_wanted(schedule_id)
+    return _tagged(services().manager.resume(schedule_id, now, version=version))
 
 
-@blueprint.route("/<schedule_id>/trigger", methods=["POST"])
+@blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
 @blueprint.response(202, Triggered)
 def trigger_schedule(schedule_id: str) -> dict[str, Any]:
     """Call the callback at once, whatever the rule or the state"""
-    event = services().manager.trigger(schedule_id, services().now())
+    event = services().manager.trigger(schedule_id, services().now(), seed=idempotency.seed())
     return {"event_id": event.id, "message": "Event triggered."}
 
 
-@blueprint.route("/<schedule_id>/events/pending", methods=["GET"])
+@blueprint.route("/<schedule:schedule_id>/events/pending", methods=["GET"])
 @blueprint.arguments(Paging, location="query")
 @blueprint.response(200, EventPage)
-def list_pending_events(query: dict[str, int], schedule_id: str) -> dict[str, Any]:
+def list_pending_events(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
     """List what is to come, newest first"""
-    return _events(schedule_id, LIVING, **query)
+    return _events(schedule_id, LIVING, query)
 
 
-@blueprint.route("/<schedule_id>/events/history", methods=["GET"])
+@blueprint.route("/<schedule:schedule_id>/events/history", methods=["GET"])
 @blueprint.arguments(Paging, location="query")
 @blueprint.response(200, EventPage)
-def list_archived_events(query: dict[str, int], schedule_id: str) -> dict[str, Any]:
+def list_archived_events(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
     """List what was done, newest first; that of a deleted schedule too"""
-    return _events(schedule_id, FINAL, **query)
+    return _events(schedule_id, FINAL, query)
 
 
-def _events(schedule_id: str, states: Any, *, page: int, limit: int) -> dict[str, Any]:
-    store = services().store
-    events = store.events.of_schedule(schedule_id, states, skip=(page - 1) * limit, limit=limit)
-    if not events and not store.schedules.exists(schedule_id):
-        raise Problem(404, f"there is no schedule {schedule_id}")
-    return {"events": events, "page": page, "limit": limit}
+def _tagged(schedule: Schedule) -> Tagged:
+    view = shown(schedule, services().now())
+    return view, {"ETag": etag(view)}
+
+
+def _events(schedule_id: str, states: frozenset[State], query: dict[str, Any]) -> dict[str, Any]:
+    store, limit, page = services().store, query["limit"], query["page"]
+    found = store.event_lists.page(window(query), tenant=TENANT, schedule_id=schedule_id, states=states)
+    if not found.rows and not store.schedules.exists(schedule_id):
+        raise NotFound(f"there is no schedule {schedule_id}")
+    return {"events": found.rows, "page": page, "limit": limit, "next_cursor": found.following}

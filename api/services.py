@@ -1,7 +1,8 @@
 """What the routes call: the use cases, put together for one process."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from flask import current_app
 
@@ -9,6 +10,8 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Dispatch
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.event_manager import EventManager
 from scheduler_app.expansion import Expansion
 from scheduler_app.manager import Manager
 from scheduler_app.presence import Presence
@@ -18,12 +21,15 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
+IDS_IN_A_LINE = 10
+
 
 @dataclass(frozen=True)
 class Services:
     settings: Settings
     store: Store
     manager: Manager
+    events: EventManager
     publisher: CeleryPublisher
     presence: Presence
 
@@ -39,26 +45,35 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
     dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds)
     faults = (*STORE_FAULTS, *publisher.unavailable)
 
-    def soon(schedule_id: str, now: datetime) -> None:
+    def soon(schedules: Sequence[Schedule], now: datetime) -> None:
+        # Of many, those that cannot wait for beat's next tick; of one, all that beat would do with it.
+        end = now + timedelta(seconds=settings.horizon_seconds)
+        near = [
+            schedule.id
+            for schedule in schedules
+            if len(schedules) == 1 or (schedule.next_run_at and schedule.next_run_at <= end)
+        ]
         # What was asked for is written. The rest beat does as well, a tick later: its failure is no error.
         try:
-            dispatch.dispatch_these(expansion.expand_one(schedule_id, now).events, now)
+            dispatch.dispatch_these(expansion.expand_these(near, now).events if near else [], now)
         except faults as error:
             log.warning(
                 "schedule.left_to_beat",
-                message="A schedule was written; its first events are left to beat",
-                schedule_id=schedule_id,
+                message="Schedules were written; their first events are left to beat",
+                schedule_ids=near[:IDS_IN_A_LINE],
+                count=len(near),
                 error=str(error)[:300],
             )
 
-    def send(event: Event, now: datetime) -> None:
+    def send(events: Sequence[Event], now: datetime) -> None:
         try:
-            dispatch.dispatch_these([event], now)
+            dispatch.dispatch_these(events, now)
         except faults as error:
             log.warning(
                 "event.left_to_beat",
-                message="An event was written; sending it is left to beat",
-                event_id=event.id,
+                message="Events were written; sending them is left to beat",
+                event_ids=[event.id for event in events[:IDS_IN_A_LINE]],
+                count=len(events),
                 error=str(error)[:300],
             )
 
@@ -69,7 +84,8 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
         send=send,
         max_retries=settings.worker_max_retries,
     )
-    return Services(settings, store, manager, publisher, Presence(store, clock, "api"))
+    presence = Presence(store, clock, "api")
+    return Services(settings, store, manager, EventManager(store, send), publisher, presence)
 
 
 def services() -> Services:

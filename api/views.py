@@ -1,13 +1,17 @@
 """Schedules as the wire shows them."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.masking import masked
-from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.recurrence import Once, Recurrence
+from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.domain.signing import Signing
 from scheduler_app.store.schedules import Unreadable
+
+#: Later instants are not looked for: the calendar of Python ends that year.
+END = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
@@ -39,11 +43,36 @@ def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
         "revision": schedule.revision,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
+        **signing_shown(schedule.signing, now),
         **_recurrence(schedule, now),
     }
     if action.body is not None:
         view[action.body.kind.value] = action.body.shown()
     return {key: value for key, value in view.items() if value is not None}
+
+
+def signing_shown(signing: Signing | None, now: datetime) -> dict[str, Any]:
+    """That callbacks are signed, and since when; never by what."""
+    if signing is None:
+        return {"signing": False}
+    return {
+        "signing": True,
+        "signing_since": signing.since,
+        "signing_overlap_until": signing.overlap_until(now),
+    }
+
+
+def previewed(recurrence: Recurrence | Once, after: datetime, limit: int) -> dict[str, Any]:
+    """The fields of PreviewOutput. Raises InvalidRecurrence when it takes too long to tell."""
+    found = recurrence.occurrences(after + TICK, END, limit) if after < END else []
+    view: dict[str, Any] = {
+        "occurrences": [
+            {"run_time": each.instant, "local": each.local.isoformat(), "dst": each.dst} for each in found
+        ],
+        "warnings": list(recurrence.warnings),
+        "description": recurrence.description,
+    }
+    return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
 
 
 def _recurrence(schedule: Schedule, now: datetime) -> dict[str, Any]:

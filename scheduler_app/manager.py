@@ -1,15 +1,17 @@
 """What people do with schedules: create, edit, pause, resume, trigger, delete."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
+from scheduler_app.callback import new_secret
 from scheduler_app.domain import event
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.schedules import Unreadable
 from scheduler_app.telemetry import get_logger
@@ -28,25 +30,60 @@ class Owed(Protocol):
 
 @dataclass(frozen=True)
 class Manager:
-    """`owed` expands up to an instant; `soon` expands a schedule and dispatches what is due within the
-    horizon; `send` dispatches one event at once. The last two may fail quietly: beat does the same."""
+    """`owed` expands up to an instant; `soon` expands schedules and dispatches what is due within the
+    horizon; `send` dispatches events at once. The last two may fail quietly: beat does the same."""
 
     store: Store
     owed: Owed
-    soon: Callable[[str, datetime], None]
-    send: Callable[[Event, datetime], None]
+    soon: Callable[[Sequence[Schedule], datetime], None]
+    send: Callable[[Sequence[Event], datetime], None]
     max_retries: int
 
-    def create(self, draft: Draft, now: datetime, *, schedule_id: str | None = None) -> Schedule:
-        """Raises InvalidField, and Conflict when the id was used before."""
-        chosen = schedule_id or self.store.schedules.new_id()
-        schedule = draft.schedule(chosen, now, max_retries=self.max_retries)
+    def create(
+        self, draft: Draft, now: datetime, *, schedule_id: str | None = None, seed: str | None = None
+    ) -> Schedule:
+        """Raises InvalidField, and Conflict when the id was used before.
+
+        A request that may be begun again after a crash has a `seed`, which is the id unless one was chosen:
+        what the first try has made is found then, and not made twice.
+        """
+        schedule = self._new(draft, schedule_id or seed or self.store.schedules.new_id(), now)
         if not self.store.schedules.insert(schedule):
-            raise Conflict(f"the id {chosen} was used before; an id is never used twice")
-        log.info("schedule.created", message="A schedule was created", schedule_id=chosen)
+            if schedule.id == seed:
+                return self.get(seed)
+            raise _used_before(schedule.id)
+        log.info("schedule.created", message="A schedule was created", schedule_id=schedule.id)
         if schedule.state is ScheduleState.ACTIVE:
-            self.soon(chosen, now)
+            self.soon([schedule], now)
         return schedule
+
+    def create_many(
+        self, drafts: Sequence[tuple[str | None, Draft]], now: datetime, *, seed: str | None = None
+    ) -> list[Schedule | InvalidField | Conflict]:
+        """`create` for many at once: for each its schedule, or the error that `create` would raise."""
+        results: list[Schedule | InvalidField | Conflict] = []
+        for number, (chosen, draft) in enumerate(drafts):
+            made = chosen or (f"{seed}-{number}" if seed else self.store.schedules.new_id())
+            try:
+                results.append(self._new(draft, made, now))
+            except InvalidField as error:
+                results.append(error)
+        wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
+        refused = self.store.schedules.insert_many([schedule for _, schedule in wanted])
+        for position in refused:
+            number, schedule = wanted[position]
+            # An id of our own that is there already was made by the first try of this very request.
+            there = self.store.schedules.get(schedule.id) if drafts[number][0] is None else None
+            results[number] = there if isinstance(there, Schedule) else _used_before(schedule.id)
+        created = [each for position, (_, each) in enumerate(wanted) if position not in refused]
+        if created:
+            log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
+            self.soon([each for each in created if each.state is ScheduleState.ACTIVE], now)
+        return results
+
+    def _new(self, draft: Draft, schedule_id: str, now: datetime) -> Schedule:
+        schedule = draft.schedule(schedule_id, now, max_retries=self.max_retries)
+        return replace(schedule, signing=Signing(new_secret(), now)) if draft.signing is True else schedule
 
     def get(self, schedule_id: str) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read."""
@@ -85,24 +122,50 @@ class Manager:
 
         return self._change(schedule_id, now, resumed, version, "resumed")
 
-    def delete(self, schedule_id: str, now: datetime) -> None:
-        """Withdraws everything unsent; the history stays readable. Raises NotFound."""
-        if not self.store.schedules.delete(schedule_id, now):
-            raise NotFound(f"there is no schedule {schedule_id}")
+    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
+        """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
+        if not self.store.schedules.delete(schedule_id, now, version=version):
+            raise _stale(self.get(schedule_id), version)
         withdrawn = self.store.events.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
         )
 
-    def trigger(self, schedule_id: str, now: datetime) -> Event:
-        """Calls the callback at once, whatever the rule or the state. Raises NotFound, Conflict."""
+    def sign(
+        self, schedule_id: str, now: datetime, *, overlap: timedelta, version: int | None = None
+    ) -> Signing:
+        """Makes a signing secret; one that is there signs beside it for `overlap`. Raises NotFound,
+        StaleVersion, Conflict."""
+
+        secret = new_secret()
+
+        def signing(old: Signing | None) -> Signing:
+            return old.rotated(secret, now, overlap) if old else Signing(secret, now)
+
+        def signed(schedule: Schedule) -> Schedule:
+            return replace(_next_version(schedule, now), signing=signing(schedule.signing))
+
+        changed = self._change(schedule_id, now, signed, version, "signed")
+        return changed.signing or signing(None)
+
+    def unsign(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
+        """Forgets the signing secrets. Raises NotFound, StaleVersion, Conflict."""
+
+        def unsigned(schedule: Schedule) -> Schedule:
+            return replace(_next_version(schedule, now), signing=None) if schedule.signing else schedule
+
+        return self._change(schedule_id, now, unsigned, version, "unsigned")
+
+    def trigger(self, schedule_id: str, now: datetime, *, seed: str | None = None) -> Event:
+        """Calls the callback at once, whatever the rule or the state; once for a `seed`, as in `create`.
+        Raises NotFound, Conflict."""
         schedule = self.get(schedule_id)
-        made = event.manual(schedule.id, schedule.revision, now)
+        made = event.manual(schedule.id, schedule.revision, now, seed)
         self.store.events.insert([made], now, "Triggered by a person")
         log.info(
             "schedule.triggered", message="An event was triggered", schedule_id=schedule_id, event_id=made.id
         )
-        self.send(made, now)
+        self.send([made], now)
         return made
 
     def _change(
@@ -116,7 +179,7 @@ class Manager:
         for _ in range(TRIES):
             schedule = self.get(schedule_id)
             if version is not None and version != schedule.version:
-                raise StaleVersion(f"the schedule is at version {schedule.version}, not {version}")
+                raise _stale(schedule, version)
             changed = change(schedule)
             if changed is schedule:
                 return schedule
@@ -144,8 +207,19 @@ class Manager:
             schedule.id, schedule.revision, schedule.revised_at, now, "Withdrawn: the schedule was changed"
         )
         if schedule.state is ScheduleState.ACTIVE:
-            self.soon(schedule.id, now)
+            self.soon([schedule], now)
 
 
 def _next_version(schedule: Schedule, now: datetime) -> Schedule:
     return replace(schedule, version=schedule.version + 1, updated_at=now)
+
+
+def _used_before(schedule_id: str) -> Conflict:
+    return Conflict(f"the id {schedule_id} was used before; an id is never used twice")
+
+
+def _stale(schedule: Schedule, version: int | None) -> StaleVersion:
+    return StaleVersion(
+        f"the schedule is at version {schedule.version}, not {version}: read it again, and send the ETag that"
+        " you are given"
+    )

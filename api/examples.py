@@ -1,0 +1,28 @@
+"""Requests as people write them, for the specification; every one is accepted as it stands."""
+
+from typing import Any
+
+SCHEDULE: dict[str, Any] = {
+    "name": "Daily Backup",
+    "rrule": "FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0",
+    "timezone": "Europe/Zurich",
+    "callback_url": "https://example.com/backup",
+    "method": "POST",
+    "json": {"target": "all"},
+    "max_retries": 5,
+}
+CHANGE: dict[str, Any] = {"rrule": "FREQ=WEEKLY;BYDAY=MO,TH", "timeout_seconds": 30}
+PREVIEW: dict[str, Any] = {
+    "rrule": "DTSTART:20261020T023000\nRRULE:FREQ=DAILY",
+    "timezone": "Europe/Zurich",
+    "after": "2026-10-23T12:00:00Z",
+    "limit": 3,
+}
+BULK: dict[str, Any] = {
+    "schedules": [
+        SCHEDULE,
+        {"name": "Once", "run_at": "2040-01-01T00:00:00Z", "callback_url": "https://example.com/once"},
+    ]
+}
+REDRIVE: dict[str, Any] = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "limit": 100}
+ROTATION: dict[str, Any] = {"overlap_seconds": 86_400}

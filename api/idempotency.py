@@ -1,0 +1,99 @@
+"""`Idempotency-Key`: a POST that is sent again is done once, and answered the same again.
+
+An answer is kept for a day. Not kept are answers after which asking again makes sense: faults of ours (5xx)
+and conflicts (409).
+"""
+
+import hashlib
+import re
+
+from flask import Flask, Response, g, request
+
+from api.errors import Problem
+from api.services import services
+from scheduler_app.domain.masking import MASK
+from scheduler_app.store import STORE_FAULTS
+from scheduler_app.store.idempotency import Answered, Begun, Different
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotent-Replayed"
+RETRY_AFTER_SECONDS = 1
+_KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
+_KEPT_HEADERS = ("Content-Type", "ETag", "Location")
+
+
+def register(app: Flask) -> None:
+    """After authentication: a key belongs to who sent it."""
+    app.before_request(_begin)
+    app.after_request(_finish)
+
+
+def seed() -> str | None:
+    """What ids are made of in a request that may be begun again; None when it has no key."""
+    begun: Begun | None = g.get("begun")
+    return begun.seed if begun else None
+
+
+def shown_once(secret: str) -> str:
+    """A secret in this answer: what is kept of the answer carries a mask instead."""
+    g.setdefault("shown_once", []).append(secret)
+    return secret
+
+
+def _begin() -> Response | None:
+    key = request.headers.get(HEADER)
+    if key is None or request.method != "POST" or request.routing_exception is not None:
+        return None
+    if not _KEY.match(key):
+        field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
+        raise Problem(422, f"{HEADER}: {field['detail']}", [field])
+    found = services().store.idempotency.begin(g.owner, key, _digest())
+    if isinstance(found, Begun):
+        g.begun = found
+        return None
+    if isinstance(found, Answered):
+        answer = Response(found.body, status=found.status, headers=found.headers)
+        answer.headers[REPLAYED] = "true"
+        return answer
+    if isinstance(found, Different):
+        field = {"pointer": f"/{HEADER}", "detail": "was used for another request; take a new key"}
+        raise Problem(422, f"{HEADER}: {field['detail']}", [field])
+    raise Problem(
+        409,
+        f"the first request with this {HEADER} is still being answered; ask again",
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+    )
+
+
+def _digest() -> str:
+    """Of all that says what is asked for; the body to the byte."""
+    parts = (request.path, request.query_string.decode("latin-1"), request.headers.get("If-Match", ""))
+    digest = hashlib.sha256("\n".join(parts).encode())
+    digest.update(b"\n" + request.get_data(cache=True))
+    return digest.hexdigest()
+
+
+def _finish(response: Response) -> Response:
+    begun: Begun | None = g.get("begun")
+    if begun is None:
+        return response
+    records = services().store.idempotency
+    try:
+        if response.status_code >= 500 or response.status_code == 409:
+            records.give_up(begun)
+        else:
+            headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+            records.finish(begun, response.status_code, headers, _without_secrets(response.get_data()))
+    except STORE_FAULTS as error:
+        # It is done, and its answer goes out. Whoever asks again after the lease finds it by its seed.
+        log.warning("idempotency.unwritten", message="An answer could not be kept", error=str(error)[:300])
+    return response
+
+
+def _without_secrets(body: bytes) -> bytes:
+    for secret in g.get("shown_once", ()):
+        body = body.replace(secret.encode(), MASK.encode())
+    return body

@@ -1,0 +1,72 @@
+"""The blueprint that every noun's routes hang on, and how it reads a request."""
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flask import Request
+from flask_smorest import Blueprint
+from marshmallow import RAISE, missing
+from webargs.flaskparser import FlaskParser
+
+from api.errors import Problem
+
+
+class Parser(FlaskParser):
+    """Reads JSON as RFC 8259 has it: UTF-8, no NaN, no half of a surrogate pair, however deep or long."""
+
+    # A filter with a slip in its name must not list everything.
+    DEFAULT_UNKNOWN_BY_LOCATION = FlaskParser.DEFAULT_UNKNOWN_BY_LOCATION | {"query": RAISE}
+
+    def load_json(self, req: Request, schema: Any) -> Any:
+        raw = req.get_data(cache=True)
+        if not raw:
+            if schema.body_optional:
+                return missing
+            raise Problem(400, "the body is missing: send a JSON object")
+        if not req.is_json:
+            raise Problem(415, "send JSON: Content-Type: application/json")
+        try:
+            value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+            if b"\\u" in raw:
+                json.dumps(value, ensure_ascii=False).encode()
+        except RecursionError:
+            raise Problem(400, "the body is nested too deeply") from None
+        except UnicodeEncodeError:
+            raise Problem(400, "the body holds half of a surrogate pair, which is no character") from None
+        except ValueError as error:
+            raise Problem(400, f"the body is not well-formed JSON: {error}"[:300]) from None
+        if not all(math.isfinite(number) for number in _floats(value)):
+            raise Problem(400, "the body holds a number beyond what a double can hold")
+        return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _floats(value: Any) -> Iterator[float]:
+    """Without recursion: what `json` has read may be nested deeper than Python calls."""
+    open_ = [value]
+    while open_:
+        item = open_.pop()
+        if isinstance(item, float):
+            yield item
+        elif isinstance(item, dict):
+            open_.extend(item.values())
+        elif isinstance(item, list):
+            open_.extend(item)
+
+
+class Noun(Blueprint):  # type: ignore[misc]
+    """Operation ids are the functions' names: client generators make methods of them."""
+
+    ARGUMENTS_PARSER = Parser()
+
+    def route(self, rule: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+            documented = self.doc(operationId=function.__name__)(function)
+            return super(Noun, self).route(rule, **options)(documented)  # type: ignore[no-any-return]
+
+        return decorate

@@ -1,0 +1,36 @@
+"""The wire, noun by noun: the only place that knows JSON names."""
+
+from api.schemas.bulk import BulkInput, BulkOutput
+from api.schemas.common import Message, Paging, Problem, window
+from api.schemas.event import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, Triggered
+from api.schemas.preview import PreviewInput, PreviewOutput, PreviewQuery
+from api.schemas.schedule_input import NewSchedule, ScheduleInput
+from api.schemas.schedule_output import Created, Edited, ScheduleFilter, ScheduleOutput, SchedulePage
+from api.schemas.signing import SigningInput, SigningOutput
+
+__all__ = [
+    "BulkInput",
+    "BulkOutput",
+    "Created",
+    "Edited",
+    "EventFilter",
+    "EventOutput",
+    "EventPage",
+    "Message",
+    "NewSchedule",
+    "Paging",
+    "PreviewInput",
+    "PreviewOutput",
+    "PreviewQuery",
+    "Problem",
+    "RedriveInput",
+    "RedriveOutput",
+    "ScheduleFilter",
+    "ScheduleInput",
+    "ScheduleOutput",
+    "SchedulePage",
+    "SigningInput",
+    "SigningOutput",
+    "Triggered",
+    "window",
+]

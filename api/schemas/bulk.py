@@ -1,0 +1,53 @@
+"""Many schedules in one request."""
+
+from typing import Any
+
+from marshmallow import ValidationError, fields, validate
+
+from api.fields import Instant
+from api.schemas.common import Output, Problem, Strict
+from api.schemas.schedule_input import NewSchedule
+
+MAX_BULK = 1_000
+
+
+class Each(fields.List[Any]):
+    """A list whose items are valid one by one: what an item makes, or the ValidationError of it."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, list):
+            raise self.make_error("invalid")
+        return [self._one(item) for item in value]
+
+    def _one(self, item: Any) -> Any:
+        try:
+            return self.inner.deserialize(item)
+        except ValidationError as error:
+            return error
+
+
+class BulkInput(Strict):
+    schedules = Each(
+        fields.Nested(NewSchedule),
+        required=True,
+        validate=validate.Length(1, MAX_BULK),
+        metadata={"description": "Each is taken or refused by itself"},
+    )
+
+
+class BulkResult(Output):
+    """What became of the item at the same place of the request."""
+
+    status = fields.Integer(
+        required=True, metadata={"description": "As a request of its own would be answered", "example": 201}
+    )
+    id = fields.String(metadata={"description": "The schedule made"})
+    next_run_at = Instant()
+    signing_secret = fields.String(metadata={"description": "Shown this once, where `signing` was asked for"})
+    problem = fields.Nested(Problem, metadata={"description": "Why it was refused"})
+
+
+class BulkOutput(Output):
+    created = fields.Integer(required=True)
+    refused = fields.Integer(required=True)
+    results = fields.List(fields.Nested(BulkResult), required=True)

@@ -1,0 +1,131 @@
+"""What several nouns share: strictness, paging."""
+
+from typing import Any
+
+from marshmallow import INCLUDE, RAISE, Schema, ValidationError, fields, post_dump, validate, validates_schema
+
+from api.fields import Cursor
+from scheduler_app.store.listing import Window
+
+MAX_LIMIT = 500
+MAX_PAGE = 10_000
+#: Pages are counted by walking over what comes before them; a cursor walks over nothing.
+MAX_WALKED = 100_000
+
+
+class Strict(Schema):
+    """Unknown fields are refused by name."""
+
+    #: Whether a request without any body means an empty object.
+    body_optional = False
+
+    class Meta:
+        unknown = RAISE
+
+
+class ScheduleId(fields.String):
+    """The id of a schedule: its owner's choice, or ours."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(
+                r"[a-zA-Z0-9-]{1,64}\Z", error="must be 1 to 64 letters, digits and hyphens"
+            ),
+            # In the dialect of JSON Schema, where `$` is the very end.
+            metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
+            **kwargs,
+        )
+
+
+class Output(Schema):
+    """What is shown. Clients must not mind a field they do not know: answers grow."""
+
+    class Meta:
+        unknown = INCLUDE
+
+
+class Sparse(Output):
+    """What there is nothing to say of is left out."""
+
+    @post_dump
+    def without_nothing(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {name: value for name, value in data.items() if value is not None}
+
+
+class FieldProblem(Output):
+    """What is wrong with one field."""
+
+    pointer = fields.String(
+        required=True,
+        metadata={"description": "Where: a JSON pointer, or the parameter's name", "example": "/rrule"},
+    )
+    detail = fields.String(required=True)
+
+
+class Problem(Output):
+    """An error (RFC 9457)."""
+
+    type = fields.String(required=True, metadata={"example": "about:blank"})
+    title = fields.String(required=True, metadata={"example": "Unprocessable Entity"})
+    status = fields.Integer(required=True, metadata={"example": 422})
+    detail = fields.String(required=True, metadata={"description": "What to do about it"})
+    errors = fields.List(
+        fields.Nested(FieldProblem), metadata={"description": "The fields that are wrong, where some are"}
+    )
+
+
+class Message(Output):
+    message = fields.String(required=True)
+
+
+class Paging(Strict):
+    limit = fields.Integer(
+        load_default=10,
+        validate=validate.Range(1, MAX_LIMIT),
+        metadata={"description": "How many at most"},
+    )
+    page = fields.Integer(
+        load_default=1,
+        validate=validate.Range(1, MAX_PAGE),
+        metadata={
+            "description": "Which page of `limit` each, from 1. What comes and goes meanwhile shifts pages:"
+            " to read a whole list use `cursor`."
+        },
+    )
+    cursor = Cursor(
+        metadata={"description": "The `next_cursor` of the answer before: the list goes on right after it"}
+    )
+
+    @validates_schema
+    def check_paging(self, data: dict[str, Any], **_: Any) -> None:
+        if "cursor" in data and data["page"] > 1:
+            raise ValidationError("give cursor or page, not both", "page")
+        if data["page"] * data["limit"] > MAX_WALKED:
+            raise ValidationError(f"page × limit must not exceed {MAX_WALKED}; go on by cursor", "page")
+
+
+def window(query: dict[str, Any]) -> Window:
+    """Takes paging and times out of a query that `Paging` has read."""
+    limit, page = query.pop("limit"), query.pop("page", 1)
+    return Window(
+        limit=limit,
+        skip=(page - 1) * limit,
+        after=query.pop("cursor", None),
+        since=query.pop("since", None),
+        until=query.pop("until", None),
+    )
+
+
+class Listed(Output):
+    """A page of a list."""
+
+    page = fields.Integer(required=True)
+    limit = fields.Integer(required=True)
+    next_cursor = Cursor(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "Give it as `cursor` for the next page; null at the end. Before the end a page may"
+            " be shorter than `limit`, or empty: one call looks through at most 100,000 rows for its filter."
+        },
+    )

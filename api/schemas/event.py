@@ -1,0 +1,86 @@
+"""Events as they are shown and asked for."""
+
+from marshmallow import fields, validate
+
+from api.fields import Cursor, Instant
+from api.schemas.common import MAX_LIMIT, Listed, Output, Paging, ScheduleId, Strict
+from scheduler_app.domain.event import State
+
+
+class StatusLine(Output):
+    time = Instant()
+    status = fields.String(validate=validate.OneOf([state.value for state in State]))
+    message = fields.String()
+
+
+class AttemptLine(Output):
+    number = fields.Integer()
+    started_at = Instant()
+    duration_ms = fields.Float()
+    lag_ms = fields.Float()
+    status_code = fields.Integer(allow_none=True)
+    error = fields.String(allow_none=True)
+    snippet = fields.String()
+    worker = fields.String()
+    late = fields.Boolean(metadata={"description": "It ended after its claim was lost; it changed no state"})
+
+
+class EventOutput(Output):
+    """An event with its history."""
+
+    id = fields.String(data_key="_id", attribute="_id", required=True)
+    schedule_id = fields.String(required=True)
+    run_time = Instant(required=True)
+    kind = fields.String(required=True, metadata={"description": "scheduled, or manual by a trigger"})
+    state = fields.String(validate=validate.OneOf([state.value for state in State]))
+    due_at = Instant(metadata={"description": "When the next attempt is due; finished events have none"})
+    revision = fields.Integer()
+    attempt = fields.Integer(metadata={"description": "Attempts made so far"})
+    status = fields.List(fields.Nested(StatusLine))
+    attempts = fields.List(fields.Nested(AttemptLine))
+    created_at = Instant()
+    archived_at = Instant()
+
+
+class EventPage(Listed):
+    events = fields.List(fields.Nested(EventOutput), required=True)
+
+
+class Triggered(Output):
+    event_id = fields.String(required=True)
+    message = fields.String(required=True)
+
+
+class RedriveInput(Strict):
+    """Which dead letters; all that is given must match."""
+
+    body_optional = True
+
+    schedule_id = ScheduleId(metadata={"description": "The schedule they belong to"})
+    since = Instant(data_key="from", metadata={"description": "Run times from this instant on"})
+    until = Instant(data_key="to", metadata={"description": "Run times before this instant"})
+    limit = fields.Integer(
+        strict=True,
+        load_default=MAX_LIMIT,
+        validate=validate.Range(1, MAX_LIMIT),
+        metadata={"description": "How many at most in this call"},
+    )
+    cursor = Cursor(metadata={"description": "The `next_cursor` of the call before"})
+
+
+class RedriveOutput(Output):
+    redriven = fields.Integer(required=True, metadata={"description": "Events that are on their way again"})
+    more = fields.Boolean(required=True, metadata={"description": "Whether to call again, with `cursor`"})
+    next_cursor = Cursor(allow_none=True)
+
+
+class EventFilter(Paging):
+    """What narrows the list of events; all that is given must match."""
+
+    state = fields.String(
+        validate=validate.OneOf([state.value for state in State]),
+        metadata={"description": "The state they are in"},
+    )
+    schedule_id = ScheduleId(metadata={"description": "The schedule they belong to"})
+    since = Instant(data_key="from", metadata={"description": "Run times from this instant on"})
+    until = Instant(data_key="to", metadata={"description": "Run times before this instant"})

@@ -1,0 +1,60 @@
+"""A rule tried out before, or after, it is saved."""
+
+from marshmallow import fields, validate
+
+from api.fields import Instant
+from api.schemas.common import MAX_LIMIT, Output, Sparse, Strict
+from api.schemas.schedule_input import gap_field, overlap_field, rrule_field, timezone_field
+
+
+class PreviewQuery(Strict):
+    """Which occurrences of a saved schedule's rule."""
+
+    after = Instant(metadata={"description": "The first one shown comes after this instant; now by default"})
+    limit = fields.Integer(
+        load_default=10,
+        validate=validate.Range(1, MAX_LIMIT),
+        metadata={"description": "How many at most"},
+    )
+
+
+class PreviewInput(PreviewQuery):
+    """A rule that is not saved, and which of its occurrences."""
+
+    rrule = rrule_field(required=True)
+    timezone = timezone_field(load_default="UTC")
+    gap = gap_field(load_default="shift")
+    overlap = overlap_field(load_default="first")
+
+
+class OccurrenceOutput(Sparse):
+    """An instant of a rule; `dst` is absent where no clock change has a say."""
+
+    run_time = Instant(required=True)
+    local = fields.String(
+        required=True,
+        metadata={
+            "description": "The same instant on the wall clock of the rule's zone, with its offset",
+            "example": "2026-10-25T02:30:00+02:00",
+        },
+    )
+    dst = fields.String(
+        validate=validate.OneOf(["gap_shifted", "overlap_first", "overlap_last"]),
+        metadata={
+            "description": "What a clock change did: a local time that does not exist fires later by the"
+            " gap's length; one that exists twice fires the first or the last time. Absent otherwise."
+        },
+    )
+
+
+class PreviewOutput(Output):
+    """What a rule comes to."""
+
+    occurrences = fields.List(fields.Nested(OccurrenceOutput), required=True)
+    warnings = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "What may surprise who wrote the rule"},
+    )
+    description = fields.String(metadata={"description": "What the rule says, in words"})
+    recurrence = fields.String(metadata={"description": "The rule with its DTSTART made explicit"})

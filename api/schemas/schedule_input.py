@@ -1,0 +1,186 @@
+"""A schedule as it is asked for."""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
+
+from api.fields import Headers, Instant, StatusCodes
+from api.paths import SCHEDULE_WORDS
+from api.schemas.common import ScheduleId, Strict
+from scheduler_app.callback import check_header, check_url
+from scheduler_app.config import MAX_TIMEOUT_SECONDS
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
+from scheduler_app.domain.schedule import (
+    MAX_BODY_BYTES,
+    MAX_HEADERS,
+    MAX_NAME,
+    MAX_TAGS,
+    METHODS,
+    Body,
+    BodyKind,
+)
+
+MAX_RULE = 64 * 1024
+MAX_HEADER_BYTES = 16 * 1024
+CALLBACK_URL = {
+    "description": "Where to; http or https",
+    "example": "https://example.com/backup",
+    "format": "uri",
+    "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://",
+}
+
+#: Wire name to Draft's name, where they differ.
+_DRAFT_NAMES = {
+    "callback_url": "url",
+    "retry_backoff_seconds": "backoff_seconds",
+    "retry_backoff_max_seconds": "backoff_max_seconds",
+    "success_codes": "success",
+}
+
+
+def _refuses(check: Callable[..., None], *args: Any) -> None:
+    try:
+        check(*args)
+    except InvalidField as error:
+        raise ValidationError(error.message) from None
+
+
+def _json_size(value: Any, depth: int = 0) -> None:
+    if depth > 100:
+        raise ValidationError("is nested more than 100 deep")
+    children = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for child in children:
+        _json_size(child, depth + 1)
+
+
+def rrule_field(**options: Any) -> fields.String:
+    about = {"description": "An RFC 5545 rule, with or without DTSTART", "example": "FREQ=DAILY;INTERVAL=1"}
+    return fields.String(validate=validate.Length(min=1, max=MAX_RULE), metadata=about, **options)
+
+
+def timezone_field(**options: Any) -> fields.String:
+    about = {"description": "The IANA zone of local times", "example": "Europe/Zurich", "default": "UTC"}
+    return fields.String(validate=validate.Length(min=1, max=64), metadata=about, **options)
+
+
+def gap_field(**options: Any) -> fields.String:
+    about = {"description": "A local time that a clock change leaves out", "default": "shift"}
+    return fields.String(validate=validate.OneOf(["shift", "skip"]), metadata=about, **options)
+
+
+def overlap_field(**options: Any) -> fields.String:
+    about = {"description": "A local time that a clock change repeats", "default": "first"}
+    return fields.String(validate=validate.OneOf(["first", "last"]), metadata=about, **options)
+
+
+class ScheduleInput(Strict):
+    """What PUT takes: any of these."""
+
+    name = fields.String(validate=validate.Length(max=MAX_NAME), metadata={"example": "Daily Backup"})
+    rrule = rrule_field(allow_none=True)
+    run_at = Instant(
+        allow_none=True, metadata={"description": "A single instant instead of a rule; milliseconds count"}
+    )
+    timezone = timezone_field()
+    gap = gap_field()
+    overlap = overlap_field()
+    callback_url = fields.String(metadata=CALLBACK_URL)
+    method = fields.String(validate=validate.OneOf(METHODS), metadata={"default": "GET"})
+    headers = Headers(validate=validate.Length(max=MAX_HEADERS))
+    body = fields.String(allow_none=True)
+    json = fields.Raw(metadata={"description": "A body given as JSON"})
+    body_base64 = fields.String(metadata={"description": "A body that is no text"})
+    max_retries = fields.Integer(strict=True, validate=validate.Range(0, MAX_RETRIES))
+    retry_backoff_seconds = fields.Float(validate=validate.Range(0.1, MAX_BACKOFF_SECONDS))
+    retry_backoff_max_seconds = fields.Float(validate=validate.Range(0.1, MAX_BACKOFF_SECONDS))
+    retry_codes = StatusCodes()
+    timeout_seconds = fields.Float(validate=validate.Range(0.1, MAX_TIMEOUT_SECONDS))
+    success_codes = StatusCodes()
+    tags = fields.List(
+        fields.String(validate=validate.Length(min=1, max=64)), validate=validate.Length(max=MAX_TAGS)
+    )
+
+    @validates_schema
+    def check_callback(self, data: dict[str, Any], **_: Any) -> None:
+        problems: dict[str, list[str]] = {}
+
+        def check(field: str, checker: Callable[..., None], *args: Any) -> None:
+            try:
+                _refuses(checker, *args)
+            except ValidationError as error:
+                problems.setdefault(field, []).extend(error.messages)
+
+        if "callback_url" in data:
+            check("callback_url", check_url, data["callback_url"])
+        for name, value in data.get("headers", ()):
+            check("headers", check_header, name, value)
+        if sum(len(name) + len(value) for name, value in data.get("headers", ())) > MAX_HEADER_BYTES:
+            problems.setdefault("headers", []).append(
+                f"must not exceed {MAX_HEADER_BYTES} characters together"
+            )
+        given = [field for field in ("body", "json", "body_base64") if field in data]
+        if len(given) > 1:
+            problems[given[1]] = [f"give one of body, json and body_base64, not {len(given)}"]
+        if problems:
+            raise ValidationError(problems)
+
+    @post_load
+    def draft(self, data: dict[str, Any], **_: Any) -> Draft:
+        values = {_DRAFT_NAMES.get(name, name): value for name, value in data.items()}
+        given = next((field for field in ("json", "body_base64", "body") if field in values), None)
+        if given:
+            values["body"] = _body(given, values.pop(given))
+        if "tags" in values:
+            values["tags"] = tuple(dict.fromkeys(values["tags"]))
+        return Draft(**values)
+
+
+def _body(field: str, value: Any) -> Body | None:
+    if field == "json":
+        _json_size(value)
+        body = Body.from_json(value)
+    elif value is None:
+        return None
+    elif field == "body":
+        body = Body(BodyKind.TEXT, value.encode("utf-8", "surrogatepass"))
+    else:
+        try:
+            body = Body(BodyKind.BASE64, b64decode(value, validate=True))
+        except (binascii.Error, ValueError):
+            raise ValidationError("is not base64", field) from None
+    if len(body.data) > MAX_BODY_BYTES:
+        raise ValidationError(f"must not exceed {MAX_BODY_BYTES // 1024} KiB", field)
+    return body
+
+
+class NewSchedule(ScheduleInput):
+    """What POST takes."""
+
+    id = ScheduleId(metadata={"description": "An id of your own; it is never used twice"})
+    name = fields.String(
+        required=True, validate=validate.Length(min=1, max=MAX_NAME), metadata={"example": "Daily Backup"}
+    )
+    callback_url = fields.String(required=True, metadata=CALLBACK_URL)
+    signing = fields.Boolean(
+        truthy={True},
+        falsy={False},
+        metadata={
+            "description": "Sign the callbacks (Standard Webhooks). The secret is in this answer alone.",
+            "default": False,
+        },
+    )
+
+    @validates("id")
+    def check_id(self, value: str, **_: Any) -> None:
+        if value in SCHEDULE_WORDS:
+            raise ValidationError(f"{value} is a word of this API's paths; take another")
+
+    @post_load
+    def draft(self, data: dict[str, Any], **kwargs: Any) -> tuple[str | None, Draft]:
+        schedule_id = data.pop("id", None)
+        return schedule_id, super().draft(data, **kwargs)

@@ -1,0 +1,73 @@
+"""A schedule as it is shown."""
+
+from marshmallow import fields, validate
+
+from api.fields import Instant, StatusCodes
+from api.schemas.common import Listed, Output, Paging
+from scheduler_app.domain.schedule import MAX_NAME, ScheduleState
+
+
+class ScheduleOutput(Output):
+    """A schedule as it is shown. Header values that are secrets are masked."""
+
+    id = fields.String(required=True)
+    name = fields.String()
+    rrule = fields.String(metadata={"description": "The rule as written"})
+    recurrence = fields.String(metadata={"description": "The rule with its DTSTART made explicit"})
+    dtstart = Instant()
+    run_at = Instant()
+    timezone = fields.String()
+    gap = fields.String()
+    overlap = fields.String()
+    description = fields.String(metadata={"description": "What the rule says, in words"})
+    callback_url = fields.String()
+    method = fields.String()
+    headers = fields.Dict(keys=fields.String(), values=fields.String())
+    body = fields.String()
+    json = fields.Raw()
+    body_base64 = fields.String()
+    max_retries = fields.Integer()
+    retry_backoff_seconds = fields.Float()
+    retry_backoff_max_seconds = fields.Float()
+    retry_codes = StatusCodes()
+    timeout_seconds = fields.Float()
+    success_codes = StatusCodes()
+    tags = fields.List(fields.String())
+    state = fields.String(required=True, validate=validate.OneOf([state.value for state in ScheduleState]))
+    reason = fields.String(metadata={"description": "Why it is in error"})
+    version = fields.Integer()
+    revision = fields.Integer()
+    next_run_at = Instant()
+    warnings = fields.List(fields.String())
+    signing = fields.Boolean(metadata={"description": "Whether its callbacks are signed"})
+    signing_since = Instant(metadata={"description": "When the signing secret in force was made"})
+    signing_overlap_until = Instant(metadata={"description": "Until then an older secret signs as well"})
+    created_at = Instant()
+    updated_at = Instant()
+
+
+class Created(ScheduleOutput):
+    signing_secret = fields.String(metadata={"description": "Shown this once, where `signing` was asked for"})
+
+
+class Edited(ScheduleOutput):
+    message = fields.String(metadata={"example": "Schedule updated successfully."})
+
+
+class SchedulePage(Listed):
+    schedules = fields.List(fields.Nested(ScheduleOutput), required=True)
+
+
+class ScheduleFilter(Paging):
+    """What narrows the list of schedules; all that is given must match."""
+
+    state = fields.String(
+        validate=validate.OneOf(
+            [state.value for state in ScheduleState if state is not ScheduleState.DELETED]
+        ),
+        metadata={"description": "The state they are in"},
+    )
+    name = fields.String(
+        validate=validate.Length(min=1, max=MAX_NAME), metadata={"description": "The whole name"}
+    )
+    tag = fields.String(validate=validate.Length(min=1, max=64), metadata={"description": "One of its tags"})

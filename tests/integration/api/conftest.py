@@ -1,0 +1,87 @@
+"""The API in this process, over the real mongod and Redis."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from api import create_app
+from api.services import Services
+from scheduler_app.celery_app import make_app
+from scheduler_app.config import Settings
+from scheduler_app.embedded import Mongod, Redis
+from scheduler_app.store import Store
+from scheduler_app.tasks import CeleryPublisher
+
+DELIVER = "scheduler_app.tasks.deliver"
+
+
+def deliver(v: int, ids: list[str]) -> None:
+    """Stands for the task in messages; no worker runs here."""
+
+
+def start(settings: Settings) -> Flask:
+    """The application; it publishes to the test's broker."""
+    celery = make_app(settings)
+    return create_app(settings, CeleryPublisher(celery, celery.task(name=DELIVER)(deliver)))
+
+
+def stop(app: Flask) -> None:
+    found: Services = app.extensions["scheduler"]
+    found.presence.stop()
+    found.presence.join()
+    found.store.close()
+
+
+@pytest.fixture
+def make_api(settings: Settings, store: Store) -> Iterator[Callable[..., Flask]]:
+    """Makes the application with some settings of its own."""
+    made: list[Flask] = []
+
+    def make(**changes: Any) -> Flask:
+        made.append(start(replace(settings, **changes)))
+        return made[-1]
+
+    yield make
+    for app in made:
+        stop(app)
+
+
+@pytest.fixture(scope="module")
+def shared_client(mongod_server: Mongod, redis_server: Redis) -> Iterator[FlaskClient]:
+    """One application for a module's tests that find what they want among what others made."""
+    name = f"test_{secrets.token_hex(6)}"
+    app = start(Settings(mongo_uri=mongod_server.uri, mongo_database=name, broker_url=redis_server.url))
+    yield app.test_client()
+    app.extensions["scheduler"].store.mongo.client.drop_database(name)
+    stop(app)
+
+
+@pytest.fixture
+def app(make_api: Callable[..., Flask]) -> Flask:
+    return make_api()
+
+
+@pytest.fixture
+def client(app: Flask) -> FlaskClient:
+    return app.test_client()
+
+
+@pytest.fixture
+def create(client: FlaskClient) -> Callable[..., dict[str, Any]]:
+    """Creates a schedule, first due years from now, and returns its answer."""
+
+    def made(**fields: Any) -> dict[str, Any]:
+        body = {"name": "test", "callback_url": "http://127.0.0.1:9/"} | fields
+        if "run_at" not in body:
+            body.setdefault("rrule", "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
+        answer = client.post("/api/schedules", json=body)
+        assert answer.status_code == 201, answer.text
+        found: dict[str, Any] = answer.get_json()
+        return found
+
+    return made

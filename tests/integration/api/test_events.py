@@ -1,0 +1,161 @@
+"""What people do with single events, and with many dead letters."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from api.services import Services
+from scheduler_app.callback import Answer
+from scheduler_app.delivery.attempt import Attempt
+from scheduler_app.domain.event import State
+from scheduler_app.store import Store
+from scheduler_app.store.outcomes import Record
+from tests.builders import event, schedule
+
+SECOND = timedelta(seconds=1)
+Create = Callable[..., dict[str, Any]]
+
+
+def fail(store: Store, now: datetime, ids: Sequence[str]) -> None:
+    """Ends events in error, after one attempt each."""
+    token, won = store.events.claim(ids, until=now, now=now, lease_seconds=25, worker="w")
+    assert len(won) == len(ids)
+    store.outcomes.record([Record(each, token, State.ERROR, "no", None, {"number": 1}, now) for each in ids])
+
+
+def answer(key: str, status: int) -> Answer:
+    return Answer(key, status, None, False, None, None, "", 1.0)
+
+
+def queue_length(app: Flask) -> int:
+    services: Services = app.extensions["scheduler"]
+    return services.publisher.queue_length()
+
+
+@pytest.fixture
+def owner(create: Create) -> str:
+    """A schedule for events to belong to."""
+    made: str = create()["id"]
+    return made
+
+
+def test_a_waiting_event_is_cancelled_and_says_by_whom(
+    client: FlaskClient, store: Store, now: datetime, owner: str
+) -> None:
+    made = event(now, owner)
+    store.events.insert([made], now, "made")
+    answer = client.post(f"/api/events/{made.id}/cancel")
+    assert answer.status_code == 200
+    shown = answer.get_json()
+    assert (shown["state"], shown["status"][-1]["message"]) == ("cancelled", "Withdrawn by a person")
+    assert "due_at" not in shown
+    again = client.post(f"/api/events/{made.id}/cancel")
+    assert again.status_code == 409
+    assert "cancelled" in again.get_json()["detail"]
+
+
+def test_an_event_in_flight_cannot_be_cancelled(
+    client: FlaskClient, store: Store, now: datetime, owner: str
+) -> None:
+    made = event(now, owner)
+    store.events.insert([made], now, "made")
+    store.events.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
+    answer = client.post(f"/api/events/{made.id}/cancel")
+    assert answer.status_code == 409
+    assert "in flight" in answer.get_json()["detail"]
+    assert client.get(f"/api/events/{made.id}").get_json()["state"] == "running"
+
+
+def test_a_redriven_event_is_sent_at_once_and_keeps_its_history(
+    app: Flask, client: FlaskClient, store: Store, now: datetime, owner: str
+) -> None:
+    made = event(now, owner)
+    store.events.insert([made], now, "made")
+    fail(store, now, [made.id])
+    answer = client.post(f"/api/events/{made.id}/redrive")
+    assert answer.status_code == 202
+    shown = answer.get_json()
+    # Its message is out already: no beat runs here.
+    assert (shown["state"], queue_length(app)) == ("worker_queue", 1)
+    assert (shown["attempt"], len(shown["attempts"])) == (1, 1)
+    assert "archived_at" not in shown
+    assert [line["status"] for line in shown["status"]][-3:] == ["error", "ready_queue", "worker_queue"]
+    assert client.post(f"/api/events/{made.id}/redrive").status_code == 409
+
+
+@pytest.mark.parametrize("state", [State.COMPLETED, State.RETRYING])
+def test_only_a_dead_letter_is_redriven(
+    client: FlaskClient, store: Store, now: datetime, owner: str, state: State
+) -> None:
+    made = event(now, owner)
+    store.events.insert([made], now, "made")
+    token, _ = store.events.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
+    due_at = now + SECOND if state is State.RETRYING else None
+    store.outcomes.record([Record(made.id, token, state, "", due_at, {"number": 1}, now)])
+    answer = client.post(f"/api/events/{made.id}/redrive")
+    assert answer.status_code == 409
+    assert state in answer.get_json()["detail"]
+
+
+def test_a_dead_letter_of_a_deleted_schedule_is_not_redriven(
+    client: FlaskClient, store: Store, now: datetime, owner: str
+) -> None:
+    made = event(now, owner)
+    store.events.insert([made], now, "made")
+    fail(store, now, [made.id])
+    client.delete(f"/api/schedules/{owner}")
+    answer = client.post(f"/api/events/{made.id}/redrive")
+    assert answer.status_code == 409
+    assert "deleted" in answer.get_json()["detail"]
+
+
+def test_a_redriven_event_has_all_its_retries_again(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    fail(store, now, [made.id])
+    store.events.redrive([made.id], now, "again")
+    one_retry = schedule(now, max_retries=1)
+    outcomes = []
+    for _ in range(2):
+        token, (claimed,) = store.events.claim(
+            [made.id], until=now + 3600 * SECOND, now=now, lease_seconds=25, worker="w"
+        )
+        attempt = Attempt(claimed, one_retry, token, "w")
+        failed = attempt.record(answer(made.id, 500), now)
+        store.outcomes.record([failed])
+        outcomes.append((attempt.number, failed.state))
+    assert outcomes == [(2, State.RETRYING), (3, State.ERROR)]
+
+
+def test_many_are_redriven_by_filter_a_page_a_call(
+    app: Flask, client: FlaskClient, store: Store, now: datetime, owner: str
+) -> None:
+    mine = [event(now - i * SECOND, owner) for i in range(120)]
+    others = [event(now - i * SECOND, "other") for i in range(30)]
+    store.events.insert(mine + others, now, "made")
+    fail(store, now, [each.id for each in mine[:100] + others])
+    body: dict[str, Any] = {
+        "schedule_id": owner,
+        "from": (now - 89 * SECOND).isoformat(),
+        "to": now.isoformat(),
+        "limit": 40,
+    }
+    counts = []
+    while True:
+        answer = client.post("/api/events/redrive", json=body)
+        assert answer.status_code == 202, answer.text
+        page = answer.get_json()
+        counts.append(page["redriven"])
+        assert page["more"] is (page["next_cursor"] is not None)
+        if not page["more"]:
+            break
+        body["cursor"] = page["next_cursor"]
+    assert counts == [40, 40, 9]
+    assert queue_length(app) == 3
+    assert store.mongo.collection("events").count_documents({"state": "error"}) == 11 + 30
+    rest = client.post("/api/events/redrive").get_json()
+    assert (rest["redriven"], rest["more"]) == (41, False)

@@ -1,0 +1,160 @@
+"""One Idempotency-Key, one deed."""
+
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from api.services import Services
+from scheduler_app.store import Store
+from scheduler_app.store.idempotency import Begun
+
+BODY = {
+    "name": "n",
+    "callback_url": "http://127.0.0.1:9/",
+    "rrule": "DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY",
+}
+KEY = {"Idempotency-Key": "order-4711"}
+
+
+def records(store: Store) -> Any:
+    return store.mongo.collection("idempotency")
+
+
+def schedules(store: Store) -> int:
+    return store.mongo.collection("schedules").count_documents({})
+
+
+def test_the_same_request_is_answered_the_same_again(client: FlaskClient, store: Store) -> None:
+    first = client.post("/api/schedules", json=BODY, headers=KEY)
+    again = client.post("/api/schedules", json=BODY, headers=KEY)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.data == first.data
+    assert again.headers["ETag"] == first.headers["ETag"]
+    assert "Idempotent-Replayed" not in first.headers
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert schedules(store) == 1
+
+
+def test_a_key_used_for_another_request_is_refused(client: FlaskClient, store: Store) -> None:
+    client.post("/api/schedules", json=BODY, headers=KEY)
+    other = client.post("/api/schedules", json=BODY | {"name": "m"}, headers=KEY)
+    assert other.status_code == 422
+    assert other.get_json()["errors"][0]["pointer"] == "/Idempotency-Key"
+    assert client.post("/api/events/redrive", json={}, headers=KEY).status_code == 422
+    assert schedules(store) == 1
+
+
+def test_two_clients_with_one_key_at_the_same_moment_make_one_schedule(app: Flask, store: Store) -> None:
+    for number in range(10):
+        together, answers = threading.Barrier(4), []
+
+        def ask(key: str, gate: threading.Barrier, found: list[Any]) -> None:
+            client = app.test_client()
+            gate.wait()
+            found.append(client.post("/api/schedules", json=BODY, headers={"Idempotency-Key": key}))
+
+        threads = [threading.Thread(target=ask, args=(f"k{number}", together, answers)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert schedules(store) == number + 1
+        assert {answer.status_code for answer in answers} <= {201, 409}
+        assert len({answer.get_json()["id"] for answer in answers if answer.status_code == 201}) == 1
+        assert all(answer.headers["Retry-After"] for answer in answers if answer.status_code == 409)
+
+
+def test_a_crash_before_the_answer_frees_the_key_when_its_lease_is_over_and_makes_nothing_twice(
+    app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services: Services = app.extensions["scheduler"]
+    with monkeypatch.context() as patch:
+        # The process ends between the deed and the record of its answer.
+        patch.setattr(services.store.idempotency, "finish", lambda *_: True)
+        lost = client.post("/api/schedules", json=BODY, headers=KEY).get_json()
+    assert client.post("/api/schedules", json=BODY, headers=KEY).status_code == 409
+    records(store).update_one({}, [{"$set": {"lease_until": {"$subtract": ["$$NOW", 1]}}}])
+    other = client.post("/api/schedules", json=BODY | {"name": "m"}, headers=KEY)
+    assert other.status_code == 422
+    again = client.post("/api/schedules", json=BODY, headers=KEY)
+    assert (again.status_code, again.get_json()["id"]) == (201, lost["id"])
+    assert schedules(store) == 1
+    assert client.post("/api/schedules", json=BODY, headers=KEY).headers["Idempotent-Replayed"] == "true"
+
+
+def test_a_trigger_and_a_bulk_begun_again_after_a_crash_make_nothing_twice(
+    app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = client.post("/api/schedules", json=BODY).get_json()["id"]
+    services: Services = app.extensions["scheduler"]
+    for path, body in (
+        (f"/api/schedules/{made}/trigger", None),
+        ("/api/schedules/bulk", {"schedules": [BODY | {"signing": True}] * 3}),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(services.store.idempotency, "finish", lambda *_: True)
+            first = client.post(path, json=body, headers={"Idempotency-Key": path})
+        records(store).update_many({}, [{"$set": {"lease_until": {"$subtract": ["$$NOW", 1]}}}])
+        assert client.post(path, json=body, headers={"Idempotency-Key": path}).get_json() == first.get_json()
+    assert schedules(store) == 4
+    assert store.mongo.collection("events").count_documents({}) == 1
+
+
+def test_a_late_answer_of_a_lost_lease_is_not_kept(store: Store) -> None:
+    slow = store.idempotency.begin("me", "k", "request")
+    records(store).update_one({}, [{"$set": {"lease_until": {"$subtract": ["$$NOW", 1]}}}])
+    second = store.idempotency.begin("me", "k", "request")
+    assert isinstance(slow, Begun)
+    assert isinstance(second, Begun)
+    assert slow.seed == second.seed
+    assert not store.idempotency.finish(slow, 201, {}, b"slow")
+    assert store.idempotency.finish(second, 201, {}, b"second")
+
+
+def test_a_conflict_may_be_asked_again_with_the_same_key(client: FlaskClient) -> None:
+    body = BODY | {"id": "mine"}
+    client.post("/api/schedules", json=body)
+    assert client.post("/api/schedules", json=body, headers=KEY).status_code == 409
+    assert client.post("/api/schedules", json=body | {"id": "other"}, headers=KEY).status_code == 201
+
+
+def test_a_refusal_is_an_answer_too(client: FlaskClient) -> None:
+    wrong = BODY | {"rrule": "NOT A RULE"}
+    first = client.post("/api/schedules", json=wrong, headers=KEY)
+    again = client.post("/api/schedules", json=wrong, headers=KEY)
+    assert (first.status_code, again.status_code) == (422, 422)
+    assert (again.data, again.mimetype) == (first.data, "application/problem+json")
+
+
+def test_a_key_belongs_to_who_sent_it_and_the_owner_is_no_key(
+    make_api: Callable[..., Flask], store: Store
+) -> None:
+    keys = ("key-of-the-first-one", "key-of-the-second-one")
+    client = make_api(api_keys=keys).test_client()
+    made = {
+        client.post("/api/schedules", json=BODY, headers={**KEY, "X-API-Key": key}).get_json()["id"]
+        for key in keys
+    }
+    assert len(made) == 2
+    kept = str(list(records(store).find()))
+    assert not any(key in kept for key in keys)
+
+
+@pytest.mark.parametrize("key", ["", "a b", "x" * 256, "é"])
+def test_a_key_that_is_none_is_refused(client: FlaskClient, key: str) -> None:
+    answer = client.post("/api/schedules", json=BODY, headers={"Idempotency-Key": key})
+    assert answer.status_code == 422
+    assert answer.get_json()["errors"][0]["pointer"] == "/Idempotency-Key"
+
+
+def test_answers_are_kept_for_a_day_by_mongods_clock(client: FlaskClient, store: Store) -> None:
+    client.post("/api/schedules", json=BODY, headers=KEY)
+    index = records(store).index_information()["kept_v1"]
+    assert index["expireAfterSeconds"] == timedelta(days=1).total_seconds()
+    age = store.mongo.server_time() - records(store).find_one()["created_at"]
+    assert timedelta(0) <= age < timedelta(minutes=1)

@@ -1,0 +1,196 @@
+"""The specification is true: what it generates is answered as it says; clients can be made of it."""
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import yaml
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.serving import make_server
+
+from api import examples
+
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+BINARIES = Path(sys.executable).parent
+
+
+@pytest.fixture
+def served(make_api: Callable[..., Flask]) -> Iterator[Callable[..., str]]:
+    """Serves an application of its own settings on a free port, and returns its URL."""
+    servers = []
+
+    def serve(**settings: Any) -> str:
+        server = make_server("127.0.0.1", 0, make_api(**settings), threaded=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield serve
+    for server in servers:
+        server.shutdown()
+
+
+@pytest.fixture
+def specification(client: FlaskClient) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(client.get("/docs/openapi.yml").text)
+    return found
+
+
+def fuzz(url: str, folder: Path, *options: str) -> str:
+    """Runs schemathesis with every check; returns what it said, and fails with it when it found anything."""
+    key = ("--header", "Authorization: Bearer a-key-of-16-letters")
+    command = (str(BINARIES / "st"), "--config-file", str(CONFIG), "run", f"{url}/docs/openapi.yml", *key)
+    done = subprocess.run(
+        [*command, "--no-color", "--continue-on-failure", *options],
+        cwd=folder,
+        env={**os.environ, "COLUMNS": "160"},
+        capture_output=True,
+        text=True,
+        timeout=3600,
+    )
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]
+    return done.stdout
+
+
+def test_what_the_specification_generates_is_answered_as_it_says(
+    served: Callable[..., str], tmp_path: Path
+) -> None:
+    url = served(api_keys=("a-key-of-16-letters",))
+    fuzz(url, tmp_path, "--phases", "examples,coverage", "--seed", "1")
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(3600)
+def test_thousands_of_generated_requests_are_answered_as_the_specification_says(
+    served: Callable[..., str], tmp_path: Path
+) -> None:
+    url = served(api_keys=("a-key-of-16-letters",))
+    said = fuzz(url, tmp_path, "--max-examples", "200")
+    (cases,) = re.findall(r"([\d,]+) generated", said)
+    assert int(cases.replace(",", "")) >= 5_000
+
+
+def test_every_operation_has_a_name_a_tag_and_its_refusals(specification: dict[str, Any]) -> None:
+    names = []
+    for path, item in specification["paths"].items():
+        for method, operation in item.items():
+            if method == "parameters":
+                assert all(each["description"] for each in operation)
+                continue
+            names.append(operation["operationId"])
+            assert operation["tags"]
+            assert operation["summary"]
+            answers = operation["responses"]
+            assert {"401", "403", "500", "503"} <= answers.keys()
+            assert ("404" in answers) is ("{" in path)
+            if "requestBody" in operation:
+                assert {"400", "413", "415", "422"} <= answers.keys()
+            for parameter in operation.get("parameters", []):
+                assert "$ref" in parameter or parameter["description"], (path, parameter)
+    assert len(names) == len(set(names)) >= 20
+    for answer in specification["components"]["responses"].values():
+        assert list(answer["content"]) == ["application/problem+json"]
+    assert specification["openapi"].startswith("3.1")
+    assert {"bearer", "key"} == specification["components"]["securitySchemes"].keys()
+
+
+def test_every_example_is_accepted_as_it_stands(client: FlaskClient, specification: dict[str, Any]) -> None:
+    made = client.post("/api/schedules", json=examples.SCHEDULE).get_json()["id"]
+    found = 0
+    for path, item in specification["paths"].items():
+        for method in ("post", "put"):
+            for content in item.get(method, {}).get("requestBody", {}).get("content", {}).values():
+                url = path.replace("{schedule_id}", made)
+                answer = client.open(url, method=method.upper(), json=content["example"])
+                assert answer.status_code in (200, 201, 202), (path, answer.text)
+                assert answer.get_json().get("refused", 0) == 0
+                found += 1
+    assert found == 6
+
+
+def test_a_generated_client_creates_lists_and_deletes_a_schedule(
+    served: Callable[..., str], tmp_path: Path
+) -> None:
+    url = served(api_keys=("a-key-of-16-letters",))
+    source = tmp_path / "openapi.yml"
+    source.write_text(requests.get(f"{url}/docs/openapi.yml", timeout=10).text)
+    generated = subprocess.run(
+        [
+            str(BINARIES / "openapi-python-client"),
+            "generate",
+            *("--path", str(source), "--output-path", str(tmp_path / "made_client")),
+            *("--meta", "none", "--fail-on-warning"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{BINARIES}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert generated.returncode == 0, generated.stdout + generated.stderr
+    program = """
+import sys
+from made_client import AuthenticatedClient
+from made_client.api.schedules import create_schedule, delete_schedule, get_schedule, list_schedules
+from made_client.models import NewSchedule, Problem
+
+client = AuthenticatedClient(base_url=sys.argv[1], token="a-key-of-16-letters")
+body = NewSchedule(name="generated", callback_url="https://example.com/", rrule="FREQ=DAILY")
+made = create_schedule.sync(client=client, body=body, idempotency_key="once")
+assert create_schedule.sync(client=client, body=body, idempotency_key="once").id == made.id
+assert [each.id for each in list_schedules.sync(client=client).schedules] == [made.id]
+assert get_schedule.sync(made.id, client=client).next_run_at.tzinfo is not None
+assert delete_schedule.sync(made.id, client=client).message
+missing = get_schedule.sync(made.id, client=client)
+assert isinstance(missing, Problem) and missing.status == 404
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, url], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "done\n", done.stderr
+
+
+def test_swagger_ui_loads_from_here_alone(client: FlaskClient) -> None:
+    page = client.get("/swagger-ui")
+    assert page.status_code == 200
+    assert "script-src 'self';" in page.headers["Content-Security-Policy"]
+    assert page.headers["X-Content-Type-Options"] == "nosniff"
+    assets = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(assets) == 4
+    for asset in assets:
+        assert asset.startswith("/swagger-ui/")
+        answer = client.get(asset)
+        assert (answer.status_code, bool(answer.data)) == (200, True)
+    assert "<script>" not in page.text
+    assert client.get("/swagger-ui/../../setup.py").status_code == 404
+
+
+def test_the_metrics_are_prometheus_text_and_need_a_key_when_there_are_keys(
+    make_api: Callable[..., Flask], client: FlaskClient, create: Callable[..., dict[str, Any]]
+) -> None:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    create(rrule="FREQ=SECONDLY")
+    answer = client.get("/metrics")
+    assert answer.status_code == 200
+    samples = [sample for family in text_string_to_metric_families(answer.text) for sample in family.samples]
+    events = {each.labels["state"]: each.value for each in samples if each.name == "scheduler_events"}
+    assert set(events) == {"ready_queue", "worker_queue", "running", "retrying"}
+    assert min(events["ready_queue"], events["worker_queue"]) > 0
+    by_name = {each.name: each.value for each in samples}
+    assert by_name["scheduler_oldest_due_timestamp_seconds"] > 1.7e9
+    assert by_name["scheduler_queue_length"] > 0
+    roles = {each.labels["role"]: each.value for each in samples if each.name == "scheduler_nodes"}
+    assert (roles["beat"], roles["worker"]) == (0, 0)
+    guarded = make_api(api_keys=("a-key-of-16-letters",)).test_client()
+    assert guarded.get("/metrics").status_code == 401
+    assert guarded.get("/metrics", headers={"X-API-Key": "a-key-of-16-letters"}).status_code == 200
