@@ -93,18 +93,20 @@ def test_every_alarm_is_tried_both_quiet_and_firing() -> None:
     assert set(re.findall(r'alertname="(\w+)"', fires)) == names
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is in Debian's package prometheus")
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("check", "rules", str(RULES)),
-        ("test", "rules", str(RULES_TEST)),
-        ("check", "config", "--syntax-only", str(RULES.with_name("prometheus.yml"))),
-    ],
-)
-def test_promtool_agrees(arguments: tuple[str, ...]) -> None:
-    done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+# It is in Debian's package prometheus. Without it the parser's tests above are what there is.
+if shutil.which("promtool"):
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("check", "rules", str(RULES)),
+            ("test", "rules", str(RULES_TEST)),
+            ("check", "config", "--syntax-only", str(RULES.with_name("prometheus.yml"))),
+        ],
+    )
+    def test_promtool_agrees(arguments: tuple[str, ...]) -> None:
+        done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_jobs_that_alarms_name_are_scraped() -> None:
