@@ -41,16 +41,18 @@ def test_the_first_schedule_works_as_the_readme_says(folder: Path) -> None:
     try:
         up.wait_for(r"^Everything is ready", 90)
 
+        def here(text: str) -> str:
+            local = text.replace("localhost:8080", f"localhost:{port}").replace(":9000", f":{receiver_port}")
+            return local.replace("https://example.com", f"http://127.0.0.1:{receiver_port}")
+
         def run(block: str) -> list[dict[str, Any]]:
-            script = block.replace("localhost:8080", f"localhost:{port}").replace(
-                ":9000", f":{receiver_port}"
-            )
+            script = here(block)
             done = subprocess.run(["bash", "-ec", script], capture_output=True, text=True, check=True)
             answers = [json.loads(line) for line in done.stdout.splitlines() if line.strip()]
             assert all("status" not in answer or answer["status"] != 422 for answer in answers), answers
             return answers
 
-        create, look, change = blocks()
+        create, look, change, more = blocks()
         (created,) = run(create)
         assert created["id"] == "my-first"
         pending, history = run(look)
@@ -65,6 +67,18 @@ def test_the_first_schedule_works_as_the_readme_says(folder: Path) -> None:
         assert (edited["message"], edited["timezone"]) == ("Schedule updated successfully.", "Europe/Zurich")
         assert deleted == {"message": "Schedule and associated events deleted."}
         wait_until(lambda: receiver.output.count("GET /") >= 2, "the calls")
+        preview, signed, errors = run(more)
+        assert [each["local"][:16] for each in preview["occurrences"]] == [
+            "2026-10-24T02:30",
+            "2026-10-25T02:30",
+            "2026-10-26T02:30",
+        ]
+        assert preview["occurrences"][1]["dst"] == "overlap_first"
+        assert "whsec_" in json.dumps(signed)
+        assert errors["events"] == []
+        python = README.read_text().split("```python\n")[1].split("```")[0]
+        done = subprocess.run([sys.executable, "-c", here(python)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
     finally:
         up.kill()
         receiver.kill()
