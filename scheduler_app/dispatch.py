@@ -39,7 +39,7 @@ class Dispatch:
     """Sends what is due within the horizon. Any number of beats and API processes may do it at once."""
 
     def __init__(self, store: Store, publisher: Publisher, *, horizon_seconds: float) -> None:
-        self._events = store.events
+        self._outbox = store.outbox
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
 
@@ -60,7 +60,7 @@ class Dispatch:
         return self._dispatch(now, limit=len(near), ids=near) if near else 0
 
     def _dispatch(self, now: datetime, *, limit: int, ids: Sequence[str] | None = None) -> int:
-        token, taken = self._events.take_for_dispatch(
+        token, taken = self._outbox.take(
             now + self._horizon, limit=limit, lease_seconds=DISPATCH_LEASE_SECONDS, ids=ids
         )
         if not taken:
@@ -69,7 +69,7 @@ class Dispatch:
         # Message first, mark second: the other order could lose the event. A crash in between sends a
         # second message, which finds the event claimed or finished.
         self.publisher.publish(batches)
-        self._events.mark_dispatched([event.id for event in taken], token, now)
+        self._outbox.mark([event.id for event in taken], token, now)
         metrics.messages.inc(len(batches))
         metrics.dispatched.inc(len(taken))
         return len(taken)

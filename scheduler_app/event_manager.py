@@ -42,7 +42,7 @@ class EventManager:
     def cancel(self, event_id: str, now: datetime) -> Document:
         """Withdraws an event that no worker has. Raises NotFound; Conflict when it is running or final."""
         event = self.get(event_id)
-        if not self.store.events.cancel(event_id, now, "Withdrawn by a person"):
+        if not self.store.withdrawals.cancel(event_id, now, "Withdrawn by a person"):
             event = self.get(event_id)
             state = State(event["state"])
             why = "its history is final" if state in FINAL else "its request is in flight"

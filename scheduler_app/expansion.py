@@ -149,9 +149,9 @@ class Expansion:
         Cut, then look; a worker claims, then reads the schedule. One of the two always sees the other: an
         event that was claimed before the cut is `running` here, and one claimed after it is void there.
         """
-        events = self._store.events
-        events.cancel_past_cut(schedule.id, schedule.revision, schedule.revised_at, now, CHANGED)
-        past = events.look_past_cut(schedule.id, schedule.revision, schedule.revised_at)
+        withdrawals = self._store.withdrawals
+        withdrawals.cancel_past_cut(schedule.id, schedule.revision, schedule.revised_at, now, CHANGED)
+        past = withdrawals.look_past_cut(schedule.id, schedule.revision, schedule.revised_at)
         if past.running:
             return None
         return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
@@ -163,9 +163,9 @@ class Expansion:
             if isinstance(schedule, Unreadable):
                 continue
             if schedule.state is ScheduleState.DELETED:
-                self._store.events.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
+                self._store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
             else:
-                self._store.events.cancel_past_cut(
+                self._store.withdrawals.cancel_past_cut(
                     schedule_id, schedule.revision, schedule.revised_at, now, CHANGED
                 )
 

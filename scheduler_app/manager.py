@@ -126,7 +126,7 @@ class Manager:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
         if not self.store.schedules.delete(schedule_id, now, version=version):
             raise _stale(self.get(schedule_id), version)
-        withdrawn = self.store.events.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
+        withdrawn = self.store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
         )
@@ -203,7 +203,7 @@ class Manager:
         raise Conflict("the schedule is being changed by others at this moment; try again")
 
     def _cut(self, schedule: Schedule, now: datetime) -> None:
-        self.store.events.cancel_past_cut(
+        self.store.withdrawals.cancel_past_cut(
             schedule.id, schedule.revision, schedule.revised_at, now, "Withdrawn: the schedule was changed"
         )
         if schedule.state is ScheduleState.ACTIVE:

@@ -33,13 +33,11 @@ class Recovery:
     """Every row of *The life of an event* that names a crash."""
 
     def __init__(self, store: Store) -> None:
-        self._events = store.events
+        self._repairs = store.repairs
 
     def recover_workers(self, now: datetime) -> Repairs:
         """Ends claims whose lease is over. Raises a STORE_FAULT."""
-        again, spent = self._events.recover_workers(
-            now, delay_seconds=RETRY_DELAY_SECONDS, limit=EVENTS_A_PAGE
-        )
+        again, spent = self._repairs.workers(now, delay_seconds=RETRY_DELAY_SECONDS, limit=EVENTS_A_PAGE)
         if again:
             metrics.recovered.labels("worker").inc(len(again))
             log.warning(
@@ -62,7 +60,7 @@ class Recovery:
         """Puts back overdue events whose message must be lost. Raises a STORE_FAULT."""
         if queue_length > NEARLY_EMPTY:
             return Repairs(0, 0, 0)
-        lost = self._events.recover_messages(now, grace_seconds=GRACE_SECONDS, limit=EVENTS_A_PAGE)
+        lost = self._repairs.messages(now, grace_seconds=GRACE_SECONDS, limit=EVENTS_A_PAGE)
         if lost:
             metrics.recovered.labels("message").inc(len(lost))
             log.warning(

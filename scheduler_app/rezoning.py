@@ -55,7 +55,7 @@ class Rezoning:
         revised = schedule.revise(now)
         if not self._store.schedules.revise(revised, version=schedule.version):
             return  # somebody edits it at this moment, and computes with the data of that process
-        self._store.events.cancel_past_cut(
+        self._store.withdrawals.cancel_past_cut(
             schedule.id, revised.revision, revised.revised_at, now, "Withdrawn: the zone's rules have changed"
         )
         log.warning(

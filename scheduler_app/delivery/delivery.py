@@ -48,7 +48,7 @@ class Delivery:
         outcome is written, or refused because the claim was lost.
         """
         now, claimed_at = self._now(), monotonic()
-        token, events = self._store.events.claim(
+        token, events = self._store.claims.claim(
             ids,
             until=now + self._horizon,
             now=now,
@@ -65,7 +65,7 @@ class Delivery:
         schedules = self._store.schedules.for_delivery(list({event.schedule_id for event in events}))
         attempts, void = self._sort_out(events, schedules, token, batch)
         if void:
-            self._store.events.void(void, token, now, "Withdrawn: the schedule was changed or deleted")
+            self._store.claims.void(void, token, now, "Withdrawn: the schedule was changed or deleted")
             batch.settle(len(void))
         self._extend(attempts, batch)
         for attempt in attempts:
@@ -73,7 +73,7 @@ class Delivery:
         unstarted = batch.wait()
         if unstarted:
             log.info("deliver.given_back", message="Not finished here; given back", event_ids=list(unstarted))
-            self._store.events.give_back(unstarted, token, self._now(), f"Given back by {self._worker}")
+            self._store.claims.give_back(unstarted, token, self._now(), f"Given back by {self._worker}")
         return len(events)
 
     def _sort_out(
@@ -102,7 +102,7 @@ class Delivery:
         longest = max((attempt.schedule.timeout_seconds for attempt in attempts), default=0.0)
         if longest > DEFAULT_TIMEOUT_SECONDS:
             asked_at, lease = monotonic(), longest + LEASE_MARGIN_SECONDS
-            self._store.events.extend([attempt.event.id for attempt in attempts], batch.token, lease)
+            self._store.claims.extend([attempt.event.id for attempt in attempts], batch.token, lease)
             batch.extended(asked_at=asked_at, lease_seconds=lease)
 
 

@@ -80,7 +80,7 @@ def _move(sources: set[State], targets: set[State]) -> Transition:
 WAITING = frozenset({State.READY_QUEUE, State.RETRYING})
 UNCLAIMED = WAITING | {State.WORKER_QUEUE}
 
-#: Every write to an event is one of these; `store/events.py` has a verb of the same name for each.
+#: Every write to an event is one of these; each is a verb of one of the store's classes.
 TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
     # Marked or not: the message goes out before the mark, and may be quicker than it.

@@ -2,15 +2,19 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.store.claims import Claims
 from scheduler_app.store.event_lists import EventLists
 from scheduler_app.store.events import Events
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.nodes import Nodes
+from scheduler_app.store.outbox import Outbox
 from scheduler_app.store.outcomes import Outcomes
+from scheduler_app.store.repairs import Repairs
 from scheduler_app.store.schedules import Schedules
 from scheduler_app.store.secrets import Envelope
+from scheduler_app.store.withdrawals import Withdrawals
 
 
 class Store:
@@ -21,6 +25,10 @@ class Store:
         self.mongo = Mongo(settings.mongo_uri, settings.mongo_database)
         self.envelope = Envelope(settings.secrets_key)
         self.events = Events(self.mongo)
+        self.outbox = Outbox(self.mongo)
+        self.claims = Claims(self.mongo)
+        self.withdrawals = Withdrawals(self.mongo)
+        self.repairs = Repairs(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.schedules = Schedules(self.mongo, self.envelope)

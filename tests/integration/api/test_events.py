@@ -22,7 +22,7 @@ Create = Callable[..., dict[str, Any]]
 
 def fail(store: Store, now: datetime, ids: Sequence[str]) -> None:
     """Ends events in error, after one attempt each."""
-    token, won = store.events.claim(ids, until=now, now=now, lease_seconds=25, worker="w")
+    token, won = store.claims.claim(ids, until=now, now=now, lease_seconds=25, worker="w")
     assert len(won) == len(ids)
     store.outcomes.record([Record(each, token, State.ERROR, "no", None, {"number": 1}, now) for each in ids])
 
@@ -63,7 +63,7 @@ def test_an_event_in_flight_cannot_be_cancelled(
 ) -> None:
     made = event(now, owner)
     store.events.insert([made], now, "made")
-    store.events.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
+    store.claims.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
     answer = client.post(f"/api/events/{made.id}/cancel")
     assert answer.status_code == 409
     assert "in flight" in answer.get_json()["detail"]
@@ -93,7 +93,7 @@ def test_only_a_dead_letter_is_redriven(
 ) -> None:
     made = event(now, owner)
     store.events.insert([made], now, "made")
-    token, _ = store.events.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
+    token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=25, worker="w")
     due_at = now + SECOND if state is State.RETRYING else None
     store.outcomes.record([Record(made.id, token, state, "", due_at, {"number": 1}, now)])
     answer = client.post(f"/api/events/{made.id}/redrive")
@@ -121,7 +121,7 @@ def test_a_redriven_event_has_all_its_retries_again(store: Store, now: datetime)
     one_retry = schedule(now, max_retries=1)
     outcomes = []
     for _ in range(2):
-        token, (claimed,) = store.events.claim(
+        token, (claimed,) = store.claims.claim(
             [made.id], until=now + 3600 * SECOND, now=now, lease_seconds=25, worker="w"
         )
         attempt = Attempt(claimed, one_retry, token, "w")

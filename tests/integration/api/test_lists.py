@@ -46,7 +46,7 @@ def test_events_are_listed_newest_run_time_first_within_from_and_to(
 
 def test_events_are_found_by_schedule_and_state(client: FlaskClient, store: Store, now: datetime) -> None:
     store.events.insert([event(now + i * SECOND, f"s{i % 2}") for i in range(20)], now, "made")
-    store.events.cancel_all("s1", now, "gone")
+    store.withdrawals.cancel_all("s1", now, "gone")
     for state, schedule_id, count in (
         ("cancelled", "s1", 10),
         ("cancelled", "s0", 0),
@@ -100,7 +100,7 @@ def test_a_rare_state_is_found_however_far_it_is(
 ) -> None:
     monkeypatch.setattr(listing, "MAX_EXAMINED", 50)
     store.events.insert([event(now + i * SECOND, f"s{i == 3}") for i in range(220)], now, "made")
-    store.events.cancel_all("sTrue", now, "gone")
+    store.withdrawals.cancel_all("sTrue", now, "gone")
     first = client.get("/api/events?state=cancelled").get_json()
     assert (first["events"], first["next_cursor"] is None) == ([], False)
     assert len(list(walk(client, "/api/events", state="cancelled"))) == 1
@@ -123,7 +123,7 @@ def test_pending_and_history_go_on_by_cursor(
 ) -> None:
     made = create()["id"]
     store.events.insert([event(now + i * SECOND, made) for i in range(20)], now, "made")
-    store.events.cancel_past_cut(made, 2, now + 9 * SECOND, now, "cut")
+    store.withdrawals.cancel_past_cut(made, 2, now + 9 * SECOND, now, "cut")
     for which, count in (("pending", 10), ("history", 10)):
         found = ids(walk(client, f"/api/schedules/{made}/events/{which}", limit=3))
         assert len(set(found)) == len(found) == count

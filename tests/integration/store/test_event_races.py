@@ -40,7 +40,7 @@ class Hands:
     def claim(self) -> None:
         # Half of the leases are over at once, as those of a worker that hangs.
         lease = self.draw.choice([-1.0, 60.0])
-        token, won = self.store.events.claim(
+        token, won = self.store.claims.claim(
             [self.event_id], until=self.now, now=self.now, lease_seconds=lease, worker="w"
         )
         self.claims += [token] * len(won)
@@ -55,20 +55,20 @@ class Hands:
             self.store.outcomes.record_late(refused) if refused else None
 
     def dispatch(self) -> None:
-        token, taken = self.store.events.take_for_dispatch(self.now, limit=1, lease_seconds=-1)
-        self.store.events.mark_dispatched([each.id for each in taken], token, self.now)
+        token, taken = self.store.outbox.take(self.now, limit=1, lease_seconds=-1)
+        self.store.outbox.mark([each.id for each in taken], token, self.now)
 
     def give_back(self) -> None:
         if self.claims:
-            self.store.events.give_back([self.event_id], self.draw.choice(self.claims), self.now, "back")
+            self.store.claims.give_back([self.event_id], self.draw.choice(self.claims), self.now, "back")
 
     def recover(self) -> None:
-        self.store.events.recover_workers(self.now, delay_seconds=0, limit=10)
-        self.store.events.recover_messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
+        self.store.repairs.workers(self.now, delay_seconds=0, limit=10)
+        self.store.repairs.messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
 
     def cancel(self) -> None:
         if self.draw.random() < 0.15:
-            self.store.events.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
+            self.store.withdrawals.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
 
 
 MOVES = {

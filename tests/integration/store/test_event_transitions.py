@@ -14,7 +14,7 @@ SECOND = timedelta(seconds=1)
 
 
 def claim(store: Store, now: datetime, *ids: str, lease: float = 25.0) -> tuple[str, list[str]]:
-    token, won = store.events.claim(ids, until=now, now=now, lease_seconds=lease, worker="w1")
+    token, won = store.claims.claim(ids, until=now, now=now, lease_seconds=lease, worker="w1")
     return token, [event.id for event in won]
 
 
@@ -67,10 +67,10 @@ def test_a_message_that_outruns_its_mark_is_claimed_and_the_mark_changes_nothing
 ) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
-    dispatcher, taken = store.events.take_for_dispatch(now, limit=10, lease_seconds=2)
+    dispatcher, taken = store.outbox.take(now, limit=10, lease_seconds=2)
     assert [e.id for e in taken] == [made.id]
     assert claim(store, now, made.id)[1] == [made.id]
-    assert store.events.mark_dispatched([made.id], dispatcher, now) == 0
+    assert store.outbox.mark([made.id], dispatcher, now) == 0
     assert document(store, made.id)["state"] == "running"
 
 
@@ -79,20 +79,20 @@ def test_what_one_dispatcher_has_taken_another_leaves_alone_until_its_lease_is_o
 ) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
-    assert store.events.take_for_dispatch(now, limit=10, lease_seconds=60)[1]
-    assert not store.events.take_for_dispatch(now, limit=10, lease_seconds=60)[1]
+    assert store.outbox.take(now, limit=10, lease_seconds=60)[1]
+    assert not store.outbox.take(now, limit=10, lease_seconds=60)[1]
     other = event(now + SECOND)
     store.events.insert([other], now, "made")
-    assert store.events.take_for_dispatch(now + SECOND, limit=10, lease_seconds=-1)[1]
-    assert store.events.take_for_dispatch(now + SECOND, limit=10, lease_seconds=60)[1]
+    assert store.outbox.take(now + SECOND, limit=10, lease_seconds=-1)[1]
+    assert store.outbox.take(now + SECOND, limit=10, lease_seconds=60)[1]
 
 
 def test_dispatch_takes_the_oldest_first_and_marks_them_once(store: Store, now: datetime) -> None:
     made = [event(now + i * SECOND) for i in range(5)]
     store.events.insert(list(reversed(made)), now, "made")
-    token, taken = store.events.take_for_dispatch(now + 10 * SECOND, limit=3, lease_seconds=2)
+    token, taken = store.outbox.take(now + 10 * SECOND, limit=3, lease_seconds=2)
     assert [e.id for e in taken] == [e.id for e in made[:3]]
-    assert store.events.mark_dispatched([e.id for e in taken], token, now) == 3
+    assert store.outbox.mark([e.id for e in taken], token, now) == 3
     assert document(store, made[0].id)["dispatches"] == 1
     assert lines(store, made[0].id) == ["ready_queue", "worker_queue"]
 
@@ -135,7 +135,7 @@ def test_a_worker_that_was_only_slow_still_records(store: Store, now: datetime) 
     made = event(now)
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id, lease=-1)
-    assert store.events.recover_workers(now, delay_seconds=2, limit=10) == ([made.id], [])
+    assert store.repairs.workers(now, delay_seconds=2, limit=10) == ([made.id], [])
     assert document(store, made.id)["state"] == "retrying"
     assert document(store, made.id)["attempt"] == 0
     assert store.outcomes.record([record(made.id, token, State.COMPLETED, now)]) == []
@@ -148,7 +148,7 @@ def test_a_record_after_somebody_else_s_claim_is_kept_as_late_and_changes_no_sta
     made = event(now)
     store.events.insert([made], now, "made")
     slow, _ = claim(store, now, made.id, lease=-1)
-    store.events.recover_workers(now, delay_seconds=0, limit=10)
+    store.repairs.workers(now, delay_seconds=0, limit=10)
     quick, won = claim(store, now, made.id)
     assert won == [made.id]
     late = record(made.id, slow, State.COMPLETED, now)
@@ -166,7 +166,7 @@ def test_a_lease_that_still_runs_is_not_recovered(store: Store, now: datetime) -
     made = event(now)
     store.events.insert([made], now, "made")
     claim(store, now, made.id)
-    assert store.events.recover_workers(now + 3600 * SECOND, delay_seconds=2, limit=10) == ([], [])
+    assert store.repairs.workers(now + 3600 * SECOND, delay_seconds=2, limit=10) == ([], [])
 
 
 def test_an_event_that_loses_five_leases_is_set_aside(store: Store, now: datetime) -> None:
@@ -174,9 +174,9 @@ def test_an_event_that_loses_five_leases_is_set_aside(store: Store, now: datetim
     store.events.insert([made], now, "made")
     for _ in range(MAX_LOST_LEASES - 1):
         claim(store, now, made.id, lease=-1)
-        assert store.events.recover_workers(now, delay_seconds=0, limit=10) == ([made.id], [])
+        assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([made.id], [])
     claim(store, now, made.id, lease=-1)
-    assert store.events.recover_workers(now, delay_seconds=0, limit=10) == ([], [made.id])
+    assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([], [made.id])
     assert document(store, made.id)["state"] == "error"
     assert document(store, made.id)["attempt"] == 0
 
@@ -186,11 +186,11 @@ def test_a_lost_message_is_repaired_after_its_grace_which_doubles(store: Store, 
     store.events.insert([made], now, "made")
 
     def dispatch(at: datetime) -> None:
-        token, taken = store.events.take_for_dispatch(at, limit=10, lease_seconds=2)
-        assert store.events.mark_dispatched([e.id for e in taken], token, at) == 1
+        token, taken = store.outbox.take(at, limit=10, lease_seconds=2)
+        assert store.outbox.mark([e.id for e in taken], token, at) == 1
 
     def recover(at: datetime) -> list[str]:
-        return store.events.recover_messages(at, grace_seconds=10, limit=10)
+        return store.repairs.messages(at, grace_seconds=10, limit=10)
 
     dispatch(now)
     assert recover(now + 10 * SECOND) == []
@@ -205,7 +205,7 @@ def test_what_is_given_back_is_no_attempt(store: Store, now: datetime) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id)
-    assert store.events.give_back([made.id], token, now, "later") == 1
+    assert store.claims.give_back([made.id], token, now, "later") == 1
     found = document(store, made.id)
     assert (found["state"], found["attempt"]) == ("ready_queue", 0)
     assert claim(store, now, made.id)[1] == [made.id]
@@ -218,7 +218,7 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
     newer, other = event(now + SECOND, revision=2), event(now + SECOND, schedule_id="s2")
     store.events.insert([owed, cut, running, newer, other], now, "made")
     claim(store, now + 2 * SECOND, running.id)
-    assert store.events.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
+    assert store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
     states = {e.id: document(store, e.id)["state"] for e in (owed, cut, running, newer, other)}
     assert states == {
         owed.id: "ready_queue",
@@ -227,7 +227,7 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
         newer.id: "ready_queue",
         other.id: "ready_queue",
     }
-    assert store.events.look_past_cut("s1", 2, now).running
+    assert store.withdrawals.look_past_cut("s1", 2, now).running
 
 
 def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: datetime) -> None:
@@ -235,8 +235,8 @@ def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: dateti
     store.events.insert([sent, unsent], now, "made")
     token, _ = claim(store, now + SECOND, sent.id)
     store.outcomes.record([record(sent.id, token, State.COMPLETED, now)])
-    store.events.cancel_past_cut("s1", 2, now, now, "withdrawn")
-    past = store.events.look_past_cut("s1", 2, now)
+    store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn")
+    past = store.withdrawals.look_past_cut("s1", 2, now)
     assert (past.running, past.last_sent) == (False, now + SECOND)
 
 
@@ -245,7 +245,7 @@ def test_histories_keep_their_first_line_and_their_last_fifty(store: Store, now:
     store.events.insert([made], now, "made")
     for i in range(60):
         token, _ = claim(store, now, made.id)
-        store.events.give_back([made.id], token, now, f"back {i}")
+        store.claims.give_back([made.id], token, now, f"back {i}")
     status = document(store, made.id)["status"]
     assert len(status) == 51
     assert status[0]["message"] == "made"
@@ -271,10 +271,10 @@ def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: Stat
     store.outcomes.record([record(made.id, token, state, now)])
     before = document(store, made.id)
     assert claim(store, now, made.id)[1] == []
-    assert store.events.take_for_dispatch(now, limit=10, lease_seconds=2)[1] == []
-    assert store.events.cancel_all("s1", now, "withdrawn") == 0
-    assert store.events.give_back([made.id], token, now, "back") == 0
-    assert store.events.recover_workers(now, delay_seconds=0, limit=10) == ([], [])
+    assert store.outbox.take(now, limit=10, lease_seconds=2)[1] == []
+    assert store.withdrawals.cancel_all("s1", now, "withdrawn") == 0
+    assert store.claims.give_back([made.id], token, now, "back") == 0
+    assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([], [])
     assert document(store, made.id) == before
 
 

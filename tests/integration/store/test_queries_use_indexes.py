@@ -9,11 +9,9 @@ from pymongo import monitoring
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
-from scheduler_app.store import Events, Nodes, Schedules, Store
-from scheduler_app.store.event_lists import EventLists
-from scheduler_app.store.idempotency import Idempotency
+from scheduler_app.store import Store
 from scheduler_app.store.listing import Position, Window
-from scheduler_app.store.outcomes import Outcomes, Record
+from scheduler_app.store.outcomes import Record
 from scheduler_app.store.schedules import Advance
 from tests.builders import event, schedule
 
@@ -49,6 +47,20 @@ class Called:
         return getattr(self._target, name)
 
 
+class Watched:
+    """The store, with every door of it watched."""
+
+    def __init__(self, store: Store) -> None:
+        self.doors = {
+            name: Called(door)
+            for name, door in vars(store).items()
+            if not name.startswith("_") and name not in ("mongo", "envelope")
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        return self.doors[name]
+
+
 @pytest.fixture(scope="module")
 def listener() -> Listener:
     made = Listener()
@@ -82,22 +94,16 @@ def full(settings: Settings, listener: Listener, now: datetime) -> Iterator[Stor
 
 
 def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: datetime) -> None:
-    events, schedules, nodes = Called(full.events), Called(full.schedules), Called(full.nodes)
-    lists, idempotency = Called(full.event_lists), Called(full.idempotency)
-    outcomes = Called(full.outcomes)
-    _use_events(events, outcomes, now)
-    _use_schedules(schedules, now)
-    _use_lists(lists, now)
-    _use_idempotency(idempotency)
-    nodes.report("worker")
-    assert nodes.alive()
-    nodes.leave()
-    assert _public(Events) == events.names
-    assert _public(Schedules) == schedules.names
-    assert _public(Outcomes) == outcomes.names
-    assert _public(Nodes) == nodes.names
-    assert _public(EventLists) == lists.names
-    assert _public(Idempotency) == idempotency.names
+    store = Watched(full)
+    _use_events(store, now)
+    _use_schedules(store.schedules, now)
+    _use_lists(store.event_lists, now)
+    _use_idempotency(store.idempotency)
+    store.nodes.report("worker")
+    assert store.nodes.alive()
+    store.nodes.leave()
+    for name, door in store.doors.items():
+        assert _public(type(getattr(full, name))) == door.names, f"verbs of store.{name}"
     assert len(listener.commands) > 30
     for command in listener.commands:
         for single in _planned(command):
@@ -108,31 +114,31 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
             )
 
 
-def _use_events(events: Any, outcomes: Any, now: datetime) -> None:
+def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
-    token, taken = events.take_for_dispatch(due, limit=10, lease_seconds=2)
+    token, taken = store.outbox.take(due, limit=10, lease_seconds=2)
     ids = [each.id for each in taken]
-    events.take_for_dispatch(due, limit=10, lease_seconds=2, ids=ids)
-    events.mark_dispatched(ids, token, now)
-    events.insert([event(now)], now, "again")
-    claimed, won = events.claim(ids, until=due, now=now, lease_seconds=5, worker="w")
-    events.extend(ids, claimed, 10)
-    events.give_back(ids[:2], claimed, now, "back")
-    events.void(ids[2:3], claimed, now, "void")
+    store.outbox.take(due, limit=10, lease_seconds=2, ids=ids)
+    store.outbox.mark(ids, token, now)
+    store.events.insert([event(now)], now, "again")
+    claimed, won = store.claims.claim(ids, until=due, now=now, lease_seconds=5, worker="w")
+    store.claims.extend(ids, claimed, 10)
+    store.claims.give_back(ids[:2], claimed, now, "back")
+    store.claims.void(ids[2:3], claimed, now, "void")
     records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
-    assert outcomes.record(records) == []
-    outcomes.record_late(records[:1])
-    events.cancel_past_cut("s1", 2, now, now, "cut")
-    events.look_past_cut("s1", 2, now)
-    events.cancel_all("s2", now, "deleted")
-    events.cancel("old-1", now, "cancelled")
-    events.redrive(["old-1", "old-2"], now, "redriven")
-    events.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
-    events.recover_workers(now, delay_seconds=2, limit=10)
-    events.get("x")
-    events.any_of_schedule("s1")
-    events.living_by_state()
-    events.oldest_due()
+    assert store.outcomes.record(records) == []
+    store.outcomes.record_late(records[:1])
+    store.withdrawals.cancel_past_cut("s1", 2, now, now, "cut")
+    store.withdrawals.look_past_cut("s1", 2, now)
+    store.withdrawals.cancel_all("s2", now, "deleted")
+    store.withdrawals.cancel("old-1", now, "cancelled")
+    store.events.redrive(["old-1", "old-2"], now, "redriven")
+    store.repairs.messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
+    store.repairs.workers(now, delay_seconds=2, limit=10)
+    store.events.get("x")
+    store.events.any_of_schedule("s1")
+    store.events.living_by_state()
+    store.events.oldest_due()
 
 
 def _use_schedules(schedules: Any, now: datetime) -> None:

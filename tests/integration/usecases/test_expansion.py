@@ -147,7 +147,7 @@ def test_an_edit_waits_for_an_old_occurrence_in_flight_and_begins_after_it(
     store.schedules.insert(before)
     expansion.expand_page(now)
     first = event(now + SECOND)
-    token, _ = store.events.claim([first.id], until=now + SECOND, now=now, lease_seconds=25, worker="w1")
+    token, _ = store.claims.claim([first.id], until=now + SECOND, now=now, lease_seconds=25, worker="w1")
     assert store.schedules.revise(before.revise(now), version=1)
     assert expansion.expand_page(now).events == ()
     record = Record(first.id, token, State.COMPLETED, "", None, {"number": 1}, now)

@@ -1,0 +1,74 @@
+"""Delivery's transitions: events are claimed, and let go of when they are not sent."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from scheduler_app.domain.event import Event, State
+from scheduler_app.store.event_documents import CLAIMED, finish, lease, sources, to_event, update_and_forget
+from scheduler_app.store.history import appended, line
+from scheduler_app.store.mongo import Mongo, new_token
+
+
+class Claims:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._settled = mongo.majority("events")
+
+    def claim(
+        self, ids: Sequence[str], *, until: datetime, now: datetime, lease_seconds: float, worker: str
+    ) -> tuple[str, list[Event]]:
+        """Claims the events that are unclaimed and due up to `until`, with a fresh token. Returns both.
+
+        What is not among the answer belongs to somebody else, is finished, or is not due: no error.
+        """
+        token = new_token()
+        update_and_forget(
+            self._events,
+            {"_id": {"$in": list(ids)}, "state": sources("claim"), "due_at": {"$lte": until}},
+            [
+                {
+                    "$set": {
+                        "state": State.RUNNING,
+                        "owner": token,
+                        "lease_until": lease(lease_seconds),
+                        "status": appended("status", line(now, State.RUNNING, f"Claimed by {worker}")),
+                    }
+                },
+                {"$unset": ["dispatcher"]},
+            ],
+        )
+        won = self._settled.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED)
+        return token, sorted(map(to_event, won), key=lambda event: (event.due_at, event.id))
+
+    def extend(self, ids: Sequence[str], token: str, lease_seconds: float) -> None:
+        """A longer lease for requests that may take longer than the claim could know."""
+        self._events.update_many(
+            {"_id": {"$in": list(ids)}, "owner": token, "state": State.RUNNING},
+            [{"$set": {"lease_until": lease(lease_seconds)}}],
+        )
+
+    def give_back(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
+        """A claim that came to nothing: no request was made, no attempt is counted."""
+        result = self._events.update_many(
+            {"_id": {"$in": list(ids)}, "owner": token, "state": sources("give_back")},
+            [
+                {
+                    "$set": {
+                        "state": State.READY_QUEUE,
+                        "status": appended("status", line(now, State.READY_QUEUE, message)),
+                    }
+                },
+                {"$unset": ["owner", "lease_until"]},
+            ],
+        )
+        return result.modified_count
+
+    def void(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
+        """A claimed event that turns out to be withdrawn is not sent."""
+        return finish(
+            self._events,
+            {"_id": {"$in": list(ids)}, "owner": token, "state": sources("void")},
+            State.CANCELLED,
+            now,
+            message,
+        )
