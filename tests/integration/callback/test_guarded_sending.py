@@ -10,6 +10,7 @@ import pytest
 
 from scheduler_app.callback import Guard, Sender, parse_networks
 from scheduler_app.callback import sender as sender_module
+from scheduler_app.callback import wire
 from scheduler_app.callback.transfer import Transfer
 from tests.integration.callback.receiver import Receiver, says
 from tests.integration.callback.sending import request, send, send_one
@@ -103,7 +104,7 @@ def test_libcurl_itself_knows_no_scheme_but_http(
     url: str, listener: socket.socket, sender: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Were the check of the URL ever passed by, the door would still be shut.
-    monkeypatch.setattr("scheduler_app.callback.wire.check_url", lambda url: None)
+    monkeypatch.setattr(wire, "checked_url", lambda request: request.url)
     answer = send_one(sender, url.format(port=listener.getsockname()[1]))
     assert answer.status is None
     assert answer.snippet == ""
