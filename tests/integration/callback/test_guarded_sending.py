@@ -8,9 +8,8 @@ from typing import Any
 import pycurl
 import pytest
 
-from scheduler_app.callback import Guard, Sender, parse_networks
+from scheduler_app.callback import Guard, Sender, parse_networks, wire
 from scheduler_app.callback import sender as sender_module
-from scheduler_app.callback import wire
 from scheduler_app.callback.transfer import Transfer
 from tests.integration.callback.receiver import Receiver, says
 from tests.integration.callback.sending import request, send, send_one
