@@ -48,7 +48,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
 
 
 def _transport_options(settings: Settings) -> dict[str, Any]:
-    if not settings.broker.startswith(("redis", "rediss", "sentinel")):
+    if not settings.broker.startswith(("redis:", "rediss:")):
         return {}
     return {
         # Longer than the horizon and the longest callback together, so that what is held is not doubled.

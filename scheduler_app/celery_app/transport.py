@@ -55,16 +55,7 @@ class SturdyTransport(redis.Transport):
     Channel = SturdyChannel
 
 
-class SturdySentinelChannel(redis.SentinelChannel):
-    QoS = SturdyQoS
-
-
-class SturdySentinelTransport(redis.SentinelTransport):
-    Channel = SturdySentinelChannel
-
-
 def use_sturdy_transport() -> None:
-    """Puts the repaired transports behind the URL schemes of Redis."""
-    for scheme, transport in (("redis", SturdyTransport), ("rediss", SturdyTransport)):
-        TRANSPORT_ALIASES[scheme] = f"{__name__}:{transport.__name__}"
-    TRANSPORT_ALIASES["sentinel"] = f"{__name__}:{SturdySentinelTransport.__name__}"
+    """Puts the repaired transport behind the URL schemes of Redis."""
+    for scheme in ("redis", "rediss"):
+        TRANSPORT_ALIASES[scheme] = f"{__name__}:{SturdyTransport.__name__}"
