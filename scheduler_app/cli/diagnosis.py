@@ -63,7 +63,7 @@ def _own_clock(offset: float) -> Check:
 
 def _broker(settings: Settings) -> list[Check]:
     address = without_password(settings.broker)
-    is_redis = settings.broker.startswith(("redis", "sentinel"))
+    is_redis = settings.broker.startswith("redis")
     name = "redis" if is_redis else "broker"
     options = celery_settings(settings)["broker_transport_options"] | {
         "socket_connect_timeout": PATIENCE_SECONDS,

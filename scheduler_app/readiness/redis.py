@@ -31,7 +31,7 @@ def _server(info: Mapping[str, Any], address: str) -> Check:
     version = str(info.get("redis_version", "?"))
     found = f"{version} at {address}"
     if info.get("role") == "slave":
-        return wrong("redis", f"{found}, a replica", "name its primary, or use Sentinel: sentinel://…")
+        return wrong("redis", f"{found}, a replica", "name its primary")
     if not version.partition(".")[0].isdigit() or int(version.partition(".")[0]) < OLDEST:
         return wrong("redis", found, f"upgrade it: {OLDEST}.0 is the oldest that will do", version=version)
     return fine("redis", found, version=version)
