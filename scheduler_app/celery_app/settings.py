@@ -63,4 +63,10 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
         "priority_steps": [0],
+        # Publishing to a Redis that is away: one more try at once, and not 6 s of them, which an API call
+        # would wait for. (The worker's own connection is tried for ever, see above.)
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0,
+        "interval_max": 0,
     }

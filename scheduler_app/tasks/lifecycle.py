@@ -1,6 +1,7 @@
 """A worker's beginning and end: what its tasks share, and how it gives back what it cannot finish."""
 
 import os
+import resource
 import threading
 from typing import Any
 
@@ -49,6 +50,7 @@ class Worker:
         )
 
     def start(self) -> None:
+        _raise_file_limit()
         serve_metrics(self._settings.metrics_port, self._settings.metrics_host, self.presence.trouble)
         self.recorder.start()
         self.courier.start()
@@ -93,6 +95,12 @@ class Worker:
         else:
             log.error("worker.clock_unfit", message="The clock is too far off; not consuming until it is set")
             self._app.control.cancel_consumer(QUEUE, destination=[self._name])
+
+
+def _raise_file_limit() -> None:
+    """As many connections at once as the courier may have need more than the 1,024 files of many a shell."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 _worker: Worker | None = None
