@@ -15,6 +15,8 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "broker_connection_retry_on_startup": True,
         # For ever: a worker that gives up after 100 tries is one that a long outage of Redis has ended.
         "broker_connection_max_retries": None,
+        # A Redis that refuses a command (it is full, or still loading) is waited for like one that is away.
+        "broker_channel_error_retry": True,
         "broker_transport_options": _transport_options(settings),
         # The nameless exchange: others keep their bindings in Redis, where a FLUSHALL takes them.
         "task_queues": [Queue(QUEUE, Exchange(""), routing_key=QUEUE)],

@@ -1,15 +1,19 @@
-"""The first repair of the worker: it survives a Redis that dies while messages are unacknowledged.
+"""The first repair of the worker: it survives a Redis that dies or is full while messages are unacknowledged.
 
 On a lost connection kombu closes the channel, which tries to give unacknowledged messages back over that
 same lost connection; what it raises then (an AttributeError, no connection error) ends the worker. So does a
-task that ends after the reconnection and acknowledges its message on the channel that was closed. Here both
-are logged: the messages come back when their visibility timeout is over, which does no harm, and recovery
-does not wait for that.
+task that ends after the reconnection and acknowledges its message on the channel that was closed, and a
+Redis at its `maxmemory`, which refuses the transaction of an acknowledgement. Here all of these are logged:
+the messages come back when their visibility timeout is over, which does no harm, and recovery does not wait
+for that.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from kombu.transport import TRANSPORT_ALIASES, redis
+from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from redis.exceptions import ResponseError
 
 from scheduler_app.telemetry import get_logger
 
@@ -27,15 +31,38 @@ class SturdyQoS(redis.QoS):
                 error=f"{type(error).__name__}: {error}",
             )
 
+    def append(self, message: Any, delivery_tag: Any) -> None:
+        # It has left the queue already. Unknown to Redis it is worked on all the same: the claim is in
+        # MongoDB, and recovery takes up what dies with this worker.
+        with self._refusals("noted as held"):
+            super().append(message, delivery_tag)
+            return
+        virtual.QoS.append(self, message, delivery_tag)
+
     def ack(self, delivery_tag: Any) -> None:
         if self._is_orphaned("acknowledged"):
             return
-        super().ack(delivery_tag)
+        with self._refusals("acknowledged"):
+            super().ack(delivery_tag)
+            return
+        virtual.QoS.ack(self, delivery_tag)
 
     def reject(self, delivery_tag: Any, requeue: bool = False) -> None:
         if self._is_orphaned("given back"):
             return
-        super().reject(delivery_tag, requeue)
+        with self._refusals("given back"):
+            super().reject(delivery_tag, requeue)
+            return
+        virtual.QoS.ack(self, delivery_tag)
+
+    @contextmanager
+    def _refusals(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except ResponseError as error:
+            log.warning(
+                "broker.refused", message=f"Redis refuses that a message be {what}", error=str(error)[:300]
+            )
 
     def _is_orphaned(self, what: str) -> bool:
         """Whether the channel that the message came by is closed."""

@@ -65,7 +65,9 @@ class Delivery:
         schedules = self._store.schedules.for_delivery(list({event.schedule_id for event in events}))
         attempts, void = self._sort_out(events, schedules, token, batch)
         if void:
-            self._store.claims.void(void, token, now, "Withdrawn: the schedule was changed or deleted")
+            self._store.claims.void(
+                void, token, self._now(), "Withdrawn: the schedule was changed or deleted"
+            )
             batch.settle(len(void))
         self._extend(attempts, batch)
         for attempt in attempts:

@@ -1,0 +1,197 @@
+"""What was owed against events, attempts, and what the receiver saw."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from tests.acceptance.chaos.owed import Owed
+
+LIVING = ("ready_queue", "worker_queue", "running", "retrying")
+FINAL = ("completed", "error", "cancelled", "expired", "skipped")
+#: The moves that *The life of an event* knows, written down apart from the product's own table.
+MOVES = {
+    "ready_queue": {"worker_queue", "running", "cancelled"},
+    "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying"},
+    "running": {"completed", "retrying", "error", "ready_queue", "cancelled"},
+    "retrying": {"worker_queue", "running", "completed", "error", "retrying", "cancelled"},
+}
+#: Clocks are read in one process and written in another.
+SAME_TIME = timedelta(seconds=1)
+#: How a line begins that tells of a claim whose worker did not say what became of the request.
+UNREPORTED = ("Recovered", "Given back", "Set aside", "Withdrawn")
+NORMAL_LAG_SECONDS = 1.0
+#: Clocks of one machine agree; a request is early when it arrives before its millisecond.
+EARLY_SECONDS = 0.002
+
+Seen = tuple[float, str, str, str]
+
+
+@dataclass
+class Findings:
+    """What an audit saw; every list but `permitted` names breaks of the promise."""
+
+    occurrences: int = 0
+    requests: int = 0
+    lost: list[str] = field(default_factory=list)
+    not_owed: list[str] = field(default_factory=list)
+    repeated: list[str] = field(default_factory=list)
+    permitted: list[str] = field(default_factory=list)
+    stuck: list[str] = field(default_factory=list)
+    early: list[str] = field(default_factory=list)
+    histories: list[str] = field(default_factory=list)
+    exited: list[str] = field(default_factory=list)
+    last_late_at: float = 0.0
+
+    @property
+    def broken(self) -> bool:
+        return bool(
+            self.lost
+            or self.not_owed
+            or self.repeated
+            or self.stuck
+            or self.early
+            or self.histories
+            or self.exited
+        )
+
+
+def audit(
+    owed: Sequence[Owed],
+    until: datetime,
+    events: Sequence[Mapping[str, Any]],
+    seen: Sequence[Seen],
+    harmed: set[str],
+) -> Findings:
+    """`events` are the documents of these schedules; `harmed` the workers whose requests may be repeated."""
+    found = Findings(requests=len(seen))
+    by_schedule: dict[str, dict[datetime, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
+    for event in events:
+        by_schedule[event["schedule_id"]][event["run_time"]].append(event)
+    calls: dict[str, list[float]] = defaultdict(list)
+    for arrived, key, _, _ in seen:
+        calls[key].append(arrived)
+    for each in owed:
+        _audit_schedule(each, until, by_schedule[each.schedule_id], calls, harmed, found)
+    known = {event["_id"] for event in events}
+    found.not_owed += [f"{key}: called, and no such event is there" for key in calls if key not in known]
+    found.last_late_at = max(_late(events, calls), default=0.0)
+    return found
+
+
+def _audit_schedule(
+    owed: Owed,
+    until: datetime,
+    events: Mapping[datetime, Sequence[Mapping[str, Any]]],
+    calls: Mapping[str, Sequence[float]],
+    harmed: set[str],
+    found: Findings,
+) -> None:
+    sent = [
+        (event["revision"], moment)
+        for moment, several in events.items()
+        for event in several
+        if event["_id"] in calls
+    ]
+    moments = owed.run_times(sent, until)
+    found.occurrences += len(moments)
+    for moment in moments:
+        there = [event for event in events.get(moment, ()) if event["state"] != "cancelled"]
+        withdrawn = [event for event in events.get(moment, ()) if event["state"] == "cancelled"]
+        if len(there) > 1:
+            found.repeated += [f"{event['_id']}: one of several events of an occurrence" for event in there]
+        elif not there and not _withdrawal_is_right(owed, moment, withdrawn):
+            found.lost.append(f"{owed.schedule_id} at {moment}: {_states(withdrawn) or 'no event'}; {owed}")
+        for event in there:
+            _audit_event(event, owed, calls.get(event["_id"], ()), harmed, found)
+    for moment, several in events.items():
+        for event in several:
+            _audit_history(event, found)
+            called_at = min(calls.get(event["_id"], ()), default=None)
+            if called_at is not None and called_at < moment.timestamp() - EARLY_SECONDS:
+                found.early.append(f"{event['_id']}: called before its time")
+            _audit_what_was_not_owed(event, owed, moment in moments, called_at, harmed, found)
+
+
+def _audit_what_was_not_owed(
+    event: Mapping[str, Any],
+    owed: Owed,
+    is_owed: bool,
+    called_at: float | None,
+    harmed: set[str],
+    found: Findings,
+) -> None:
+    if event["state"] == "cancelled":
+        # A call without a record, then a withdrawal: only a worker that was harmed leaves that behind.
+        if called_at is not None and not _excused(event, harmed):
+            found.not_owed.append(f"{event['_id']}: called, though cancelled")
+    elif not is_owed and not (called_at is not None and owed.was_on_its_way(event["run_time"], called_at)):
+        found.not_owed.append(
+            f"{event['_id']}: {event['state']}, though nothing was due then, {called_at}; {owed}"
+        )
+
+
+def _audit_event(
+    event: Mapping[str, Any], owed: Owed, calls: Sequence[float], harmed: set[str], found: Findings
+) -> None:
+    name, script = event["_id"], owed.script
+    if event["state"] in LIVING:
+        found.stuck.append(f"{name}: {event['state']}, {event['status'][-1]['message']}")
+        return
+    if event["state"] != script.state:
+        found.lost.append(f"{name}: {event['state']}, {event['status'][-1]['message']}")
+    if len(calls) < script.requests:
+        found.lost.append(f"{name}: {len(calls)} requests of {script.requests} seen, {event['state']}")
+    if len(calls) > script.requests:
+        (found.permitted if _excused(event, harmed) else found.repeated).append(
+            f"{name}: {len(calls)} requests instead of {script.requests}"
+        )
+
+
+def _audit_history(event: Mapping[str, Any], found: Findings) -> None:
+    """One final line, at the end; every move a known one; the attempts numbered in turn."""
+    states = [line["status"] for line in event["status"]]
+    wrong = [
+        f"{before} → {after}" for before, after in pairwise(states) if after not in MOVES.get(before, ())
+    ]
+    if states and states[-1] != event["state"]:
+        wrong.append(f"ends with {states[-1]} and is {event['state']}")
+    numbers = [attempt["number"] for attempt in event.get("attempts", ()) if not attempt.get("late")]
+    if numbers != list(range(1, event["attempt"] + 1)):
+        wrong.append(f"attempts {numbers}, counted {event['attempt']}")
+    if wrong:
+        found.histories.append(f"{event['_id']}: {'; '.join(wrong)}: {states}")
+
+
+def _excused(event: Mapping[str, Any], harmed: set[str]) -> bool:
+    """Whether the history tells of a claim of a harmed worker that ended without its report."""
+    claimed_by = ""
+    for line in event["status"]:
+        message = line["message"]
+        if message.startswith("Claimed by "):
+            claimed_by = message.removeprefix("Claimed by ").partition("@")[0]
+        elif claimed_by in harmed and message.startswith(UNREPORTED):
+            return True
+    return False
+
+
+def _withdrawal_is_right(owed: Owed, moment: datetime, withdrawn: Sequence[Mapping[str, Any]]) -> bool:
+    if owed.deleted_at is None:
+        return False
+    if not withdrawn:
+        return owed.may_be_missing(moment)
+    return any(event["status"][-1]["time"] >= owed.deleted_at - SAME_TIME for event in withdrawn)
+
+
+def _states(events: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(f"{event['_id']} {event['status'][-1]['message']}" for event in events)
+
+
+def _late(events: Sequence[Mapping[str, Any]], calls: Mapping[str, Sequence[float]]) -> Iterator[float]:
+    """When first requests arrived that were later than normal."""
+    for event in events:
+        arrivals = calls.get(event["_id"])
+        if arrivals and min(arrivals) > event["run_time"].timestamp() + NORMAL_LAG_SECONDS:
+            yield min(arrivals)

@@ -1,0 +1,93 @@
+"""Beats, workers and APIs that are killed and stopped."""
+
+import time
+from collections import Counter
+
+from tests.acceptance.chaos.cluster import Cluster
+from tests.acceptance.chaos.faults.registry import fault
+from tests.acceptance.chaos.load import Load
+from tests.processes import wait_until
+
+#: Longer than the leases of expansion (30 s) and of delivery (25 s).
+BEYOND_A_LEASE = 33.0
+
+
+@fault("none")
+def none(cluster: Cluster, load: Load) -> None:
+    """nothing is broken"""
+
+
+@fault("beat-killed")
+def beat_killed(cluster: Cluster, load: Load) -> None:
+    """kill -9 of a beat"""
+    cluster.kill("beat1")
+    time.sleep(3)
+    cluster.restart("beat1")
+
+
+@fault("beats-killed-at-a-tick", window=75)
+def beats_killed_at_a_tick(cluster: Cluster, load: Load) -> None:
+    """kill -9 of a beat between claiming schedules and moving them on, then of the other one"""
+    for name in ("beat1", "beat2"):
+        wait_until(lambda: _claimed(cluster), "a page to be claimed", 60)
+        cluster.kill(name)
+        cluster.restart(name)
+
+
+def _claimed(cluster: Cluster) -> bool:
+    claimed = {"owner": {"$exists": True}, "lease_until": {"$exists": True}, "state": "active"}
+    return cluster.database["schedules"].find_one(claimed, {"_id": 1}) is not None
+
+
+@fault("worker-killed")
+def worker_killed(cluster: Cluster, load: Load) -> None:
+    """kill -9 of a worker"""
+    cluster.kill("worker1")
+    time.sleep(2)
+    cluster.restart("worker1")
+
+
+@fault("worker-killed-in-flight")
+def worker_killed_in_flight(cluster: Cluster, load: Load) -> None:
+    """kill -9 of a worker with a batch of 50 requests in flight"""
+    wait_until(lambda: _busiest(cluster)[1] >= 50, "50 in flight", 30)
+    name, _ = _busiest(cluster)
+    cluster.kill(name)
+    cluster.restart(name)
+
+
+def _busiest(cluster: Cluster) -> tuple[str, int]:
+    """The worker with the most requests in flight, and how many."""
+    running = cluster.database["events"].find({"state": "running"}, {"status": 1})
+    claims = Counter(event["status"][-1]["message"].removeprefix("Claimed by ") for event in running)
+    worker, requests = max(claims.items(), key=lambda each: each[1], default=("", 0))
+    return worker.partition("@")[0], requests
+
+
+@fault("api-killed")
+def api_killed(cluster: Cluster, load: Load) -> None:
+    """kill -9 of one API, then of the other, while schedules are created and edited"""
+    adding = load.add_later()
+    for name in ("api1", "api2"):
+        time.sleep(1)
+        cluster.kill(name)
+        cluster.restart(name)
+    adding.result()
+
+
+@fault("beat-stopped", window=40)
+def beat_stopped(cluster: Cluster, load: Load) -> None:
+    """SIGSTOP of a beat for longer than its lease, then SIGCONT"""
+    _pause(cluster, "beat1")
+
+
+@fault("worker-stopped", window=40)
+def worker_stopped(cluster: Cluster, load: Load) -> None:
+    """SIGSTOP of a worker for longer than its lease, then SIGCONT"""
+    _pause(cluster, "worker1")
+
+
+def _pause(cluster: Cluster, name: str) -> None:
+    cluster.pause(name)
+    time.sleep(BEYOND_A_LEASE)
+    cluster.unpause(name)

@@ -1,0 +1,89 @@
+"""What a schedule owes, computed by counting seconds: apart from the code under test.
+
+A schedule's time is cut into eras. An era owns the instants after its `since` up to and including the next
+one's, and owes those of them whose distance from its `start` is a multiple of its `step`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Era:
+    """What a revision owes; `step` 0 is nothing, `count` bounds a rule that ends by itself.
+
+    An edit takes its instant when it is asked for, and is written a little later: what the old rule has sent
+    in between, before the one who asked had an answer (`answered_at`, Unix seconds), moves the new one's
+    beginning. The `revision` tells them apart.
+    """
+
+    since: datetime
+    start: datetime
+    step: int
+    count: int | None = None
+    revision: int = 1
+    answered_at: float = 0.0
+
+    def owes(self, since: datetime, until: datetime) -> set[datetime]:
+        """Its occurrences after `since` up to and including `until`."""
+        if not self.step:
+            return set()
+        found, number, moment = set(), 0, self.start
+        while moment <= until and (self.count is None or number < self.count):
+            if moment > since:
+                found.add(moment)
+            number, moment = number + 1, moment + self.step * SECOND
+        return found
+
+
+@dataclass(frozen=True)
+class Script:
+    """How a receiver's path answers an event: `requests` it takes until `state` is reached."""
+
+    path: str
+    requests: int = 1
+    state: str = "completed"
+    max_retries: int = 6
+
+
+@dataclass
+class Owed:
+    """One schedule of a load and what is to become of it."""
+
+    schedule_id: str
+    script: Script
+    eras: list[Era] = field(default_factory=list)
+    instants: tuple[datetime, ...] = ()
+    """Of a `run_at`, which knows no eras."""
+    deleted_at: datetime | None = None
+
+    def __str__(self) -> str:
+        """Its cuts, for somebody who looks into a break."""
+        return "; ".join(
+            f"revision {era.revision} after {era.since:%H:%M:%S.%f}: each {era.step} s,"
+            f" answered at {era.answered_at:.3f}"
+            for era in self.eras
+        )
+
+    def run_times(self, sent: Sequence[tuple[int, datetime]], until: datetime) -> set[datetime]:
+        """All that it owes up to `until`; `sent` are the events called, by revision and instant."""
+        owed = set(self.instants)
+        ends = [*(era.since for era in self.eras[1:]), until]
+        for era, end in zip(self.eras, ends, strict=False):
+            overtaken = [
+                moment for revision, moment in sent if revision < era.revision and moment > era.since
+            ]
+            owed |= era.owes(max([era.since, *overtaken]), end)
+        return owed
+
+    def was_on_its_way(self, moment: datetime, called_at: float) -> bool:
+        """Whether a call for an instant past a cut was made before the one who cut had an answer."""
+        cuts = [era for era in self.eras[1:] if era.since < moment]
+        return bool(cuts) and called_at <= max(cut.answered_at for cut in cuts)
+
+    def may_be_missing(self, moment: datetime) -> bool:
+        """A deletion voids what it finds unsent: what nobody had made an event of is not made any more."""
+        return self.deleted_at is not None and moment > self.eras[-2].since

@@ -1,0 +1,103 @@
+"""A process of the product with one of its mechanisms switched off: `python -m …without MECHANISM MODULE …`.
+
+A run of the suite with it must fail: that is how the audit shows that it can see what it claims to see.
+"""
+
+import runpy
+import sys
+from collections.abc import Callable
+from typing import Any
+
+
+def _unique_id() -> None:
+    """An event's id is drawn, and not derived: the same occurrence may become an event twice."""
+    from scheduler_app.domain import event
+
+    derived = event.event_id
+
+    def drawn(schedule_id: str, revision: int, run_time: Any) -> str:
+        import secrets
+
+        return (
+            f"{schedule_id}-{secrets.randbelow(10**9)}-{derived('', revision, run_time).rpartition('-')[2]}"
+        )
+
+    event.event_id = drawn
+
+
+def _claim() -> None:
+    """Whoever has a message sends its events, claimed by others or finished."""
+    from scheduler_app.store import claims
+
+    claims.sources = lambda _: {"$exists": True}
+    claims.Claims.claim = _taking_all(claims.Claims.claim)  # type: ignore[method-assign]
+
+
+def _taking_all(claim: Any) -> Any:
+    from scheduler_app.store.event_documents import CLAIMED, to_event
+
+    def taken(self: Any, ids: Any, **options: Any) -> Any:
+        token, _ = claim(self, ids, **options)
+        rows = self._settled.find({"_id": {"$in": list(ids)}}, CLAIMED)
+        return token, [to_event({"due_at": row["run_time"], **row}) for row in rows]
+
+    return taken
+
+
+def _token_fence() -> None:
+    """An outcome is written whoever has the event now, and whatever became of it."""
+    from scheduler_app.store import outcomes
+
+    fenced = outcomes._written_at_once
+
+    def unfenced(records: Any) -> Any:
+        which, pipeline = fenced(records)
+        return {"_id": which["_id"]}, pipeline
+
+    outcomes._written_at_once = unfenced
+
+
+def _message_recovery() -> None:
+    """Lost messages stay lost."""
+    from scheduler_app.store.repairs import Repairs
+
+    Repairs.messages = lambda self, now, **_: []  # type: ignore[method-assign]
+
+
+def _worker_recovery() -> None:
+    """What a dead worker had claimed stays claimed."""
+    from scheduler_app.store.repairs import Repairs
+
+    Repairs.workers = lambda self, now, **_: ([], [])  # type: ignore[method-assign]
+
+
+def _cut() -> None:
+    """An edit withdraws nothing of the old rule, and a worker does not look."""
+    from scheduler_app.domain.schedule import Schedule
+    from scheduler_app.store.withdrawals import Withdrawals
+
+    Withdrawals.cancel_past_cut = lambda *_: 0  # type: ignore[method-assign]
+    Schedule.voids = lambda *_: False  # type: ignore[method-assign]
+
+
+def _restore_override() -> None:
+    """kombu's own transport: what it raises when Redis dies ends the worker."""
+    from scheduler_app.celery_app import transport
+
+    transport.SturdyChannel.QoS = transport.redis.QoS
+
+
+MECHANISMS: dict[str, Callable[[], None]] = {
+    "unique-id": _unique_id,
+    "claim": _claim,
+    "token-fence": _token_fence,
+    "message-recovery": _message_recovery,
+    "worker-recovery": _worker_recovery,
+    "cut": _cut,
+    "restore-override": _restore_override,
+}
+
+if __name__ == "__main__":
+    MECHANISMS[sys.argv[1]]()
+    del sys.argv[:2]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
