@@ -19,6 +19,7 @@ log = get_logger(__name__)
 #: What a lease holds beyond the longest timeout of its batch.
 LEASE_MARGIN_SECONDS = 15.0
 BASE_LEASE_SECONDS = DEFAULT_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS
+WITHDRAWN = "Withdrawn: the schedule was changed or deleted"
 
 
 class Delivery:

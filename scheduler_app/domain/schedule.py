@@ -25,6 +25,8 @@ DEFAULT_TIMEOUT_SECONDS = 10.0
 
 DEFAULT_RETRY = RetryPolicy()
 
+#: Events of a revision before these are judged by the oldest cut that is kept: edits made within one timeframe.
+KEPT_CUTS = 100
 #: The smallest step of time that is kept: BSON's.
 TICK = timedelta(milliseconds=1)
 
@@ -161,6 +163,8 @@ class Schedule:
     revision: int = 1
     """Rises whenever the future is made anew; it owns the time after `revised_at`."""
     revised_at: datetime = field(kw_only=True)
+    cuts: tuple[tuple[int, datetime], ...] = ()
+    """The revisions before that one and when they began, oldest first; the last `KEPT_CUTS` of them."""
     next_run_at: datetime | None = None
     """The first occurrence that is not an event yet."""
     finishes_at: datetime | None = None
@@ -179,10 +183,16 @@ class Schedule:
         return self.timing.recurrence(self.created_at, self.checkpoint)
 
     def voids(self, revision: int, run_time: datetime) -> bool:
-        """Whether an edit, a pause or a deletion has withdrawn a scheduled event of this schedule."""
-        return self.state is ScheduleState.DELETED or (
-            revision < self.revision and run_time > self.revised_at
-        )
+        """Whether an edit, a pause or a deletion has withdrawn a scheduled event of this schedule.
+
+        An event is judged by the cut that ended its own revision, and not by the latest: after a pause and
+        a resume it would be one of the pause, and earlier than the cut of the resume.
+        """
+        if self.state is ScheduleState.DELETED:
+            return True
+        cuts = (*self.cuts, (self.revision, self.revised_at))
+        ended = next((since for number, since in cuts if number > revision), None)
+        return ended is not None and run_time > ended
 
     def revise(self, now: datetime, **changes: Any) -> "Schedule":
         """Makes the future anew from `now` on: the next revision, with `changes`.
@@ -195,6 +205,7 @@ class Schedule:
             self,
             revision=self.revision + 1,
             revised_at=cut,
+            cuts=(*self.cuts, (self.revision, self.revised_at))[-KEPT_CUTS:],
             cut_pending=True,
             next_run_at=None,
             finishes_at=None,

@@ -178,11 +178,13 @@ def _excused(event: Mapping[str, Any], harmed: set[str]) -> bool:
 
 
 def _withdrawal_is_right(owed: Owed, moment: datetime, withdrawn: Sequence[Mapping[str, Any]]) -> bool:
+    """Older revisions' events of that moment were cancelled by their own cuts, and say nothing here."""
     if owed.deleted_at is None:
         return False
-    if not withdrawn:
+    last = [event for event in withdrawn if event["revision"] == owed.eras[-1].revision]
+    if not last:
         return owed.may_be_missing(moment)
-    return any(event["status"][-1]["time"] >= owed.deleted_at - SAME_TIME for event in withdrawn)
+    return last[0]["status"][-1]["time"] >= owed.deleted_at - SAME_TIME
 
 
 def _states(events: Sequence[Mapping[str, Any]]) -> str:

@@ -117,6 +117,17 @@ class Cluster:
         for name in self.processes:
             self.wait_for(name)
 
+    def run_anew(self, *launcher: str) -> None:
+        """All processes again, over an empty database and an empty broker."""
+        self.stack.close()
+        self.processes.clear()
+        self._commands.clear()
+        self._launcher = launcher
+        self._client.drop_database(DATABASE)
+        with self.broker() as redis:
+            redis.flushall()
+        self.start_processes()
+
     def launch(self, name: str, launcher: tuple[str, ...] = (), **environment: str) -> None:
         """Starts the process of that name, without waiting for it; by default as it ran before."""
         if launcher or environment or name not in self._commands:

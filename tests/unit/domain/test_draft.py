@@ -7,7 +7,7 @@ import pytest
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.masking import MASK, masked
-from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.schedule import KEPT_CUTS, ScheduleState
 from tests.builders import draft, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -106,3 +106,20 @@ def test_a_revision_owns_the_time_after_its_cut() -> None:
     assert not made.voids(1, NOON + SECOND)
     assert made.voids(1, NOON + 2 * SECOND)
     assert not made.voids(2, NOON + 2 * SECOND)
+
+
+def test_an_event_of_before_a_pause_does_not_come_back_with_the_resume() -> None:
+    paused = schedule(NOON).revise(NOON + SECOND, state=ScheduleState.PAUSED)
+    resumed = paused.revise(NOON + 5 * SECOND, state=ScheduleState.ACTIVE)
+    assert not resumed.voids(1, NOON + SECOND)
+    assert resumed.voids(1, NOON + 3 * SECOND), "it was withdrawn by the pause, whoever cancels it"
+    assert not resumed.voids(2, NOON + 5 * SECOND)
+
+
+def test_a_schedule_remembers_a_bounded_number_of_cuts() -> None:
+    made = schedule(NOON)
+    for number in range(2 * KEPT_CUTS):
+        made = made.revise(NOON + (number + 1) * SECOND)
+    assert len(made.cuts) == KEPT_CUTS
+    assert made.voids(1, NOON + timedelta(days=1))
+    assert not made.voids(made.revision, NOON + timedelta(days=1))

@@ -27,16 +27,28 @@ def beat_killed(cluster: Cluster, load: Load) -> None:
 
 @fault("beats-killed-at-a-tick", window=75)
 def beats_killed_at_a_tick(cluster: Cluster, load: Load) -> None:
-    """kill -9 of a beat between claiming schedules and moving them on, then of the other one"""
-    for name in ("beat1", "beat2"):
-        wait_until(lambda: _claimed(cluster), "a page to be claimed", 60)
-        cluster.kill(name)
-        cluster.restart(name)
+    """kill -9 of both beats between inserting a page of events and moving its schedules on"""
+    wait_until(lambda: _events_are_ahead_of_a_cursor(cluster), "a page half done", 60)
+    cluster.kill("beat1", "beat2")
+    cluster.launch("beat1")
+    cluster.restart("beat2")
+    cluster.wait_for("beat1")
 
 
-def _claimed(cluster: Cluster) -> bool:
-    claimed = {"owner": {"$exists": True}, "lease_until": {"$exists": True}, "state": "active"}
-    return cluster.database["schedules"].find_one(claimed, {"_id": 1}) is not None
+def _events_are_ahead_of_a_cursor(cluster: Cluster) -> bool:
+    """Whether a claimed schedule has an event at or after the occurrence that it says is to come."""
+    claimed = {"owner": {"$exists": True}, "state": "active", "next_run_at": {"$exists": True}}
+    return any(
+        cluster.database["events"].find_one(
+            {
+                "schedule_id": row["_id"],
+                "revision": row["revision"],
+                "run_time": {"$gte": row["next_run_at"]},
+            },
+            {"_id": 1},
+        )
+        for row in cluster.database["schedules"].find(claimed).limit(3)
+    )
 
 
 @fault("worker-killed")
@@ -83,8 +95,9 @@ def beat_stopped(cluster: Cluster, load: Load) -> None:
 
 @fault("worker-stopped", window=40)
 def worker_stopped(cluster: Cluster, load: Load) -> None:
-    """SIGSTOP of a worker for longer than its lease, then SIGCONT"""
-    _pause(cluster, "worker1")
+    """SIGSTOP of a worker with requests in flight for longer than its lease, then SIGCONT"""
+    wait_until(lambda: _busiest(cluster)[1] >= 30, "30 in flight", 40)
+    _pause(cluster, _busiest(cluster)[0])
 
 
 def _pause(cluster: Cluster, name: str) -> None:
