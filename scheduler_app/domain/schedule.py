@@ -25,7 +25,7 @@ DEFAULT_TIMEOUT_SECONDS = 10.0
 
 DEFAULT_RETRY = RetryPolicy()
 
-#: Events of a revision before these are judged by the oldest cut that is kept: edits made within one timeframe.
+#: Events of older revisions are judged by the oldest cut that is kept: edits made within one timeframe.
 KEPT_CUTS = 100
 #: The smallest step of time that is kept: BSON's.
 TICK = timedelta(milliseconds=1)
