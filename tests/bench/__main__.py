@@ -1,21 +1,32 @@
 """`python -m tests.bench NAME`: each prints a table and, as its last line, one JSON object."""
 
+import argparse
 import importlib
 import sys
 
-NAMES = ("burst", "spread", "tick", "expand", "recurrence")
+NAMES = (
+    "burst",
+    "spread",
+    "tick",
+    "expand",
+    "recurrence",
+)
 
 
 def main(argv: list[str]) -> int:
-    if not argv or argv[0] not in NAMES:
+    name, *options = argv or [""]
+    if name not in NAMES:
         print(
             f"usage: python -m tests.bench {{{','.join(NAMES)}}} [options]; each knows --help",
             file=sys.stderr,
         )
         return 2
-    module = importlib.import_module(f"tests.bench.{argv[0]}")
-    result: int = module.main(argv[1:])
-    return result
+    module = importlib.import_module(f"tests.bench.{name}")
+    parser = argparse.ArgumentParser(prog=f"python -m tests.bench {name}", description=module.__doc__)
+    module.arguments(parser)
+    report = module.run(parser.parse_args(options))
+    report.print(name)
+    return 0 if report.good else 1
 
 
 if __name__ == "__main__":

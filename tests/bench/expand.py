@@ -1,33 +1,33 @@
 """N occurrences of one second become events: how long that takes."""
 
 import argparse
-import json
-from typing import Any
 
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.expansion import Expansion
 from scheduler_app.store.schedule_documents import to_document
-from tests.bench.burst import show
 from tests.bench.ground import Ground, ground
+from tests.bench.report import Report, Row, repeated
 from tests.builders import schedule
 
 BATCH = 5_000
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="expand", description=__doc__)
+def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--events", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
-    options = parser.parse_args(argv)
-    with ground(workers=0, beats=0) as made:
-        runs = [one(made, options.events) for _ in range(options.runs)]
-    show("expand", runs)
-    middle = sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2]
-    print(json.dumps({"bench": "expand", **middle, "runs": len(runs)}))
-    return 0 if all(run["made"] == run["events"] for run in runs) else 1
 
 
-def one(made: Ground, count: int) -> dict[str, Any]:
+def run(options: argparse.Namespace) -> Report:
+    with ground() as made:
+        return repeated(
+            options.runs,
+            lambda: one(made, options.events),
+            "seconds",
+            lambda row: row["made"] == row["events"],
+        )
+
+
+def one(made: Ground, count: int) -> Row:
     """As many minutely schedules as events, all with the same next instant, expanded by one beat's pages."""
     collection = made.store.mongo.collection("schedules")
     collection.delete_many({})

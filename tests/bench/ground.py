@@ -5,64 +5,103 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import psutil
 import requests
 
 from scheduler_app.config import Settings
-from scheduler_app.embedded import Mongod, Redis
+from scheduler_app.domain.event import LIVING
+from scheduler_app.embedded import Mongod, Redis, free_port
 from scheduler_app.store import Store
-from tests.acceptance.stack import Stack
+from tests.acceptance.stack import START_SECONDS, Stack
+from tests.bench.arrivals import Arrival
+from tests.bench.costs import Costs
+
+CORES = os.cpu_count() or 1
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+GUNICORN = Path(__file__).parents[2] / "deploy" / "gunicorn.conf.py"
 
 
-@dataclass(frozen=True)
-class Arrival:
-    """A request at the sink; Unix seconds."""
-
-    at: float
-    key: str
-    run_time: float
-
-
-@dataclass
 class Ground:
     """Stores, processes and the sink of one run."""
 
-    settings: Settings
-    store: Store
-    stack: Stack
-    sink_port: int
-    processes: dict[str, int]
-    before: dict[str, float] = field(default_factory=dict)
+    def __init__(self, settings: Settings, store: Store, stack: Stack, sink_port: int) -> None:
+        self.settings = settings
+        self.store = store
+        self.stack = stack
+        self.sink_port = sink_port
+        self.processes: dict[str, int] = {}
+        self._metrics: dict[str, int] = {}
+        self.costs = Costs(store, settings.broker_url, self.processes, self._metrics)
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.sink_port}/"
 
+    def add(self, kind: str) -> float:
+        """One more `worker`, `beat` or `api`; returns the seconds until it was ready."""
+        name = f"{kind}{1 + sum(known.startswith(kind) for known in self.processes)}"
+        began = time.monotonic()
+        if kind == "api":
+            self.processes[name] = self._api()
+        else:
+            port = free_port()
+            start = self.stack.worker if kind == "worker" else self.stack.beat
+            self.processes[name] = start(name, METRICS_PORT=str(port)).pid
+            self._metrics[name] = port
+        return time.monotonic() - began
+
     def arrivals(self) -> list[Arrival]:
         """What came to the sink since the last call."""
         rows = requests.get(f"{self.url}report", timeout=120).json()
-        return [Arrival(at, key, _unix(run_time)) for at, key, run_time in rows]
+        return [Arrival.of(*row) for row in rows]
 
-    def living(self) -> int:
-        """Events that are not finished; by index alone, so that asking costs the run nothing."""
-        return sum(self.store.events.living_by_state().values())
+    def idle(self) -> bool:
+        """Whether all events are finished; it looks for one, so that asking costs the run nothing."""
+        living = self._living({"$gt": LONG_AGO})
+        return self.store.mongo.collection("events").find_one(living, {"_id": 1}, hint="due_v1") is None
 
-    def start_counting_cpu(self) -> None:
-        self.before = {name: _cpu(pid) for name, pid in self.processes.items()}
+    def late(self, moment: datetime) -> int:
+        """How many events were due before `moment` and are not finished."""
+        living = self._living({"$gt": LONG_AGO, "$lt": moment})
+        return self.store.mongo.collection("events").count_documents(living, hint="due_v1")
 
-    def cpu_seconds(self) -> dict[str, float]:
-        """CPU used by each kind of process since `start_counting_cpu`."""
-        return {name: round(_cpu(pid) - self.before[name], 3) for name, pid in self.processes.items()}
+    def _living(self, due: dict[str, datetime]) -> dict[str, Any]:
+        return {"state": {"$in": sorted(LIVING)}, "due_at": due}
+
+    def expanded(self, until: datetime) -> bool:
+        """Whether every occurrence up to `until` is an event."""
+        early = {"state": "active", "next_run_at": {"$lte": until}}
+        return self.store.mongo.collection("schedules").find_one(early, {"_id": 1}) is None
+
+    def completed(self) -> int:
+        """Events that ended well; it reads them all, so not while something is measured."""
+        return self.store.mongo.collection("events").count_documents({"state": "completed"})
+
+    def _api(self) -> int:
+        """As deploy/ has it served."""
+        port = free_port()
+        process = self.stack.start(
+            "api", "gunicorn", "-c", str(GUNICORN), "api:create_app()", API_PORT=str(port)
+        )
+        self.stack.url = f"http://127.0.0.1:{port}"
+        wait_for(self._healthy, START_SECONDS, f"the API to answer\n{self.stack.logs()}")
+        return process.pid
+
+    def _healthy(self) -> bool:
+        try:
+            return requests.get(f"{self.stack.url}/health", timeout=1).ok
+        except (requests.ConnectionError, requests.Timeout):
+            return False
 
 
 @contextmanager
-def ground(*, workers: int, beats: int = 1, **settings: str) -> Iterator[Ground]:
-    """Starts everything, and ends it again whatever happens."""
+def ground(*, workers: int = 0, beats: int = 0, apis: int = 0, **settings: str) -> Iterator[Ground]:
+    """Starts everything, and ends it again whatever happens. `settings` are the processes' environment."""
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
         Mongod(Path(folder) / "mongod") as mongod,
@@ -82,14 +121,12 @@ def ground(*, workers: int, beats: int = 1, **settings: str) -> Iterator[Ground]
         store = Store(read)
         try:
             store.prepare()
-            processes = {"mongod": mongod.pid or 0, "redis": redis.pid or 0, "sink": sink_pid}
-            for number in range(workers):
-                name = f"worker{number + 1}"
-                processes[name] = stack.worker(name).pid
-            for number in range(beats):
-                name = f"beat{number + 1}"
-                processes[name] = stack.beat(name).pid
-            yield Ground(read, store, stack, sink_port, processes)
+            made = Ground(read, store, stack, sink_port)
+            made.processes |= {"mongod": mongod.pid or 0, "redis": redis.pid or 0, "sink": sink_pid}
+            for kind, count in (("worker", workers), ("beat", beats), ("api", apis)):
+                for _ in range(count):
+                    made.add(kind)
+            yield made
         finally:
             stack.close()
             store.close()
@@ -106,36 +143,10 @@ def _sink() -> Iterator[tuple[int, int]]:
         process.wait()
 
 
-def _cpu(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
-    return float(times.user + times.system)
-
-
-def _unix(run_time: str) -> float:
-    from datetime import datetime
-
-    return datetime.fromisoformat(run_time).timestamp()
-
-
-def percentiles(values: list[float]) -> dict[str, float]:
-    """p50, p99 and max."""
-    ordered = sorted(values)
-    last = len(ordered) - 1
-    return {
-        "p50": round(ordered[last // 2], 2),
-        "p99": round(ordered[int(last * 0.99)], 2),
-        "max": round(ordered[-1], 2),
-    }
-
-
-def wait_for(condition: object, seconds: float, what: str) -> None:
-    """Polls `condition()`; fails with `what`."""
-    assert callable(condition)
+def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    """Polls `condition()`, which must cost next to nothing; fails with `what`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds:g} s in vain for {what}")
-        time.sleep(0.2)
-
-
-CORES = os.cpu_count() or 1
+        time.sleep(0.05)

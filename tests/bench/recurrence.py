@@ -6,7 +6,6 @@ the evaluations a second of an ordinary daily and weekly rule.
 """
 
 import argparse
-import json
 import signal
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 from dateutil.rrule import rrulestr
 
 from scheduler_app.domain.recurrence import Recurrence
+from tests.bench.report import Report
 
 NOW = datetime(2026, 11, 20, 12, 34, 56, tzinfo=UTC)
 YESTERDAY = "20261119"
@@ -69,43 +69,33 @@ CASES = [
     ),
 ]
 ORDINARY = CASES[-2:]
+#: What is shown of each rule, and its heading.
+COLUMNS = {"median_us": "µs", "yesterday_us": "begun yesterday, µs", "ratio": "ratio", "dateutil": "dateutil"}
 
 
 class _TooLong(Exception):
     """dateutil was cut off."""
 
 
-def main(argv: list[str]) -> int:
-    """Print the table and, as the last line, one JSON object."""
-    parser = argparse.ArgumentParser(prog="python -m tests.bench recurrence")
+def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repeat", type=int, default=400, help="look-ups for each median")
     parser.add_argument(
         "--dateutil-seconds", type=int, default=3, help="where dateutil is cut off; 0: leave it out"
     )
-    options = parser.parse_args(argv)
-    print(f"{'rule':56} {'after(now)':>11} {'yesterday':>11} {'ratio':>6} {'dateutil':>12}")
-    rows = []
-    for case in CASES:
-        row = _measure(case, options.repeat, options.dateutil_seconds)
-        rows.append(row)
-        print(
-            f"{case.name:56} {row['median_us']:>8.1f} us {row['yesterday_us']:>8.1f} us {row['ratio']:>6.2f} "
-            f"{row['dateutil']:>12}"
-        )
+
+
+def run(options: argparse.Namespace) -> Report:
+    rows = [_measure(case, options.repeat, options.dateutil_seconds) for case in CASES]
     rates = {case.name: _rate(case) for case in ORDINARY}
-    for name, rate in rates.items():
-        print(f"{name:56} {rate:>11,.0f} evaluations/s")
-    print(
-        json.dumps(
-            {
-                "rules": rows,
-                "median_ms_max": max(row["median_us"] for row in rows) / 1000,
-                "ratio_max": max(row["ratio"] for row in rows),
-                "evaluations_per_s": min(rates.values()),
-            }
-        )
-    )
-    return 0
+    summary = {
+        "rules": rows,
+        "median_ms_max": max(row["median_us"] for row in rows) / 1000,
+        "ratio_max": max(row["ratio"] for row in rows),
+        "evaluations_per_s": min(rates.values()),
+    }
+    columns = [{row["rule"]: row[key] for row in rows} for key in COLUMNS]
+    columns[0] |= {f"{name}: evaluations/s": round(rate) for name, rate in rates.items()}
+    return Report(columns, summary, heads=tuple(COLUMNS.values()))
 
 
 def _recurrence(case: Case, start: str) -> Recurrence:

@@ -1,7 +1,7 @@
-"""A receiver that answers at once and notes when each request came: a process of its own.
+"""A receiver that answers at once and notes when each callback came: a process of its own.
 
-It reads only what it must of a request: the key and the run time in its headers. `GET /report` gives the
-notes as JSON and forgets them.
+It reads only what it must of a request: the key and the run time in its headers. A POST to `/wait/MS` is
+answered after so many ms. `GET /report` gives the notes as JSON and forgets them.
 """
 
 import asyncio
@@ -12,13 +12,15 @@ import time
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 END = b"\r\n\r\n"
-KEY, RUN_TIME = b"webhook-id: ", b"X-Scheduler-Run-Time: "
+KEY, RUN_TIME, LENGTH = b"webhook-id: ", b"X-Scheduler-Run-Time: ", b"Content-Length: "
+WAIT = b"POST /wait/"
 
 seen: list[tuple[float, bytes, bytes]] = []
 
 
 class Sink(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._rest = b""
 
@@ -27,14 +29,25 @@ class Sink(asyncio.Protocol):
         self._rest += data
         answers = b""
         while (end := self._rest.find(END)) >= 0:
-            head, self._rest = self._rest[:end], self._rest[end + 4 :]
+            head, follows = self._rest[:end], end + 4
+            length = value(head, LENGTH)
+            if length:
+                follows += int(length)
+                if len(self._rest) < follows:
+                    break
+            self._rest = self._rest[follows:]
             if head.startswith(b"GET /report "):
                 answers += report()
+                continue
+            if key := value(head, KEY):
+                seen.append((at, key, value(head, RUN_TIME)))
+            if head.startswith(WAIT):
+                seconds = int(head[len(WAIT) : head.index(b" ", len(WAIT))]) / 1000
+                asyncio.get_running_loop().call_later(seconds, self._transport.write, ANSWER)
             else:
-                seen.append((at, value(head, KEY), value(head, RUN_TIME)))
                 answers += ANSWER
-        assert isinstance(self._transport, asyncio.Transport)
-        self._transport.write(answers)
+        if answers:
+            self._transport.write(answers)
 
 
 def value(head: bytes, name: bytes) -> bytes:

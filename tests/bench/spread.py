@@ -1,44 +1,65 @@
-"""A steady rate of single callbacks, each due at its own millisecond: how late they arrive."""
+"""A steady rate of single callbacks, each due at its own millisecond: how late they arrive.
+
+With `--knee` the rate is raised until p99 passes 100 ms; the knee is the last rate that kept below it.
+"""
 
 import argparse
-import json
 from datetime import timedelta
 
-from scheduler_app.clock import clock
-from tests.bench.burst import events_at, insert, make_schedules, show
-from tests.bench.ground import CORES, ground, percentiles, wait_for
+from scheduler_app.domain.schedule import Schedule
+from tests.bench import plot
+from tests.bench.arrivals import Arrival, complete
+from tests.bench.ground import CORES, Ground, ground
+from tests.bench.planted import delivered, events_at, make_schedules, soon
+from tests.bench.report import Report, Row
+
+LEAD_SECONDS = 8
+LIMIT_MS = 100
+STEP = 1.5
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="spread", description=__doc__)
-    parser.add_argument("--rate", type=float, default=100, help="callbacks a second")
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rate", type=float, default=100, help="callbacks a second; of --knee the first")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--workers", type=int, default=CORES)
-    options = parser.parse_args(argv)
-    count = int(options.rate * options.seconds)
-    with ground(workers=options.workers) as made:
+    parser.add_argument("--knee", action="store_true")
+    parser.add_argument("--plot", metavar="FILE.svg", help="lag over time")
+
+
+def run(options: argparse.Namespace) -> Report:
+    with ground(workers=options.workers, beats=1) as made:
         schedules = make_schedules(made)
-        first = (clock.now() + timedelta(seconds=10)).replace(microsecond=0)
-        step_ms = 1000 / options.rate
-        insert(
-            made,
-            events_at(schedules, count, lambda number: first + timedelta(milliseconds=int(number * step_ms))),
-        )
-        made.start_counting_cpu()
-        wait_for(lambda: made.living() == 0, options.seconds + 60, "all to complete")
-        cpu = made.cpu_seconds()
-        arrivals = made.arrivals()
-    lags = [(arrival.at - arrival.run_time) * 1000 for arrival in arrivals]
-    keys = {arrival.key for arrival in arrivals}
-    result: dict[str, object] = {
-        "events": count,
-        "completed": len(keys),
-        "twice": len(arrivals) - len(keys),
-        "rate_per_s": options.rate,
-        "lag_ms": percentiles(lags),
-        "early": sum(lag < 0 for lag in lags),
-        "cpu_s": cpu,
-    }
-    show("spread", [result])
-    print(json.dumps({"bench": "spread", **result}))
-    return 0 if len(keys) == count == len(arrivals) else 1
+        if options.knee:
+            return _knee(made, schedules, options.rate, options.seconds)
+        row, arrivals = one(made, schedules, options.rate, options.seconds)
+    if options.plot:
+        plot.lag_over_time(options.plot, arrivals)
+    return Report([row], row, complete(row))
+
+
+def _knee(made: Ground, schedules: list[Schedule], rate: float, seconds: float) -> Report:
+    """Rising steps, then the rate halfway between the last that was kept and the first that was not; at the
+    end half the knee's rate."""
+    kept: Row | None = None
+    rows: list[Row] = []
+    while not rows or rows[-1]["lag_ms"]["p99"] <= LIMIT_MS:
+        kept = rows[-1] if rows else None
+        rows.append(one(made, schedules, rate * STEP ** len(rows), seconds)[0])
+    if kept is None:
+        return Report(rows, {**rows[-1], "knee_per_s": 0}, all(map(complete, rows)))
+    between, _ = one(made, schedules, (kept["rate_per_s"] + rows[-1]["rate_per_s"]) / 2, seconds)
+    knee = between if between["lag_ms"]["p99"] <= LIMIT_MS else kept
+    half, _ = one(made, schedules, knee["rate_per_s"] / 2, seconds)
+    rows += [between, half]
+    summary = {**knee, "knee_per_s": knee["rate_per_s"], "at_half_the_knee_ms": half["lag_ms"]}
+    return Report(rows, summary, all(map(complete, rows)))
+
+
+def one(made: Ground, schedules: list[Schedule], rate: float, seconds: float) -> tuple[Row, list[Arrival]]:
+    count = int(rate * seconds)
+    first = soon(LEAD_SECONDS, count)
+    events = events_at(
+        schedules, count, lambda number: first + timedelta(milliseconds=int(number * 1000 / rate))
+    )
+    row, arrivals = delivered(made, events, seconds + 90)
+    return {"rate_per_s": round(rate), **row}, arrivals

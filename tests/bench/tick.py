@@ -1,10 +1,8 @@
-"""S schedules exist and nothing is due: what a tick of beat costs."""
+"""S schedules exist and nothing is due: what a tick of beat costs, and what memory beat and a worker take."""
 
 import argparse
-import json
 import statistics
 from datetime import timedelta
-from typing import Any
 
 from scheduler_app.celery_app import make_app
 from scheduler_app.clock import clock, monotonic
@@ -13,30 +11,29 @@ from scheduler_app.expansion import Expansion
 from scheduler_app.recovery import Recovery
 from scheduler_app.store.schedule_documents import to_document
 from scheduler_app.tasks import CeleryPublisher, deliver
-from tests.bench.burst import show
 from tests.bench.ground import Ground, ground
+from tests.bench.report import Report, Row
 from tests.builders import schedule
 
 BATCH = 10_000
 WARM_UP = 20
 
 
-def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="tick", description=__doc__)
+def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schedules", type=int, default=100_000)
     parser.add_argument("--ticks", type=int, default=200)
-    options = parser.parse_args(argv)
-    with ground(workers=0, beats=0) as made:
-        rows = []
+
+
+def run(options: argparse.Namespace) -> Report:
+    rows: list[Row] = []
+    with ground() as made:
         for count in sorted({1_000, options.schedules}):
             fill(made, count)
             rows.append({"schedules": count, **measure(made, options.ticks)})
-    show("tick", rows)
-    last = rows[-1]
-    print(
-        json.dumps({"bench": "tick", **last, "ratio_to_1000": round(last["p50_ms"] / rows[0]["p50_ms"], 2)})
-    )
-    return 0
+        started = {kind: round(made.add(kind), 1) for kind in ("beat", "worker")}
+        rows[-1] |= {"ready_after_s": started, "memory_mib": made.costs.memory()}
+    ratio = round(rows[-1]["p50_ms"] / rows[0]["p50_ms"], 2)
+    return Report(rows, {**rows[-1], "ratio_to_1000": ratio}, heads=[f"{row['schedules']:,}" for row in rows])
 
 
 def fill(made: Ground, count: int) -> None:
@@ -51,7 +48,7 @@ def fill(made: Ground, count: int) -> None:
         schedules.insert_many([{**template, "_id": f"t{number}"} for number in numbers], ordered=False)
 
 
-def measure(made: Ground, ticks: int) -> dict[str, Any]:
+def measure(made: Ground, ticks: int) -> Row:
     """Milliseconds of a whole tick's duties, as beat runs them one after the other."""
     app = make_app(made.settings)
     publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))

@@ -1,0 +1,72 @@
+"""Schedules and events put straight into the store, as expansion would have made them."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from scheduler_app.clock import clock
+from scheduler_app.domain.event import Event, scheduled
+from scheduler_app.domain.schedule import Schedule
+from tests.bench.arrivals import Arrival, judged
+from tests.bench.ground import Ground, wait_for
+from tests.bench.report import Row
+from tests.builders import schedule
+
+SCHEDULES = 100
+EVENTS_AT_ONCE = 5_000
+
+
+def make_schedules(
+    made: Ground, *, prefix: str = "bench", path: str = "", count: int = SCHEDULES
+) -> list[Schedule]:
+    """Schedules that never fire by themselves; the events are made beside them."""
+    now = clock.now()
+    schedules = [
+        schedule(
+            now,
+            f"{prefix}{number}",
+            url=made.url + path,
+            method="POST",
+            rrule="DTSTART:20900101T000000Z\nRRULE:FREQ=YEARLY",
+        )
+        for number in range(count)
+    ]
+    made.store.schedules.insert_many(schedules)
+    return schedules
+
+
+def events_at(schedules: list[Schedule], count: int, due: Callable[[int], datetime]) -> list[Event]:
+    """Events with ids of their own: revisions stand for what else would tell them apart."""
+    return [
+        scheduled(schedules[number % len(schedules)].id, 1 + number // len(schedules), due(number))
+        for number in range(count)
+    ]
+
+
+def insert(made: Ground, events: list[Event]) -> None:
+    for start in range(0, len(events), EVENTS_AT_ONCE):
+        some = events[start : start + EVENTS_AT_ONCE]
+        made.store.events.insert(some, clock.now(), "made by the benchmark")
+
+
+def delivered(made: Ground, events: list[Event], seconds: float) -> tuple[Row, list[Arrival]]:
+    """Inserts the events, waits at most `seconds` until all are finished, and judges them."""
+    before = made.completed()
+    insert(made, events)
+    made.arrivals()
+    made.costs.start()
+    wait_for(made.idle, seconds, "all to complete")
+    finished = clock.now() - min(event.due_at for event in events)
+    costs = made.costs.since_start(len(events))
+    arrivals = made.arrivals()
+    row = {
+        **judged(arrivals, len(events)),
+        "completed": made.completed() - before,
+        "recorded_ms": round(finished.total_seconds() * 1000),
+        **costs,
+    }
+    return row, arrivals
+
+
+def soon(seconds: float, count: int) -> datetime:
+    """A whole second that comes when so many events have been inserted, and dispatched ahead."""
+    return (clock.now() + timedelta(seconds=seconds + count / 10_000)).replace(microsecond=0)
