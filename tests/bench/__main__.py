@@ -9,6 +9,8 @@ NAMES = (
     "spread",
     "tick",
     "expand",
+    "create",
+    "trigger",
     "recurrence",
 )
 
