@@ -6,7 +6,10 @@ import sys
 
 NAMES = (
     "burst",
+    "singles",
+    "slow",
     "spread",
+    "sustained",
     "tick",
     "expand",
     "create",
