@@ -6,6 +6,7 @@ import sys
 
 NAMES = (
     "burst",
+    "floor",
     "singles",
     "slow",
     "spread",
