@@ -15,6 +15,7 @@ NAMES = (
     "expand",
     "create",
     "trigger",
+    "history",
     "recurrence",
 )
 
