@@ -21,8 +21,8 @@ check: .venv/installed-dev ## lint, format, types, layers
 chaos: .venv/installed-dev ## the long tests, which break real processes
 	@$(BIN)/python -m pytest -m chaos --timeout 1800 $(ARGS)
 
-bench: .venv/installed-dev ## measure (ARGS="tick --schedules 100000")
-	@$(BIN)/python -m tests.bench $(or $(ARGS),burst --events 10000)
+bench: .venv/installed-dev ## measure everything beside the budgets, or one thing (ARGS="tick --schedules 100000")
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 clean: ## remove what was installed and built; ./data stays
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,92 @@
+"""Everything in turn, and the budgets beside what was measured: ten minutes; `--full` takes far longer."""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+
+from rich.console import Console
+from rich.table import Table
+
+from tests.bench.budgets import BUDGETS
+from tests.bench.report import Report, Row
+
+#: Each with the sizes that fit into ten minutes together, and with those of the budgets.
+USUAL = {
+    "floor": "--events 10000 --runs 3",
+    "burst": "--events 2000 --runs 3",
+    "singles": "--events 10000",
+    "slow": "--events 4000",
+    "sustained": "--rate 2500 --seconds 60",
+    "spread": "--rate 100 --seconds 20",
+    "trigger": "",
+    "tick": "--schedules 100000",
+    "expand": "--events 10000 --runs 3",
+    "create": "--runs 3",
+    "history": "--events 500000",
+    "recurrence": "--dateutil-seconds 0",
+}
+FULL = USUAL | {
+    "sustained": "--rate 2500 --seconds 300",
+    "spread": "--rate 100 --seconds 60",
+    "tick": "--schedules 1000000",
+    "history": "--events 10000000",
+    "recurrence": "",
+}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--full", action="store_true", help="a million schedules, ten million events")
+    parser.add_argument("--only", nargs="+", choices=USUAL, default=list(USUAL), metavar="NAME")
+
+
+def run(options: argparse.Namespace) -> Report:
+    summaries: dict[str, Row] = {}
+    sizes = FULL if options.full else USUAL
+    began = time.monotonic()
+    for name in options.only:
+        summary = _measured(name, sizes[name])
+        if summary is not None:
+            summaries[name] = summary
+    rows = [budget.row(summaries) for budget in BUDGETS if budget.bench in options.only]
+    return Suite(
+        rows,
+        {
+            "minutes": round((time.monotonic() - began) / 60, 1),
+            "unmet": [row["what"] for row in rows if not row["met"]],
+            "budgets": rows,
+            "results": summaries,
+        },
+        len(summaries) == len(options.only),
+    )
+
+
+def _measured(name: str, arguments: str) -> Row | None:
+    """Runs a benchmark by itself, shows its table, and returns its last line; None when it failed, or when
+    something was lost or doubled."""
+    command = [sys.executable, "-m", "tests.bench", name, *arguments.split()]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    *table, last = done.stdout.splitlines() or [""]
+    print("\n".join(table), flush=True)
+    if done.returncode:
+        print(f"{name} failed: {last}", flush=True)
+        return None
+    summary: Row = json.loads(last)
+    return summary
+
+
+class Suite(Report):
+    """Budgets, one a line."""
+
+    def print(self, name: str) -> None:
+        table = Table(title="Budgets", title_justify="left")
+        for head in ("", "measured", "budget", "met", "the Go original"):
+            table.add_column(head, justify="right" if head in ("measured", "budget") else "left")
+        originals = {budget.what: budget.original for budget in BUDGETS}
+        for row in self.rows:
+            measured = "failed" if row["measured"] is None else f"{row['measured']:,.4g}"
+            met = "yes" if row["met"] else "NO"
+            table.add_row(row["what"], measured, row["budget"], met, originals[row["what"]])
+        Console(width=100).print(table)
+        print(json.dumps({"bench": name, **self.summary}), flush=True)
