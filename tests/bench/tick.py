@@ -1,9 +1,16 @@
-"""S schedules exist and nothing is due: what a tick of beat costs, and what memory beat and a worker take."""
+"""S schedules exist: what a tick of beat costs when nothing is due, and when some are.
+
+At the end a beat and a worker are started, for the time until they are ready and the memory they take.
+"""
 
 import argparse
 import statistics
+from collections.abc import Callable
 from datetime import timedelta
 
+from beat.dispatcher import Dispatcher
+from beat.expander import Expander
+from beat.recoverer import Recoverer
 from scheduler_app.celery_app import make_app
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.dispatch import Dispatch
@@ -17,11 +24,13 @@ from tests.builders import schedule
 
 BATCH = 10_000
 WARM_UP = 20
+BUSY_TICKS = 5
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schedules", type=int, default=100_000)
     parser.add_argument("--ticks", type=int, default=200)
+    parser.add_argument("--due", type=float, default=0.01, help="the share that is due in the busy ticks")
 
 
 def run(options: argparse.Namespace) -> Report:
@@ -30,42 +39,63 @@ def run(options: argparse.Namespace) -> Report:
         for count in sorted({1_000, options.schedules}):
             fill(made, count)
             rows.append({"schedules": count, **measure(made, options.ticks)})
+        due = round(options.schedules * options.due)
+        if due:
+            rows[-1]["busy"] = {"due": due, "seconds": _busy(made, due)}
         started = {kind: round(made.add(kind), 1) for kind in ("beat", "worker")}
         rows[-1] |= {"ready_after_s": started, "memory_mib": made.costs.memory()}
     ratio = round(rows[-1]["p50_ms"] / rows[0]["p50_ms"], 2)
-    return Report(rows, {**rows[-1], "ratio_to_1000": ratio}, heads=[f"{row['schedules']:,}" for row in rows])
+    heads = [f"{row['schedules']:,}" for row in rows]
+    return Report(rows, {**rows[-1], "ratio_to_1000": ratio}, heads=heads)
 
 
 def fill(made: Ground, count: int) -> None:
     """Daily schedules whose next occurrence is hours away, up to `count` of them."""
-    schedules = made.store.mongo.collection("schedules")
-    now = clock.now()
-    start = (now + timedelta(hours=6)).strftime("%Y%m%dT%H%M%SZ")
-    template = to_document(schedule(now, rrule=f"DTSTART:{start}\nRRULE:FREQ=DAILY"), made.store.envelope)
-    there = schedules.estimated_document_count()
-    for first in range(there, count, BATCH):
-        numbers = range(first, min(first + BATCH, count))
-        schedules.insert_many([{**template, "_id": f"t{number}"} for number in numbers], ordered=False)
+    start = (clock.now() + timedelta(hours=6)).strftime("%Y%m%dT%H%M%SZ")
+    there = made.store.mongo.collection("schedules").estimated_document_count()
+    _insert(made, f"DTSTART:{start}\nRRULE:FREQ=DAILY", "t", range(there, count))
 
 
 def measure(made: Ground, ticks: int) -> Row:
-    """Milliseconds of a whole tick's duties, as beat runs them one after the other."""
+    """Milliseconds of a whole tick."""
+    tick = _ticker(made)
+    for _ in range(WARM_UP):
+        tick()
+    took = sorted(tick() * 1000 for _ in range(ticks))
+    return {"p50_ms": round(statistics.median(took), 2), "p99_ms": round(took[int(ticks * 0.99)], 2)}
+
+
+def _busy(made: Ground, due: int) -> float:
+    """Median seconds of a tick in which so many schedules are expanded and dispatched."""
+    tick, took = _ticker(made), []
+    for number in range(BUSY_TICKS):
+        start = (clock.now() + timedelta(seconds=3)).strftime("%Y%m%dT%H%M%SZ")
+        _insert(made, f"DTSTART:{start}\nRRULE:FREQ=DAILY", f"due{number}-", range(due))
+        took.append(tick())
+    return round(statistics.median(took), 3)
+
+
+def _insert(made: Ground, rule: str, prefix: str, numbers: range) -> None:
+    schedules = made.store.mongo.collection("schedules")
+    template = to_document(schedule(clock.now(), rrule=rule), made.store.envelope)
+    for first in range(0, len(numbers), BATCH):
+        some = numbers[first : first + BATCH]
+        schedules.insert_many([{**template, "_id": f"{prefix}{number}"} for number in some], ordered=False)
+
+
+def _ticker(made: Ground) -> Callable[[], float]:
+    """A tick with beat's duties, one after the other, as a function that returns its seconds."""
     app = make_app(made.settings)
     publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+    dispatcher = Dispatcher(Dispatch(made.store, publisher, horizon_seconds=made.settings.horizon_seconds))
     expansion = Expansion(made.store, timeframe_seconds=made.settings.timeframe_seconds)
-    dispatch = Dispatch(made.store, publisher, horizon_seconds=made.settings.horizon_seconds)
-    recovery = Recovery(made.store)
+    expander = Expander(expansion, lambda: dispatcher.run(clock.now))
+    recoverer = Recoverer(Recovery(made.store), publisher.queue_length)
 
     def tick() -> float:
         began = monotonic()
-        expansion.finish_ended(clock.now())
-        expansion.expand_page(clock.now())
-        dispatch.dispatch_page(clock.now())
-        recovery.recover_workers(clock.now())
-        recovery.recover_messages(clock.now(), queue_length=publisher.queue_length())
-        return (monotonic() - began) * 1000
+        for duty in (expander, dispatcher, recoverer):
+            duty.run(clock.now)
+        return monotonic() - began
 
-    for _ in range(WARM_UP):
-        tick()
-    took = sorted(tick() for _ in range(ticks))
-    return {"p50_ms": round(statistics.median(took), 2), "p99_ms": round(took[int(ticks * 0.99)], 2)}
+    return tick
