@@ -9,12 +9,17 @@ PAGES_A_TICK = 50
 
 
 class Dispatcher:
-    def __init__(self, dispatch: Dispatch) -> None:
+    def __init__(self, dispatch: Dispatch, ended: Callable[[], bool]) -> None:
+        """`ended`: whether no further page is to be begun."""
         self._dispatch = dispatch
+        self._ended = ended
 
     def run(self, now: Callable[[], datetime]) -> bool:
         """Dispatches what is due; True when there is more than a tick should take.
 
         Raises a STORE_FAULT, or what the broker raises when it cannot be reached.
         """
-        return all(self._dispatch.dispatch_page(now()) >= EVENTS_A_PAGE for _ in range(PAGES_A_TICK))
+        return all(
+            not self._ended() and self._dispatch.dispatch_page(now()) >= EVENTS_A_PAGE
+            for _ in range(PAGES_A_TICK)
+        )

@@ -6,6 +6,7 @@ from typing import Any
 from celery.beat import Scheduler
 
 from beat.dispatcher import Dispatcher
+from beat.ending import Ending
 from beat.expander import Expander
 from beat.pruner import Pruner
 from beat.recoverer import Recoverer
@@ -39,6 +40,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         self._duties: list[tuple[str, Duty]] = []
         self._troubled: set[str] = set()
         self._last_tick: dict[str, Any] = {}
+        self._ending = Ending()
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -46,9 +48,10 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         store = Store(settings)
         if not store.envelope.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
-        dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds))
+        ended = self._ending.asked
+        dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds), ended)
         expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
-        expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)))
+        expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)), ended)
         recoverer = Recoverer(Recovery(store), publisher.queue_length)
         rezoner = Rezoner(Rezoning(store))
         pruner = Pruner(store, retention_days=settings.retention_days)
@@ -63,14 +66,20 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         self._ticked_at = monotonic()
         serve_metrics(settings.metrics_port, settings.metrics_host, self._trouble)
         self._presence.start()
+        self._ending.listen()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Does every duty once; returns the seconds until the next tick, 0 when there is more to do."""
+        """Does every duty once; returns the seconds until the next tick, 0 when there is more to do.
+
+        Raises SystemExit when a signal asked beat to end.
+        """
         started = monotonic()
-        ordinary: float = super().tick(*args, **kwargs)
-        more = False
-        for name, duty in self._duties:
-            more |= self._do(name, duty)
+        with self._ending.working():
+            ordinary: float = super().tick(*args, **kwargs)
+            more = False
+            for name, duty in self._duties:
+                if not self._ending.asked():
+                    more |= self._do(name, duty)
         took = monotonic() - started
         self._ticked_at = started + took
         metrics.tick_duration.observe(took)
