@@ -6,7 +6,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import setup_logging
 
-from scheduler_app.celery_app.repairs import FastTimers
+from scheduler_app.celery_app.repairs import FastTimers, GiveBack
 from scheduler_app.celery_app.settings import celery_settings
 from scheduler_app.celery_app.transport import use_sturdy_transport
 from scheduler_app.config import InvalidSetting, Settings, load_settings
@@ -20,7 +20,7 @@ def make_app(settings: Settings) -> Celery:
     use_sturdy_transport()
     app = Celery("rrule-scheduler", include=["scheduler_app.tasks"], set_as_current=True)
     app.conf.update(celery_settings(settings))
-    app.steps["worker"].add(FastTimers)
+    app.steps["worker"].update({FastTimers, GiveBack})
     return app
 
 

@@ -9,7 +9,8 @@ for that.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from queue import Empty
 from typing import Any
 
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
@@ -21,6 +22,11 @@ log = get_logger(__name__)
 
 
 class SturdyQoS(redis.QoS):
+    def held(self) -> list[Any]:
+        """The tags of the messages that were taken and not acknowledged."""
+        self._flush()
+        return list(self._delivered)
+
     def restore_unacked_once(self, stderr: Any = None) -> None:
         try:
             super().restore_unacked_once(stderr)
@@ -76,6 +82,16 @@ class SturdyQoS(redis.QoS):
 
 class SturdyChannel(redis.Channel):
     QoS = SturdyQoS
+
+    def give_back(self, but: set[Any]) -> None:
+        """Puts all messages but those with these tags back to where they were taken from."""
+        if self._in_poll:
+            # Redis still owes this connection a message for up to a second: it would take what is given
+            # back. With nobody to consume it, kombu gives it back too.
+            with suppress(Empty):
+                self._brpop_read()
+        for tag in [tag for tag in self.qos.held() if tag not in but]:
+            self.basic_reject(tag, requeue=True)
 
 
 class SturdyTransport(redis.Transport):
