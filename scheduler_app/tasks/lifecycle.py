@@ -3,6 +3,7 @@
 import os
 import resource
 import threading
+import time
 from typing import Any
 
 from celery import Celery, signals
@@ -31,6 +32,8 @@ class Worker:
         self._name = name
         self._app = app
         self._consuming = True
+        self._ending = threading.Lock()
+        self._hurry = threading.Event()
         self.store = Store(settings)
         guard = Guard(parse_networks(settings.callback_allowed_networks))
         self.recorder = Recorder(self.store)
@@ -57,7 +60,13 @@ class Worker:
         self.presence.start()
 
     def shut_down(self) -> None:
-        """Gives back at once what has not started; what is in flight has its grace first."""
+        """Gives back at once what has not started; what is in flight has its grace first.
+
+        Asked a second time, it has none.
+        """
+        if not self._ending.acquire(blocking=False):
+            self._hurry.set()
+            return
         self.courier.stop_starting()
         grace = self._settings.worker_soft_shutdown_seconds
         watchdog = threading.Thread(target=self._enforce_grace, args=(grace,), daemon=True)
@@ -70,12 +79,11 @@ class Worker:
         self.presence.stop()
 
     def _enforce_grace(self, grace: float) -> None:
-        ended = threading.Event()
-        ended.wait(grace)
+        self._hurry.wait(grace)
         log.warning("worker.grace_over", message="Requests in flight are dropped and their events given back")
         self.courier.interrupt()
         self.recorder.stop()
-        ended.wait(LAST_WORDS_SECONDS)
+        time.sleep(LAST_WORDS_SECONDS)
         # Something still holds the pool: MongoDB is away, most likely. Leases and recovery do the rest.
         log.error("worker.forced", message="The worker ends with tasks open; their leases will run out")
         os._exit(1)
