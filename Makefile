@@ -18,8 +18,11 @@ check: .venv/installed-dev ## lint, format, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-chaos: .venv/installed-dev ## the long tests, which break real processes
-	@$(BIN)/python -m pytest -m chaos --timeout 1800 $(ARGS)
+chaos: .venv/installed-dev ## break everything once and audit, then the other long tests (ARGS="redis-killed --seeds 10")
+	@$(BIN)/python -m tests.acceptance.chaos $(ARGS)
+ifndef ARGS
+	@$(BIN)/python -m pytest -m chaos --timeout 1800
+endif
 
 bench: .venv/installed-dev ## measure everything beside the budgets, or one thing (ARGS="tick --schedules 100000")
 	@$(BIN)/python -m tests.bench $(ARGS)

@@ -32,7 +32,7 @@ class Hands:
     def run(self) -> None:
         verbs: list[Callable[[], Any]] = [
             self.claim, self.claim, self.claim, self.record, self.record, self.dispatch,
-            self.give_back, self.recover, self.recover, self.cancel,
+            self.give_back, self.recover, self.recover, self.edit,
         ]  # fmt: skip
         for _ in range(STEPS):
             self.draw.choice(verbs)()
@@ -66,9 +66,15 @@ class Hands:
         self.store.repairs.workers(self.now, delay_seconds=0, limit=10)
         self.store.repairs.messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
 
-    def cancel(self) -> None:
-        if self.draw.random() < 0.15:
+    def edit(self) -> None:
+        """The cut of an edit, and a worker that has read of it after its claim; a person's cancel."""
+        chance = self.draw.random()
+        if chance < 0.1:
             self.store.withdrawals.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
+        elif chance < 0.15:
+            self.store.withdrawals.cancel(self.event_id, self.now, "withdrawn")
+        elif chance < 0.2 and self.claims:
+            self.store.claims.void([self.event_id], self.draw.choice(self.claims), self.now, "void")
 
 
 MOVES = {
