@@ -6,7 +6,7 @@ that does not fit is not used, and the count is made anew from DTSTART, which is
 """
 
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
@@ -31,12 +31,17 @@ def read_checkpoint(value: dict[str, Any], rule: str, rules: int) -> tuple[int, 
     InvalidRecurrence when it is no checkpoint at all.
     """
     second, done = value.get("second"), value.get("done")
-    if (
-        type(second) is not int
-        or not isinstance(done, list)
-        or not all(type(number) is int and number >= 0 for number in done)
+    if not (
+        _is_count(second)
+        and isinstance(done, list)
+        and all(_is_count(number) and number >= 0 for number in done)
     ):
         raise InvalidRecurrence("checkpoint", "is not a value that `checkpoint()` made; leave it out")
     if value.get("v") != _VERSION or value.get("rule") != rule or len(done) != rules:
         return None
     return second, done
+
+
+def _is_count(value: Any) -> TypeGuard[int]:
+    """A whole number of any class: beyond 32 bits MongoDB gives back a `bson.Int64`."""
+    return isinstance(value, int) and not isinstance(value, bool)

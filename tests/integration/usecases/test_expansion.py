@@ -51,6 +51,28 @@ def test_a_schedule_is_filled_to_the_timeframe_and_then_left_alone(
     assert len(expansion.expand_page(now + 40 * SECOND).events) == 4
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "FREQ=SECONDLY;COUNT=150",
+        "FREQ=SECONDLY;INTERVAL=7;COUNT=20",
+        "FREQ=MINUTELY;BYSECOND=5,25,50;COUNT=8",
+        "FREQ=SECONDLY;COUNT=100\nRRULE:FREQ=SECONDLY;INTERVAL=9;COUNT=15",
+    ],
+)
+def test_a_rule_with_a_count_goes_on_page_after_page(
+    store: Store, expansion: Expansion, now: datetime, rule: str
+) -> None:
+    # What stands between two pages is a checkpoint, which MongoDB gives back with numbers of its own class.
+    made = schedule(now, rrule=f"DTSTART:{now:%Y%m%dT%H%M%SZ}\nRRULE:{rule}")
+    store.schedules.insert(made)
+    for half_minutes in range(8):
+        expansion.expand_page(now + half_minutes * 30 * SECOND)
+    owed = made.recurrence().between(now, now + 4 * MINUTE)
+    assert times(store) == [instant for instant in owed if instant > made.created_at]
+    assert len(owed) > 7
+
+
 def test_a_schedule_whose_next_occurrence_is_far_off_costs_nothing(
     store: Store, expansion: Expansion, now: datetime
 ) -> None:
