@@ -6,12 +6,32 @@ fleet agrees on it. Leases are not judged here but by mongod itself (`$$NOW`).
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 RESYNC_SECONDS = 10.0
 WARN_OFFSET_SECONDS = 1.0
 SERVER_RESOLUTION = timedelta(milliseconds=1)
+#: A quick answer tells more than a late one: the best of so many measurements counts.
+KEPT_SAMPLES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The bounds between which mongod's clock minus ours must lie."""
+
+    low: timedelta
+    high: timedelta
+
+    @property
+    def width(self) -> timedelta:
+        return self.high - self.low
+
+    def disagrees_with(self, other: "Sample") -> bool:
+        """Whether no offset fits both: one of the clocks was set meanwhile."""
+        return self.low > other.high or other.low > self.high
 
 
 class Clock:
@@ -19,6 +39,7 @@ class Clock:
 
     def __init__(self) -> None:
         self._offset = timedelta(0)
+        self._samples: deque[Sample] = deque(maxlen=KEPT_SAMPLES)
         self._measured_at: float | None = None
         self._lock = threading.Lock()
 
@@ -36,14 +57,20 @@ class Clock:
         """Measures the offset by `read_server_time` (aware, in whole milliseconds); returns seconds.
 
         The true offset lies between the answer minus the end, and the answer plus its resolution minus the
-        start. Zero is kept while it is possible: two processes on one machine then agree exactly.
+        start. Zero is kept while it is possible: two processes on one machine then agree exactly. Otherwise
+        the lower bound of the narrowest measurement counts: a guess in the middle could be ahead of mongod's
+        clock, and a callback early.
         """
         started = datetime.now(UTC)
         server = read_server_time()
         ended = datetime.now(UTC)
-        low, high = server - ended, server + SERVER_RESOLUTION - started
+        sample = Sample(server - ended, server + SERVER_RESOLUTION - started)
         with self._lock:
-            self._offset = timedelta(0) if low <= timedelta(0) <= high else low + (high - low) / 2
+            if any(sample.disagrees_with(other) for other in self._samples):
+                self._samples.clear()
+            self._samples.append(sample)
+            best = min(self._samples, key=lambda each: each.width)
+            self._offset = timedelta(0) if best.low <= timedelta(0) <= best.high else best.low
             self._measured_at = time.monotonic()
         return self.offset_seconds
 
