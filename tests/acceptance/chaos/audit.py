@@ -178,13 +178,13 @@ def _excused(event: Mapping[str, Any], harmed: set[str]) -> bool:
 
 
 def _withdrawal_is_right(owed: Owed, moment: datetime, withdrawn: Sequence[Mapping[str, Any]]) -> bool:
-    """Older revisions' events of that moment were cancelled by their own cuts, and say nothing here."""
+    """By the deletion, or before it by the cuts of older revisions, which say nothing of the last one."""
     if owed.deleted_at is None:
         return False
-    last = [event for event in withdrawn if event["revision"] == owed.eras[-1].revision]
-    if not last:
-        return owed.may_be_missing(moment)
-    return last[0]["status"][-1]["time"] >= owed.deleted_at - SAME_TIME
+    if any(event["status"][-1]["time"] >= owed.deleted_at - SAME_TIME for event in withdrawn):
+        return True
+    last = owed.eras[-2].revision
+    return owed.may_be_missing(moment) and all(event["revision"] < last for event in withdrawn)
 
 
 def _states(events: Sequence[Mapping[str, Any]]) -> str:
