@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--workers", type=int, default=CORES, help="processes, of ours and of the floor's")
     parser.add_argument("--threads", type=int, default=4, help="of each of the floor's processes")
-    parser.add_argument("--batch", type=int, default=50, help="events of each of the floor's writes")
+    parser.add_argument("--batch", type=int, default=100, help="events of each of the floor's writes")
 
 
 def run(options: argparse.Namespace) -> Report:
