@@ -42,4 +42,6 @@ class GiveBack(bootsteps.StartStopStep):  # type: ignore[misc]
     def stop(self, parent: Any) -> None:
         consumer = parent.consumer.task_consumer
         if consumer is not None and isinstance(consumer.channel, SturdyChannel):
-            consumer.channel.give_back({request.message.delivery_tag for request in state.active_requests})
+            consumer.channel.give_back(
+                {request.message.delivery_tag for request in tuple(state.active_requests)}
+            )
