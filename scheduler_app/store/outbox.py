@@ -54,7 +54,7 @@ class Outbox:
                     "$set": {
                         "state": State.WORKER_QUEUE,
                         "dispatched_at": now,
-                        "dispatches": {"$add": ["$dispatches", 1]},
+                        "dispatches": {"$add": [{"$ifNull": ["$dispatches", 0]}, 1]},
                         "status": appended(
                             "status", line(now, State.WORKER_QUEUE, "Event queued for a worker")
                         ),

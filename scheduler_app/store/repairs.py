@@ -17,7 +17,9 @@ class Repairs:
     def messages(self, now: datetime, *, grace_seconds: float, limit: int) -> list[str]:
         """Puts back events whose message must be lost: overdue since they were dispatched, beyond a grace
         that doubles with each dispatch. Returns their ids."""
-        doublings = {"$min": [{"$max": [{"$subtract": ["$dispatches", 1]}, 0]}, MAX_GRACE_DOUBLINGS]}
+        doublings = {
+            "$min": [{"$max": [{"$subtract": [{"$ifNull": ["$dispatches", 1]}, 1]}, 0]}, MAX_GRACE_DOUBLINGS]
+        }
         grace_ms = {"$multiply": [grace_seconds * 1000, {"$pow": [2, doublings]}]}
         lost = {
             "state": sources("recover_message"),
@@ -50,9 +52,9 @@ class Repairs:
             "$expr": {"$lt": ["$lease_until", "$$NOW"]},
         }
         rows = list(self._events.find(dead, {"lost_leases": 1}).limit(limit))
-        spent = [row["_id"] for row in rows if row["lost_leases"] + 1 >= MAX_LOST_LEASES]
-        again = [row["_id"] for row in rows if row["lost_leases"] + 1 < MAX_LOST_LEASES]
-        one_more = {"lost_leases": {"$add": ["$lost_leases", 1]}}
+        spent = [row["_id"] for row in rows if row.get("lost_leases", 0) + 1 >= MAX_LOST_LEASES]
+        again = [row["_id"] for row in rows if row.get("lost_leases", 0) + 1 < MAX_LOST_LEASES]
+        one_more = {"lost_leases": {"$add": [{"$ifNull": ["$lost_leases", 0]}, 1]}}
         if again:
             message = "Recovered: its worker did not report before the lease was over"
             self._events.update_many(
