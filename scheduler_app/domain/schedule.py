@@ -103,6 +103,13 @@ class Timing:
         parsed = _parse(rrule, created_at, timezone, gap, overlap)
         return cls(rrule=rrule, pinned=parsed.text, timezone=timezone, gap=gap, overlap=overlap)
 
+    def as_written(self, created_at: datetime) -> Recurrence | Once:
+        """`recurrence` of a timing that was made at `created_at` itself: of the rule as it was written, which
+        is already read. Its occurrences are the same, its warnings may not be."""
+        if self.rrule is None:
+            return self.recurrence(created_at)
+        return _parse(self.rrule, created_at, self.timezone, self.gap, self.overlap)
+
     def recurrence(
         self, created_at: datetime, checkpoint: Mapping[str, Any] | None = None
     ) -> Recurrence | Once:
@@ -120,7 +127,10 @@ class Timing:
 
     def same_as(self, other: "Timing") -> bool:
         """Whether both mean the same as written: a rule sent again unchanged keeps its pinned DTSTART."""
-        return replace(self, pinned=None) == replace(other, pinned=None)
+        return self._written() == other._written()
+
+    def _written(self) -> tuple[object, ...]:
+        return self.rrule, self.run_at, self.timezone, self.gap, self.overlap
 
 
 def _parse_on(

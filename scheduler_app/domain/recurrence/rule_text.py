@@ -5,6 +5,7 @@ than were meant; here each is an error that says what would be right.
 """
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from dateutil.rrule import weekday
@@ -50,6 +51,8 @@ _ELSEWHERE: Final = {
 }
 
 
+#: A rule is read as it was written and, once it is pinned, again; and many schedules share theirs.
+@lru_cache(maxsize=4096)
 def read_rule(value: str) -> Rule:
     """The rule of an upper-case RRULE value such as `FREQ=DAILY;INTERVAL=2`; else InvalidRecurrence."""
     parts = _split(value)

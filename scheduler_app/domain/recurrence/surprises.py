@@ -23,9 +23,10 @@ def surprises(built: Built, now: int, steps: Steps) -> list[str]:
     found += _of_start(built, steps)
     found += _of_exceptions(built, steps)
     try:
-        if next(built.set.instants(built.start.instant - DAY, steps), None) is None:
+        first = next(built.set.instants(built.start.instant - DAY, steps), None)
+        if first is None:
             found.append("There are no occurrences at all.")
-        elif next(built.set.instants(now + 1, steps), None) is None:
+        elif first <= now and next(built.set.instants(now + 1, steps), None) is None:
             found.append("All occurrences lie in the past.")
     except OutOfSteps:
         # A count too long to be made here says nothing against the rule; a set without COUNT is refused.

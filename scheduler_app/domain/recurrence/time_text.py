@@ -51,14 +51,12 @@ def read_time(part: str, text: str) -> WrittenTime:
 
 def write_time(second: int, utc: bool) -> str:
     """The DATE-TIME value of a second."""
-    return _digits(second, "%m%dT%H%M%S") + ("Z" if utc else "")
+    moment = local_datetime(max(second, FIRST_SECOND), None)
+    time = f"T{moment.hour:02d}{moment.minute:02d}{moment.second:02d}"
+    return f"{write_date(second)}{time}{'Z' if utc else ''}"
 
 
 def write_date(second: int) -> str:
     """The DATE value of the day of a second."""
-    return _digits(second, "%m%d")
-
-
-def _digits(second: int, shape: str) -> str:
     moment = local_datetime(max(second, FIRST_SECOND), None)
-    return f"{moment.year:04d}{moment.strftime(shape)}"
+    return f"{moment.year:04d}{moment.month:02d}{moment.day:02d}"
