@@ -46,12 +46,14 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
     faults = (*STORE_FAULTS, *publisher.unavailable)
 
     def soon(schedules: Sequence[Schedule], now: datetime) -> None:
-        # Of many, those that cannot wait for beat's next tick; of one, all that beat would do with it.
-        end = now + timedelta(seconds=settings.horizon_seconds)
+        # Of many, those that cannot wait for beat's next tick; of one, all that beat would do with it: a cut
+        # that an edit has left, and what the timeframe holds.
+        ahead = settings.timeframe_seconds if len(schedules) == 1 else settings.horizon_seconds
+        end = now + timedelta(seconds=ahead)
         near = [
             schedule.id
             for schedule in schedules
-            if len(schedules) == 1 or (schedule.next_run_at and schedule.next_run_at <= end)
+            if schedule.cut_pending or (schedule.next_run_at and schedule.next_run_at <= end)
         ]
         # What was asked for is written. The rest beat does as well, a tick later: its failure is no error.
         try:
