@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 MAX_RETRIES = 50
 MAX_BACKOFF_SECONDS = 86_400.0
@@ -24,6 +25,8 @@ class Codes:
         return any(low <= status <= high for low, high in self._ranges)
 
 
+#: Of each schedule that is read or made; few are not among a handful.
+@lru_cache(maxsize=1024)
 def _range(item: int | str) -> tuple[int, int]:
     text = str(item).strip().lower()
     first, dash, last = text.partition("-")
