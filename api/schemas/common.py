@@ -89,6 +89,17 @@ class Output(Schema):
     class Meta:
         unknown = INCLUDE
 
+    def _serialize(self, obj: Any, *, many: bool = False) -> Any:
+        """As marshmallow's own; of a mapping only the fields that it has are shown, without asking for each
+        by way of accessors, which is most of the work of a long list."""
+        if many or not isinstance(obj, Mapping):
+            return super()._serialize(obj, many=many)
+        return {
+            field.data_key or name: field._serialize(obj[field.attribute or name], name, obj)
+            for name, field in self.dump_fields.items()
+            if (field.attribute or name) in obj
+        }
+
 
 class Sparse(Output):
     """What there is nothing to say of is left out."""
