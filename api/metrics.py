@@ -10,7 +10,10 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from api.services import Services, services
-from scheduler_app.store import STORE_FAULTS
+from scheduler_app.store import STORE_FAULTS, within
+
+#: A scrape that lasts longer is lost with all that it holds.
+ANSWER_SECONDS = 2.0
 
 
 class Fleet(Collector):
@@ -21,7 +24,7 @@ class Fleet(Collector):
         self._made = made
 
     def collect(self) -> Iterator[Metric]:
-        with suppress(*STORE_FAULTS):
+        with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
             yield from list(self._stored())
         with suppress(*self._made.publisher.unavailable):
             length = self._made.publisher.queue_length()

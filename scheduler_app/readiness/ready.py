@@ -4,7 +4,10 @@ from typing import Protocol
 
 from scheduler_app.readiness.check import Check, fine, wrong
 from scheduler_app.readiness.fleet import Node, check_fleet
-from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store import STORE_FAULTS, Store, within
+
+#: Probes give up after some seconds, and then nobody learns what is missing.
+ANSWER_SECONDS = 1.5
 
 
 class Broker(Protocol):
@@ -19,7 +22,8 @@ def check_ready(store: Store, broker: Broker) -> list[Check]:
     """`mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
     nodes: list[Node] | None = None
     try:
-        nodes = store.nodes.alive()
+        with within(ANSWER_SECONDS):
+            nodes = store.nodes.alive()
         mongodb = fine("mongodb", "answers")
     except STORE_FAULTS as error:
         mongodb = wrong(

@@ -1,10 +1,10 @@
 """The only door to MongoDB."""
 
 from scheduler_app.store.events import Events
-from scheduler_app.store.mongo import STORE_FAULTS, Mongo
+from scheduler_app.store.mongo import STORE_FAULTS, Mongo, within
 from scheduler_app.store.nodes import Nodes
 from scheduler_app.store.schedules import Schedules
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.store import Store
 
-__all__ = ["STORE_FAULTS", "Envelope", "Events", "Mongo", "Nodes", "Schedules", "Store"]
+__all__ = ["STORE_FAULTS", "Envelope", "Events", "Mongo", "Nodes", "Schedules", "Store", "within"]

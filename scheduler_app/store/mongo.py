@@ -1,9 +1,11 @@
 """The connection to MongoDB: durable by default, and its clock measured."""
 
 import secrets
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 
+import pymongo
 from bson.codec_options import CodecOptions
 from pymongo import MongoClient
 from pymongo.collection import Collection
@@ -74,6 +76,12 @@ class Mongo:
         self.client.close()
 
 
+def within(seconds: float) -> AbstractContextManager[None]:
+    """Bounds everything that this thread asks MongoDB in it, together: what takes longer is a STORE_FAULT.
+    For who would rather know at once that it is away than wait for it."""
+    return pymongo.timeout(seconds)
+
+
 def new_token() -> str:
     """A claim's token: 64 random bits, fresh for each claim."""
     return secrets.token_hex(8)
@@ -87,4 +95,4 @@ def only_duplicates(error: BulkWriteError) -> bool:
     )
 
 
-__all__ = ["STORE_FAULTS", "Document", "Mongo", "PyMongoError", "new_token", "only_duplicates"]
+__all__ = ["STORE_FAULTS", "Document", "Mongo", "PyMongoError", "new_token", "only_duplicates", "within"]

@@ -1,0 +1,55 @@
+"""What probes and scrapes are told while MongoDB is away: that it is, and soon."""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from flask import Flask
+
+from scheduler_app.embedded import Mongod
+
+SOON_SECONDS = 3.0
+
+
+@pytest.fixture
+def own_mongod(tmp_path: Path) -> Iterator[Mongod]:
+    with Mongod(tmp_path / "mongod") as server:
+        yield server
+
+
+def _kill(mongod: Mongod) -> None:
+    mongod.kill()
+
+
+def _freeze(mongod: Mongod) -> None:
+    assert mongod.pid
+    os.kill(mongod.pid, signal.SIGSTOP)
+
+
+@pytest.mark.parametrize("end", [_kill, pytest.param(_freeze, marks=pytest.mark.chaos)])
+def test_a_mongodb_that_does_not_answer_is_told_of_soon(
+    own_mongod: Mongod, make_api: Callable[..., Flask], end: Callable[[Mongod], None]
+) -> None:
+    client = make_api(mongo_uri=own_mongod.uri).test_client()
+    assert client.get("/readyz").get_json()["checks"]["mongodb"]["ok"]
+    assert "scheduler_events{" in client.get("/metrics").text
+    end(own_mongod)
+    try:
+        started = time.monotonic()
+        ready = client.get("/readyz")
+        between = time.monotonic()
+        scraped = client.get("/metrics")
+        ended = time.monotonic()
+    finally:
+        # Who ends below wants to say so.
+        own_mongod.kill()
+        own_mongod.start()
+    assert (ready.status_code, ready.get_json()["checks"]["mongodb"]["ok"]) == (503, False)
+    assert scraped.status_code == 200
+    assert "scheduler_events{" not in scraped.text
+    assert "scheduler_queue_length" in scraped.text
+    assert between - started < SOON_SECONDS
+    assert ended - between < SOON_SECONDS
