@@ -3,7 +3,7 @@
 from flask import Flask
 from werkzeug.routing import BaseConverter, Map
 
-SCHEDULE_WORDS = ("bulk", "preview")
+SCHEDULE_WORDS = ("bulk", "export", "preview")
 EVENT_WORDS = ("redrive",)
 
 

@@ -5,7 +5,14 @@ from api.schemas.common import Message, Paging, Problem, window
 from api.schemas.event import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, Triggered
 from api.schemas.preview import PreviewInput, PreviewOutput, PreviewQuery
 from api.schemas.schedule_input import NewSchedule, ScheduleInput
-from api.schemas.schedule_output import Created, Edited, ScheduleFilter, ScheduleOutput, SchedulePage
+from api.schemas.schedule_output import (
+    Created,
+    Edited,
+    ScheduleChoice,
+    ScheduleFilter,
+    ScheduleOutput,
+    SchedulePage,
+)
 from api.schemas.signing import SigningInput, SigningOutput
 
 __all__ = [
@@ -25,6 +32,7 @@ __all__ = [
     "Problem",
     "RedriveInput",
     "RedriveOutput",
+    "ScheduleChoice",
     "ScheduleFilter",
     "ScheduleInput",
     "ScheduleOutput",

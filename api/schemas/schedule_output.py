@@ -3,7 +3,7 @@
 from marshmallow import fields, validate
 
 from api.fields import Instant, StatusCodes
-from api.schemas.common import Listed, Output, Paging
+from api.schemas.common import Listed, Output, Paging, Strict
 from scheduler_app.domain.schedule import MAX_NAME, ScheduleState
 
 
@@ -58,8 +58,8 @@ class SchedulePage(Listed):
     schedules = fields.List(fields.Nested(ScheduleOutput), required=True)
 
 
-class ScheduleFilter(Paging):
-    """What narrows the list of schedules; all that is given must match."""
+class ScheduleChoice(Strict):
+    """Which schedules; all that is given must match."""
 
     state = fields.String(
         validate=validate.OneOf(
@@ -71,3 +71,7 @@ class ScheduleFilter(Paging):
         validate=validate.Length(min=1, max=MAX_NAME), metadata={"description": "The whole name"}
     )
     tag = fields.String(validate=validate.Length(min=1, max=64), metadata={"description": "One of its tags"})
+
+
+class ScheduleFilter(ScheduleChoice, Paging):
+    """What narrows the list of schedules."""

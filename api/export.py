@@ -1,0 +1,89 @@
+"""/api/schedules/export: every schedule as a line, in the form in which POST takes it back."""
+
+import json
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from flask import Response
+
+from api.fields import shown_instant
+from api.noun import Noun
+from api.schemas import ScheduleChoice
+from api.services import services
+from scheduler_app.domain.masking import masked
+from scheduler_app.domain.schedule import TENANT, Schedule
+from scheduler_app.store import Schedules
+from scheduler_app.store.listing import Window
+from scheduler_app.store.schedules import Unreadable
+
+NDJSON = "application/x-ndjson"
+A_PAGE = 500
+LINES = {
+    "type": "string",
+    "description": "A JSON object a line, newest first, each as `POST /api/schedules` and the items of"
+    " `POST /api/schedules/bulk` take it. A rule has its DTSTART made explicit, so that it fires at the same"
+    " instants. Header values that are secrets are masked, and a creation refuses the mask: put the real ones"
+    " there. Signing secrets are made anew. The state is not part of it: what is paused here is active where"
+    " it is taken, and a `run_at` that has passed is refused there.",
+}
+
+blueprint = Noun(
+    "export", __name__, url_prefix="/api/schedules", description="All schedules, to keep or move"
+)
+
+
+@blueprint.route("/export", methods=["GET"])
+@blueprint.arguments(ScheduleChoice, location="query")
+@blueprint.response(200, LINES, content_type=NDJSON)
+def export_schedules(query: dict[str, Any]) -> Response:
+    """Export schedules as NDJSON, however many there are"""
+    pages = _pages(services().store.schedules, query)
+    # The first one now: if MongoDB is away, that is still an answer's status.
+    begun = chain([next(pages)], pages)
+    return Response(("".join(map(_line, page)) for page in begun), mimetype=NDJSON)
+
+
+def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedule | Unreadable]]:
+    """Page by page: a cursor of MongoDB's would end where a reader is slow or a primary falls."""
+    window: Window | None = Window(limit=A_PAGE)
+    while window is not None:
+        found = schedules.page(window, tenant=TENANT, **query)
+        yield found.rows
+        window = Window(limit=A_PAGE, after=found.following) if found.following else None
+
+
+def _line(schedule: Schedule | Unreadable) -> str:
+    return json.dumps(_asked(schedule), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _asked(schedule: Schedule | Unreadable) -> dict[str, Any]:
+    """The schedule as somebody would ask for it. What can no longer be read says why; nobody takes that for
+    a schedule, and nothing is left out silently."""
+    if isinstance(schedule, Unreadable):
+        return {"id": schedule.schedule_id, "reason": schedule.reason}
+    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    given: dict[str, Any] = {
+        "id": schedule.id,
+        "name": schedule.name,
+        "rrule": timing.pinned,
+        "run_at": shown_instant(timing.run_at) if timing.run_at else None,
+        "timezone": timing.timezone,
+        "gap": timing.gap,
+        "overlap": timing.overlap,
+        "callback_url": action.url,
+        "method": action.method,
+        "headers": dict(masked(action.headers)) or None,
+        "max_retries": retry.max_retries,
+        "retry_backoff_seconds": retry.backoff_seconds,
+        "retry_backoff_max_seconds": retry.backoff_max_seconds,
+        "retry_codes": list(retry.codes.written),
+        "timeout_seconds": schedule.timeout_seconds,
+        "success_codes": list(schedule.success.written),
+        "tags": list(schedule.tags) or None,
+        "signing": True if schedule.signing else None,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if action.body is not None:
+        given[action.body.kind.value] = action.body.shown()
+    return given
