@@ -44,14 +44,15 @@ class Manager:
     ) -> Schedule:
         """Raises InvalidField, and Conflict when the id was used before.
 
-        A request that may be begun again after a crash has a `seed`, which is the id unless one was chosen:
-        what the first try has made is found then, and not made twice.
+        A request that may be begun again after a crash has a `seed`, which is the id unless one was chosen,
+        and which stands on the schedule: what the first try has made is found then, and not made twice.
         """
         schedule = self._new(draft, schedule_id or seed or self.store.schedules.new_id(), now)
-        if not self.store.schedules.insert(schedule):
-            if schedule.id == seed:
-                return self.get(seed)
-            raise _used_before(schedule.id)
+        if not self.store.schedules.insert(schedule, seed=seed):
+            there = self.store.schedules.made_by(seed, schedule.id) if seed else None
+            if there is None:
+                raise _used_before(schedule.id)
+            return there
         log.info("schedule.created", message="A schedule was created", schedule_id=schedule.id)
         if schedule.state is ScheduleState.ACTIVE:
             self.soon([schedule], now)
@@ -62,19 +63,23 @@ class Manager:
     ) -> list[Schedule | InvalidField | Conflict]:
         """`create` for many at once: for each its schedule, or the error that `create` would raise."""
         results: list[Schedule | InvalidField | Conflict] = []
+        seeds = [f"{seed}-{number}" for number in range(len(drafts))] if seed else None
         for number, (chosen, draft) in enumerate(drafts):
-            made = chosen or (f"{seed}-{number}" if seed else self.store.schedules.new_id())
+            made = chosen or (seeds[number] if seeds else self.store.schedules.new_id())
             try:
                 results.append(self._new(draft, made, now))
             except InvalidField as error:
                 results.append(error)
         wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
-        refused = self.store.schedules.insert_many([schedule for _, schedule in wanted])
+        refused = self.store.schedules.insert_many(
+            [schedule for _, schedule in wanted],
+            seeds=[seeds[number] for number, _ in wanted] if seeds else None,
+        )
         for position in refused:
             number, schedule = wanted[position]
-            # An id of our own that is there already was made by the first try of this very request.
-            there = self.store.schedules.get(schedule.id) if drafts[number][0] is None else None
-            results[number] = there if isinstance(there, Schedule) else _used_before(schedule.id)
+            # What is there already may have been made by the first try of this very request.
+            there = self.store.schedules.made_by(seeds[number], schedule.id) if seeds else None
+            results[number] = there or _used_before(schedule.id)
         created = [each for position, (_, each) in enumerate(wanted) if position not in refused]
         if created:
             log.info("schedules.created", message="Schedules were created in bulk", count=len(created))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import repeat
 from typing import Any
 
 from bson import ObjectId
@@ -50,27 +51,36 @@ class Schedules:
         """A fresh id, 24 hex digits, rising with time."""
         return str(ObjectId())
 
-    def insert(self, schedule: Schedule) -> bool:
-        """False when the id was used before; an id is never used twice."""
+    def insert(self, schedule: Schedule, *, seed: str | None = None) -> bool:
+        """False when the id was used before; an id is never used twice. `seed` says which request made it."""
         try:
-            self._schedules.insert_one(to_document(schedule, self._envelope))
+            self._schedules.insert_one(self._new_document(schedule, seed))
         except DuplicateKeyError:
             return False
         return True
 
-    def insert_many(self, schedules: Sequence[Schedule]) -> set[int]:
+    def insert_many(self, schedules: Sequence[Schedule], *, seeds: Sequence[str] | None = None) -> set[int]:
         """Inserts in bulk; returns the positions of those whose id was used before."""
         if not schedules:
             return set()
+        documents = map(self._new_document, schedules, seeds or repeat(None))
         try:
-            self._schedules.insert_many(
-                [to_document(schedule, self._envelope) for schedule in schedules], ordered=False
-            )
+            self._schedules.insert_many(list(documents), ordered=False)
         except BulkWriteError as error:
             if not only_duplicates(error):
                 raise
             return {failure["index"] for failure in error.details["writeErrors"]}
         return set()
+
+    def _new_document(self, schedule: Schedule, seed: str | None) -> Document:
+        document = to_document(schedule, self._envelope)
+        return document if seed is None else document | {"seed": seed}
+
+    def made_by(self, seed: str, schedule_id: str) -> "Schedule | None":
+        """The schedule, if the request of that `seed` has made it; None also when it was deleted since."""
+        row = self._settled.find_one({"_id": schedule_id, "seed": seed, "state": NOT_DELETED})
+        found = self._read(row) if row else None
+        return found if isinstance(found, Schedule) else None
 
     def update(self, schedule: Schedule, *, version: int) -> bool:
         """Writes an edit that leaves the timing alone, made of the schedule as it stood at `version`.

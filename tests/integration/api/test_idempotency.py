@@ -105,6 +105,30 @@ def test_a_trigger_and_a_bulk_begun_again_after_a_crash_make_nothing_twice(
     assert store.mongo.collection("events").count_documents({}) == 1
 
 
+def test_a_chosen_id_is_found_again_after_a_crash_by_the_same_request_alone(
+    app: Flask, client: FlaskClient, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services: Services = app.extensions["scheduler"]
+    for path, body in (
+        ("/api/schedules", BODY | {"id": "mine", "signing": True}),
+        ("/api/schedules/bulk", {"schedules": [BODY | {"id": "b1"}, BODY | {"id": "b1"}, BODY]}),
+    ):
+        key = {"Idempotency-Key": path}
+        with monkeypatch.context() as patch:
+            patch.setattr(services.store.idempotency, "finish", lambda *_: True)
+            first = client.post(path, json=body, headers=key)
+        records(store).update_many({}, [{"$set": {"lease_until": {"$subtract": ["$$NOW", 1]}}}])
+        other = client.post(path, json=body, headers={"Idempotency-Key": "other"})
+        again = client.post(path, json=body, headers=key)
+        assert (again.status_code, again.get_json()) == (first.status_code, first.get_json())
+        if path.endswith("bulk"):
+            assert [each["status"] for each in again.get_json()["results"]] == [201, 409, 201]
+            assert [each["status"] for each in other.get_json()["results"]] == [409, 409, 201]
+        else:
+            assert (again.status_code, other.status_code) == (201, 409)
+    assert schedules(store) == 4
+
+
 def test_a_late_answer_of_a_lost_lease_is_not_kept(store: Store) -> None:
     slow = store.idempotency.begin("me", "k", "request")
     records(store).update_one({}, [{"$set": {"lease_until": {"$subtract": ["$$NOW", 1]}}}])

@@ -159,6 +159,7 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.deleted_before(now + SECOND, limit=10)
     schedules.remove("s450")
     schedules.get("s1")
+    schedules.made_by("seed", "s1")
     schedules.exists("s1")
     schedules.for_delivery(["s1", "s2"])
     for filters in ({}, {"state": "active"}, {"name": "test"}, {"tag": "a"}):
