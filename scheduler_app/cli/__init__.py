@@ -5,6 +5,7 @@ import click
 from scheduler_app import __version__
 from scheduler_app.cli.doctor import doctor
 from scheduler_app.cli.history import history
+from scheduler_app.cli.moving import export_schedules, import_schedules
 from scheduler_app.cli.preview import preview
 from scheduler_app.cli.schedules import (
     create_schedule,
@@ -36,5 +37,7 @@ for _command in (
     delete_schedule,
     history,
     preview,
+    export_schedules,
+    import_schedules,
 ):
     main.add_command(_command)

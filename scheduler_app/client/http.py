@@ -3,7 +3,7 @@
 import random
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,6 +18,7 @@ Json = dict[str, Any]
 _PASSING = (429, 502, 503, 504)
 _FIRST_DELAY_SECONDS = 0.2
 _LONGEST_DELAY_SECONDS = 10.0
+_CHUNK_BYTES = 65_536
 
 
 class _Key(AuthBase):
@@ -45,6 +46,23 @@ class Http:
 
     def get(self, path: str, query: Mapping[str, Any] | None = None) -> Json:
         return self._request("GET", path, query=query)
+
+    def lines(self, path: str, query: Mapping[str, Any]) -> Iterator[str]:
+        """The lines of an answer, as they come. It is asked for once: a reader has had what came before."""
+        try:
+            with self._session.get(
+                f"{self._url}{path}",
+                params=query,
+                timeout=self._timeout,
+                allow_redirects=False,
+                stream=True,
+            ) as answer:
+                if not answer.ok or answer.is_redirect:
+                    raise of_answer(answer)
+                for line in answer.iter_lines(_CHUNK_BYTES):
+                    yield line.decode()
+        except requests.RequestException as error:
+            raise SchedulerError(f"{self._url} cannot be reached: {_short(error)}") from error
 
     def put(self, path: str, body: Json) -> Json:
         return self._request("PUT", path, body=body)

@@ -1,6 +1,7 @@
 """The commands over the client, as somebody types them."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -70,6 +71,24 @@ def test_get_shows_each_field_on_its_line(shell: Shell, scheduler: Scheduler, ta
     shown = dict(line.split(maxsplit=1) for line in shell.run("get", tag).stdout.splitlines() if "  " in line)
     assert shown["callback_url"] == URL
     assert shown["json"] == '{"n": 1}'
+
+
+def test_what_is_exported_is_imported_again(
+    shell: Shell, scheduler: Scheduler, tag: str, tmp_path: Path
+) -> None:
+    made = [scheduler.schedule(URL, rrule=YEARLY, name=f"é {n}", tags=[tag], json={"n": n}) for n in range(3)]
+    scheduler.schedule(URL, rrule=YEARLY, tags=[tag], name="s", headers={"Authorization": "Bearer real"})
+    text = shell.run("export", "--tag", tag).stdout
+    taken = [{**json.loads(line), "id": f"again-{tag}-{n}"} for n, line in enumerate(text.splitlines())]
+    file = tmp_path / "schedules.ndjson"
+    file.write_text("\n\n".join(map(json.dumps, taken)))
+    done = shell.run("import", str(file), status=1)
+    assert done.stdout == "created 3, refused 1\n"
+    assert done.stderr.startswith("line 1: headers: authorization is masked")
+    names = [scheduler.get(each["id"])["name"] for each in taken[1:]]
+    assert sorted(names) == sorted(each["name"] for each in made)
+    file.write_text("{")
+    assert "line 1 is not JSON" in shell.run("import", str(file), status=2).stderr
 
 
 def test_preview_shows_when_a_rule_would_run(shell: Shell) -> None:
