@@ -16,10 +16,11 @@ class Repairs:
 
     def messages(self, now: datetime, *, grace_seconds: float, limit: int) -> list[str]:
         """Puts back events whose message must be lost: overdue since they were dispatched, beyond a grace
-        that doubles with each dispatch. Returns their ids."""
-        doublings = {
-            "$min": [{"$max": [{"$subtract": [{"$ifNull": ["$dispatches", 1]}, 1]}, 0]}, MAX_GRACE_DOUBLINGS]
-        }
+        that doubles with each dispatch that led to nothing. Returns their ids."""
+        # What led to an attempt, or to a lease, was no lost message: a retry's grace begins anew.
+        heard_of = {"$add": [1, *({"$ifNull": [field, 0]} for field in ("$attempt", "$lost_leases"))]}
+        unheard_of = {"$subtract": [{"$ifNull": ["$dispatches", 1]}, heard_of]}
+        doublings = {"$min": [{"$max": [unheard_of, 0]}, MAX_GRACE_DOUBLINGS]}
         grace_ms = {"$multiply": [grace_seconds * 1000, {"$pow": [2, doublings]}]}
         lost = {
             "state": sources("recover_message"),

@@ -201,6 +201,24 @@ def test_a_lost_message_is_repaired_after_its_grace_which_doubles(store: Store, 
     assert recover(now + 32 * SECOND) == [made.id]
 
 
+def test_the_grace_of_a_retry_begins_anew(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+
+    def dispatch(at: datetime) -> None:
+        token, taken = store.outbox.take(at, limit=10, lease_seconds=0)
+        assert store.outbox.mark([e.id for e in taken], token, at) == 1
+
+    for number in range(3):
+        at = now + number * SECOND
+        dispatch(at)
+        token, _ = claim(store, at, made.id)
+        assert store.outcomes.record([record(made.id, token, State.RETRYING, at, at + SECOND)]) == []
+    dispatch(now + 3 * SECOND)
+    assert store.repairs.messages(now + 13 * SECOND, grace_seconds=10, limit=10) == []
+    assert store.repairs.messages(now + 14 * SECOND, grace_seconds=10, limit=10) == [made.id]
+
+
 def test_what_is_given_back_is_no_attempt(store: Store, now: datetime) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
