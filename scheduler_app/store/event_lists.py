@@ -3,14 +3,15 @@
 from collections.abc import Collection
 from typing import Any
 
-from scheduler_app.domain.event import State
+from scheduler_app.domain.event import LIVING, State
 from scheduler_app.store.listing import Page, Window, newest
 from scheduler_app.store.mongo import Document, Mongo
 
 
 class EventLists:
     """Reads only. No index has every state: it would be written at each transition of each event. What is in
-    `error` has its own, the other states are looked for among what the other filters leave."""
+    `error` has its own, and so has what is to come of a schedule; the other states are looked for among what
+    the other filters leave."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
@@ -25,6 +26,9 @@ class EventLists:
     ) -> Page[Document]:
         """Events of a schedule, or of all; in these states, or in any. The window's times are run times."""
         rest: dict[str, Any] | None = {"state": {"$in": sorted(states)}} if states is not None else None
+        if schedule_id is not None and states is not None and LIVING.issuperset(states):
+            living: dict[str, Any] = {"schedule_id": schedule_id, "due_at": {"$exists": True}}
+            return newest(self._events, "run_time", living, window, rest=rest, hint="pending_v1")
         if schedule_id is not None:
             return newest(self._events, "run_time", {"schedule_id": schedule_id}, window, rest=rest)
         if states is not None and set(states) == {State.ERROR}:

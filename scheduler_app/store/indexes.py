@@ -25,6 +25,13 @@ EVENTS = [
     IndexModel(
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
     ),
+    # What is to come of a schedule, however much of it is done: written when an event is made and when it
+    # ends.
+    IndexModel(
+        [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
+        name="pending_v1",
+        partialFilterExpression={"due_at": {"$exists": True}},
+    ),
     IndexModel([("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
     # The dead letters in the order of every other list of events; no other state is written to it.
     IndexModel(

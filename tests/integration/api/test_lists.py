@@ -127,3 +127,14 @@ def test_pending_and_history_go_on_by_cursor(
     for which, count in (("pending", 10), ("history", 10)):
         found = ids(walk(client, f"/api/schedules/{made}/events/{which}", limit=3))
         assert len(set(found)) == len(found) == count
+
+
+def test_what_is_to_come_is_listed_to_its_end_however_much_is_done(
+    client: FlaskClient, store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "MAX_EXAMINED", 50)
+    store.events.insert([event(now + i * SECOND) for i in range(220)], now, "made")
+    store.withdrawals.cancel_all("s1", now, "gone")
+    store.events.insert([event(now + i * SECOND) for i in range(220, 223)], now, "made")
+    answer = client.get("/api/schedules/s1/events/pending").get_json()
+    assert (len(answer["events"]), answer["next_cursor"]) == (3, None)
