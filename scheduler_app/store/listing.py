@@ -1,7 +1,9 @@
 """Lists, newest first. A page begins after a row, not after a number of rows: what comes and goes elsewhere
 neither repeats nor hides anything."""
 
-from dataclasses import dataclass
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -59,9 +61,8 @@ def newest(
 
     `rest` is what that index cannot tell: `{field: {"$in": […]}}`.
     """
-    query = _after(moment, which, window)
-    order = [(moment, DESCENDING), ("_id", DESCENDING)]
     if rest is None:
+        query, order = _after(moment, which, window), [(moment, DESCENDING), ("_id", DESCENDING)]
         found = list(collection.find(query, sort=order, skip=window.skip, limit=window.limit + 1, hint=hint))
         rows = found[: window.limit]
         return Page(rows, _position(rows[-1], moment) if len(found) > len(rows) else None)
@@ -69,9 +70,8 @@ def newest(
     allowed = set(choice["$in"])
     chosen: list[str] = []
     seen: Document | None = None
-    fields = {"_id": 1, moment: 1, field: 1}
     most = MAX_EXAMINED + window.skip
-    with collection.find(query, fields, sort=order, limit=most + 1, batch_size=_BATCH, hint=hint) as cursor:
+    with closing(_scan(collection, moment, field, which, window, most + 1, hint)) as cursor:
         for row in islice(cursor, most):
             if row.get(field) in allowed:
                 if len(chosen) == window.skip + window.limit:
@@ -86,6 +86,29 @@ def newest(
     rows = list(collection.find({"_id": {"$in": ids}} | rest)) if ids else []
     rows.sort(key=lambda row: (row[moment], row["_id"]), reverse=True)
     return Page(rows, _position(seen, moment) if seen else None)
+
+
+def _scan(
+    collection: Collection[Document],
+    moment: str,
+    field: str,
+    which: Document,
+    window: Window,
+    most: int,
+    hint: str | None,
+) -> Generator[Document, None, None]:
+    """Rows in the list's order, with `field`: as many as a page wants first, where most pages are found, and
+    then a thousand at a time."""
+    order, fields = [(moment, DESCENDING), ("_id", DESCENDING)], {"_id": 1, moment: 1, field: 1}
+    few = min(most, 2 * (window.skip + window.limit))
+    first = list(collection.find(_after(moment, which, window), fields, sort=order, limit=few, hint=hint))
+    yield from first
+    if few <= len(first) < most:
+        rest = _after(moment, which, replace(window, after=_position(first[-1], moment)))
+        with collection.find(
+            rest, fields, sort=order, limit=most - few, batch_size=_BATCH, hint=hint
+        ) as cursor:
+            yield from cursor
 
 
 def _position(row: Document, moment: str) -> Position:
