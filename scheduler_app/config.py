@@ -121,6 +121,9 @@ class Settings:
     redis_host: str = _setting("localhost", _text, "Redis, the broker")
     redis_port: int = _setting(6379, _whole(1, 65535), "its port")
     broker_url: str = _setting("", _text, "a whole broker URL instead of the Redis pair", secret=True)
+    broker_sentinel_master: str = _setting(
+        "mymaster", _text, "the name under which Sentinel knows the master, for a sentinel:// BROKER_URL"
+    )
     prequeuer_ticker_interval_seconds: float = _setting(
         1.0, _seconds(0.1, 60), "the longest pause between two ticks of beat"
     )
@@ -245,6 +248,11 @@ def _refuse_impossible(settings: Settings) -> None:
             f"API_KEYS must be set when API_HOST is {settings.api_host}: without a key the API listens on"
             " loopback only"
         )
+
+
+def is_redis(url: str) -> bool:
+    """Whether a broker's URL leads to Redis, by itself or through Sentinel."""
+    return url.startswith(("redis:", "rediss:", "sentinel:"))
 
 
 def is_loopback(host: str) -> bool:

@@ -3,8 +3,10 @@
 from typing import Any
 
 from kombu.entity import Exchange, Queue
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
-from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
+from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings, is_redis
 
 QUEUE = "callbacks"
 
@@ -49,10 +51,25 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def _transport_options(settings: Settings) -> dict[str, Any]:
-    if not settings.broker.startswith(("redis:", "rediss:")):
+def _sentinel_options(settings: Settings) -> dict[str, Any]:
+    if not settings.broker.startswith("sentinel:"):
         return {}
     return {
+        "master_name": settings.broker_sentinel_master,
+        # They are asked one after the other at each connection, and one that is gone must not be waited for:
+        # by default redis-py asks it four times, over 7 s.
+        "sentinel_kwargs": {
+            "socket_timeout": 2,
+            "socket_connect_timeout": 2,
+            "retry": Retry(NoBackoff(), 0),
+        },
+    }
+
+
+def _transport_options(settings: Settings) -> dict[str, Any]:
+    if not is_redis(settings.broker):
+        return {}
+    return _sentinel_options(settings) | {
         # Longer than the horizon and the longest callback together, so that what is held is not doubled.
         "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
         # By default what a dead worker held is looked for about every 100 s, and a worker killed in the

@@ -98,7 +98,16 @@ class SturdyTransport(redis.Transport):
     Channel = SturdyChannel
 
 
+class SturdySentinelChannel(SturdyChannel, redis.SentinelChannel):
+    """The same where Sentinel says which Redis is the master."""
+
+
+class SturdySentinelTransport(redis.SentinelTransport):
+    Channel = SturdySentinelChannel
+
+
 def use_sturdy_transport() -> None:
-    """Puts the repaired transport behind the URL schemes of Redis."""
+    """Puts the repaired transports behind the URL schemes of Redis."""
     for scheme in ("redis", "rediss"):
         TRANSPORT_ALIASES[scheme] = f"{__name__}:{SturdyTransport.__name__}"
+    TRANSPORT_ALIASES["sentinel"] = f"{__name__}:{SturdySentinelTransport.__name__}"

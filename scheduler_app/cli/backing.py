@@ -37,7 +37,8 @@ def backing(settings: Settings, folder: Path) -> Backing:
         servers.append(mongod)
         uri = environment["MONGO_URI"] = mongod.uri
     if _broker_is_named(settings):
-        check_broker("BROKER_URL" if settings.broker_url else "REDIS_HOST", broker)
+        setting = "BROKER_URL" if settings.broker_url else "REDIS_HOST"
+        check_broker(setting, broker, settings.broker_sentinel_master)
     else:
         redis = Redis(folder / "redis", _given_redis_port(settings))
         servers.append(redis)

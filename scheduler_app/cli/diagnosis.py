@@ -10,7 +10,7 @@ from kombu.exceptions import ChannelError
 from scheduler_app.celery_app.settings import QUEUE, celery_settings
 from scheduler_app.cli.preflight import without_password
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
-from scheduler_app.config import Settings
+from scheduler_app.config import Settings, is_redis
 from scheduler_app.dispatch import MESSAGES_IN_QUEUE
 from scheduler_app.readiness import Check, check_fleet
 from scheduler_app.readiness.check import fine, note, unknown, wrong
@@ -63,8 +63,8 @@ def _own_clock(offset: float) -> Check:
 
 def _broker(settings: Settings) -> list[Check]:
     address = without_password(settings.broker)
-    is_redis = settings.broker.startswith("redis")
-    name = "redis" if is_redis else "broker"
+    redis = is_redis(settings.broker)
+    name = "redis" if redis else "broker"
     options = celery_settings(settings)["broker_transport_options"] | {
         "socket_connect_timeout": PATIENCE_SECONDS,
         "socket_timeout": PATIENCE_SECONDS,
@@ -72,10 +72,10 @@ def _broker(settings: Settings) -> list[Check]:
     }
     try:
         with Connection(  # type: ignore[no-untyped-call]
-            settings.broker, connect_timeout=PATIENCE_SECONDS, transport_options=options if is_redis else {}
+            settings.broker, connect_timeout=PATIENCE_SECONDS, transport_options=options if redis else {}
         ) as connection:
             channel = connection.channel()
-            if not is_redis:
+            if not redis:
                 return [fine("broker", f"answers at {address}"), _queue(_length(channel))]
             info: Mapping[str, Any] = channel.client.info()
             return [*check_redis(info, address), _queue(channel.client.llen(QUEUE))]

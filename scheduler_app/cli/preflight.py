@@ -43,9 +43,11 @@ def check_mongo(uri: str) -> None:
         )
 
 
-def check_broker(setting: str, url: str) -> None:
+def check_broker(setting: str, url: str, sentinel_master: str) -> None:
     """Raises `CannotStart` when the broker does not answer; `setting` names who says where it is."""
-    options = {"socket_connect_timeout": 2, "socket_timeout": 2, "max_retries": 1}
+    options: dict[str, Any] = {"socket_connect_timeout": 2, "socket_timeout": 2, "max_retries": 1}
+    if url.startswith("sentinel:"):
+        options["master_name"] = sentinel_master
     try:
         with Connection(url, connect_timeout=2, transport_options=options) as connection:  # type: ignore[no-untyped-call]
             connection.channel()

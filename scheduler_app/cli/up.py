@@ -23,7 +23,7 @@ from scheduler_app.cli.parts import (
 from scheduler_app.cli.preflight import check_port
 from scheduler_app.cli.running import NAME, written_down
 from scheduler_app.cli.supervisor import Console, Part, Supervisor
-from scheduler_app.config import InvalidSetting, Settings, load_settings
+from scheduler_app.config import InvalidSetting, Settings, is_redis, load_settings
 from scheduler_app.embedded import NoBinary, free_port, is_free
 
 _FLOWER_PORT = 5555
@@ -104,7 +104,7 @@ def _addresses(settings: Settings, behind: Backing, folder: Path, flower_port: i
         "Swagger UI": f"{api_url(settings)}/swagger-ui",
         "Flower": f"http://127.0.0.1:{flower_port}",
         "MongoDB": f"{behind.mongo} (database {settings.mongo_database})",
-        "Redis" if behind.broker.startswith("redis") else "Broker": behind.broker,
+        "Redis" if is_redis(behind.broker) else "Broker": behind.broker,
     }
     if behind.servers:
         addresses |= {"Data": str(folder.resolve()), "Doctor": f"scheduler doctor --config {folder / NAME}"}
