@@ -85,7 +85,7 @@ def run_an_hour(made: Ground, pids: dict[str, int]) -> list[Sample]:
 @pytest.mark.chaos
 @pytest.mark.timeout(400)
 def test_an_hour_of_events_leaves_beat_worker_and_api_as_large_as_half_of_it() -> None:
-    with ground(workers=1) as made:
+    with ground(workers=1, beats=1) as made:
         api = made.stack.api()
         pids = {"beat": made.processes["beat1"], "worker": made.processes["worker1"], "api": api.pid}
         samples = run_an_hour(made, pids)

@@ -10,6 +10,7 @@ from tests.processes import wait_until
 
 #: Longer than the leases of expansion (30 s) and of delivery (25 s).
 BEYOND_A_LEASE = 33.0
+CLAIMED = {"owner": {"$exists": True}, "state": "active", "next_run_at": {"$exists": True}}
 
 
 @fault("none")
@@ -28,16 +29,30 @@ def beat_killed(cluster: Cluster, load: Load) -> None:
 @fault("beats-killed-at-a-tick", window=75)
 def beats_killed_at_a_tick(cluster: Cluster, load: Load) -> None:
     """kill -9 of both beats between inserting a page of events and moving its schedules on"""
-    wait_until(lambda: _events_are_ahead_of_a_cursor(cluster), "a page half done", 60)
+    wait_until(lambda: _caught_half_done(cluster), "a page half done", 60)
     cluster.kill("beat1", "beat2")
     cluster.launch("beat1")
     cluster.restart("beat2")
     cluster.wait_for("beat1")
 
 
+def _caught_half_done(cluster: Cluster) -> bool:
+    """Stops both beats to look, and leaves them so when it is the moment. What they have asked of MongoDB
+    is done meanwhile: a beat that waits for its insert is caught before it can move the cursor."""
+    if cluster.database["schedules"].find_one(CLAIMED, {"_id": 1}) is None:
+        return False
+    for name in ("beat1", "beat2"):
+        cluster.pause(name)
+    time.sleep(0.05)
+    if _events_are_ahead_of_a_cursor(cluster):
+        return True
+    for name in ("beat1", "beat2"):
+        cluster.unpause(name)
+    return False
+
+
 def _events_are_ahead_of_a_cursor(cluster: Cluster) -> bool:
     """Whether a claimed schedule has an event at or after the occurrence that it says is to come."""
-    claimed = {"owner": {"$exists": True}, "state": "active", "next_run_at": {"$exists": True}}
     return any(
         cluster.database["events"].find_one(
             {
@@ -47,7 +62,7 @@ def _events_are_ahead_of_a_cursor(cluster: Cluster) -> bool:
             },
             {"_id": 1},
         )
-        for row in cluster.database["schedules"].find(claimed).limit(3)
+        for row in cluster.database["schedules"].find(CLAIMED).limit(3)
     )
 
 
