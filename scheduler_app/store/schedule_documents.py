@@ -1,6 +1,7 @@
 """A schedule as MongoDB keeps it, and back."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from scheduler_app.domain.masking import is_secret
@@ -11,6 +12,9 @@ from scheduler_app.store.mongo import Document
 from scheduler_app.store.secrets import Envelope
 
 DOCUMENT_VERSION = 1
+
+#: Most schedules have the same ones, and reading them is half of what reading a schedule costs.
+_codes = lru_cache(maxsize=256)(Codes)
 
 
 def to_document(schedule: Schedule, envelope: Envelope) -> Document:
@@ -87,10 +91,10 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
             max_retries=retry["max_retries"],
             backoff_seconds=retry["backoff_seconds"],
             backoff_max_seconds=retry["backoff_max_seconds"],
-            codes=Codes(tuple(retry["codes"])),
+            codes=_codes(tuple(retry["codes"])),
         ),
         timeout_seconds=row["timeout_seconds"],
-        success=Codes(tuple(row["success"])),
+        success=_codes(tuple(row["success"])),
         tags=tuple(row.get("tags", ())),
         state=ScheduleState(row["state"]),
         reason=row.get("reason"),

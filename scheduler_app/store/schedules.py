@@ -8,12 +8,14 @@ from itertools import repeat
 from typing import Any
 
 from bson import ObjectId
+from bson.raw_bson import RawBSONDocument
 from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
 
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.listing import Page, Window, newest
 from scheduler_app.store.mongo import Document, Mongo, new_token, only_duplicates
 from scheduler_app.store.one_update import or_removed, own_value
+from scheduler_app.store.readings import Readings
 from scheduler_app.store.schedule_documents import from_document, to_document
 from scheduler_app.store.secrets import Envelope
 
@@ -43,6 +45,9 @@ class Schedules:
         self._schedules = mongo.collection("schedules")
         self._settled = mongo.majority("schedules")
         self._envelope = envelope
+        options = self._settled.codec_options
+        self._raw = self._settled.with_options(options.with_options(document_class=RawBSONDocument))
+        self._readings = Readings(self._read, options)
 
     # -- people's edits ----------------------------------------------------------------------------------
 
@@ -257,7 +262,11 @@ class Schedules:
 
     def for_delivery(self, ids: Sequence[str]) -> dict[str, Schedule | Unreadable]:
         """Schedules by id, deleted ones included; read after the claim of their events, never before."""
-        return {row["_id"]: self._read(row) for row in self._settled.find({"_id": {"$in": list(ids)}})}
+        found: dict[str, Schedule | Unreadable] = {}
+        for row in self._raw.find({"_id": {"$in": list(ids)}}):
+            reading = self._readings.of(row.raw)
+            found[reading.schedule_id if isinstance(reading, Unreadable) else reading.id] = reading
+        return found
 
     def page(
         self,
