@@ -36,7 +36,7 @@ class Sender:
     `ca_bundle` is a PEM file of trusted authorities instead of certifi's. Certificates are always verified.
     """
 
-    def __init__(self, guard: Guard, *, ca_bundle: str | None = None, max_connections: int = 100) -> None:
+    def __init__(self, guard: Guard, *, ca_bundle: str | None = None, max_connections: int = 500) -> None:
         self._guard = guard
         self._ca_bundle = ca_bundle or certifi.where()
         self._max_idle = max_connections

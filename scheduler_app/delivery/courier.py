@@ -3,7 +3,7 @@
 import heapq
 import itertools
 import queue
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -53,7 +53,7 @@ class Courier(EssentialThread):
         self._make_sender = make_sender
         self._recorder = recorder
         self._now = now
-        self._handed: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._handed: queue.SimpleQueue[Sequence[Job]] = queue.SimpleQueue()
         self._waiting: list[tuple[datetime, int, Job]] = []
         self._order = itertools.count()
         self._flying: dict[str, tuple[Job, datetime]] = {}
@@ -62,9 +62,9 @@ class Courier(EssentialThread):
         self._interrupted = False
         self._ended = False
 
-    def send(self, job: Job) -> None:
-        """Hands over a request; its outcome reaches the recorder, or its batch as unstarted."""
-        self._handed.put(job)
+    def send(self, jobs: Sequence[Job]) -> None:
+        """Hands over requests; their outcomes reach the recorder, or their batch as unstarted."""
+        self._handed.put(jobs)
 
     def stop_starting(self) -> None:
         """From now on what has not started is given back; what is in flight goes on."""
@@ -82,7 +82,7 @@ class Courier(EssentialThread):
         self._wake()
 
     def _wake(self) -> None:
-        self._handed.put(None)
+        self._handed.put(())
 
     def work(self) -> None:
         sender = self._make_sender()
@@ -92,8 +92,10 @@ class Courier(EssentialThread):
                 self._start_due(sender)
                 if self._interrupted:
                     self._let_go()
-                for answer in sender.wait(min(self._pause(), POLL_SECONDS)):
-                    self._finish(answer)
+                answers = sender.wait(min(self._pause(), POLL_SECONDS))
+                if answers:
+                    # Together: each that is put by itself would wake the recorder's thread.
+                    self._recorder.put([outcome for answer in answers if (outcome := self._finish(answer))])
         finally:
             sender.close()
 
@@ -104,8 +106,8 @@ class Courier(EssentialThread):
         while not self._handed.empty():
             self._push(self._handed.get())
 
-    def _push(self, job: Job | None) -> None:
-        if job is not None:
+    def _push(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
             heapq.heappush(self._waiting, (job.attempt.event.due_at, next(self._order), job))
 
     def _pause(self) -> float:
@@ -116,18 +118,22 @@ class Courier(EssentialThread):
         return min(IDLE_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
 
     def _start_due(self, sender: Sender) -> None:
-        while self._waiting and (self._giving_back or self._waiting[0][0] <= self._now()):
-            _, _, job = heapq.heappop(self._waiting)
+        while self._waiting:
+            now = self._now()
+            due_at, _, job = self._waiting[0]
+            if due_at > now and not self._giving_back:
+                return
             attempt = job.attempt
             # Two in flight under one id: a claim that was lost and won again by this same process.
-            busy = attempt.event.id in self._flying
-            if self._giving_back or busy or not job.batch.has_room_for(attempt.schedule.timeout_seconds):
+            twice = attempt.event.id in self._flying
+            if self._giving_back or twice or not job.batch.has_room_for(attempt.schedule.timeout_seconds):
+                heapq.heappop(self._waiting)
                 job.batch.leave(attempt.event.id)
             elif self._is_busy():
-                self._push(job)
                 return
             else:
-                self._start(sender, job)
+                heapq.heappop(self._waiting)
+                self._start(sender, job, now)
 
     def _is_busy(self) -> bool:
         """Whether what is under way has to come first."""
@@ -136,32 +142,31 @@ class Courier(EssentialThread):
             del self._young[next(iter(self._young))]
         return len(self._young) >= MAX_YOUNG or len(self._flying) >= MAX_IN_FLIGHT
 
-    def _start(self, sender: Sender, job: Job) -> None:
-        attempt, started_at = job.attempt, self._now()
+    def _start(self, sender: Sender, job: Job, started_at: datetime) -> None:
+        attempt = job.attempt
         try:
             request = attempt.request(started_at)
         except Exception as error:  # our own fault with this one event: it is set aside, the others go on
-            self._set_aside(job, error)
+            self._recorder.put([self._set_aside(job, error)])
             return
         sender.start(request)
         self._flying[attempt.event.id] = job, started_at
         self._young[attempt.event.id] = monotonic()
         metrics.lag.observe(max(0.0, attempt.lag(started_at)))
 
-    def _finish(self, answer: Answer) -> None:
+    def _finish(self, answer: Answer) -> Outcome | None:
         landed = self._flying.pop(answer.key, None)
         self._young.pop(answer.key, None)
         if landed is None:
-            return  # it was let go
+            return None  # it was let go
         job, started_at = landed
         try:
             record = job.attempt.record(answer, started_at)
         except Exception as error:  # the same at the other end
-            self._set_aside(job, error)
-            return
+            return self._set_aside(job, error)
         metrics.attempts.labels(record.state.value).inc()
         metrics.callback_duration.observe(answer.duration_ms / 1000)
-        self._recorder.put(Outcome(record, job.batch))
+        return Outcome(record, job.batch)
 
     def _let_go(self) -> None:
         for job, _ in self._flying.values():
@@ -169,11 +174,11 @@ class Courier(EssentialThread):
         self._flying.clear()
         self._young.clear()
 
-    def _set_aside(self, job: Job, error: Exception) -> None:
+    def _set_aside(self, job: Job, error: Exception) -> Outcome:
         attempt = job.attempt
         log.exception(
             "deliver.broken", message="An event breaks our code; it is set aside", event_id=attempt.event.id
         )
         reason = f"{type(error).__name__}: {error}"
         record = set_aside(attempt.event, attempt.token, attempt.worker, reason, self._now())
-        self._recorder.put(Outcome(record, job.batch))
+        return Outcome(record, job.batch)

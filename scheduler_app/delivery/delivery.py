@@ -71,8 +71,7 @@ class Delivery:
             )
             batch.settle(len(void))
         self._extend(attempts, batch)
-        for attempt in attempts:
-            self._courier.send(Job(attempt, batch))
+        self._courier.send([Job(attempt, batch) for attempt in attempts])
         unstarted = batch.wait()
         if unstarted:
             log.info("deliver.given_back", message="Not finished here; given back", event_ids=list(unstarted))
@@ -93,7 +92,8 @@ class Delivery:
             schedule = schedules.get(event.schedule_id)
             if isinstance(schedule, Unreadable):
                 reason = f"its schedule cannot be read: {schedule.reason}"
-                self._recorder.put(Outcome(set_aside(event, token, self._worker, reason, self._now()), batch))
+                record = set_aside(event, token, self._worker, reason, self._now())
+                self._recorder.put([Outcome(record, batch)])
             elif schedule is None or _withdrawn(event, schedule):
                 void.append(event.id)
             else:

@@ -32,12 +32,12 @@ class Recorder(EssentialThread):
     def __init__(self, store: Store) -> None:
         super().__init__("recorder")
         self._outcomes = store.outcomes
-        self._queue: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Sequence[Outcome] | None] = queue.SimpleQueue()
         self._ended = threading.Event()
 
-    def put(self, outcome: Outcome) -> None:
-        metrics.unrecorded.inc()
-        self._queue.put(outcome)
+    def put(self, outcomes: Sequence[Outcome]) -> None:
+        metrics.unrecorded.inc(len(outcomes))
+        self._queue.put(outcomes)
 
     def stop(self) -> None:
         """Ends the thread after what was put before. An unreachable MongoDB no longer holds it."""
@@ -56,15 +56,15 @@ class Recorder(EssentialThread):
         first = self._queue.get()
         if first is None:
             return [], False
-        gathered, until = [first], monotonic() + GATHER_SECONDS
+        gathered, until = list(first), monotonic() + GATHER_SECONDS
         while len(gathered) < RECORDS_AT_ONCE:
             try:
-                outcome = self._queue.get(timeout=max(0.0, until - monotonic()))
+                outcomes = self._queue.get(timeout=max(0.0, until - monotonic()))
             except queue.Empty:
                 break
-            if outcome is None:
+            if outcomes is None:
                 return gathered, False
-            gathered.append(outcome)
+            gathered += outcomes
         return gathered, True
 
     def _write(self, outcomes: Sequence[Outcome]) -> None:
