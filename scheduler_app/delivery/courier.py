@@ -3,6 +3,7 @@
 import heapq
 import itertools
 import queue
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ class Courier(EssentialThread):
         self._order = itertools.count()
         self._flying: dict[str, tuple[Job, datetime]] = {}
         self._young: dict[str, float] = {}
-        self._giving_back = False
+        self._giving_back = threading.Event()
         self._interrupted = False
         self._ended = False
 
@@ -66,9 +67,15 @@ class Courier(EssentialThread):
         """Hands over requests; their outcomes reach the recorder, or their batch as unstarted."""
         self._handed.put(jobs)
 
+    def hold(self, until: datetime) -> None:
+        """Waits, in the caller's thread, for `until`, or for the moment when nothing is started any more."""
+        while (seconds := (until - self._now()).total_seconds()) > 0:
+            if self._giving_back.wait(seconds):
+                return
+
     def stop_starting(self) -> None:
         """From now on what has not started is given back; what is in flight goes on."""
-        self._giving_back = True
+        self._giving_back.set()
         self._wake()
 
     def interrupt(self) -> None:
@@ -121,12 +128,13 @@ class Courier(EssentialThread):
         while self._waiting:
             now = self._now()
             due_at, _, job = self._waiting[0]
-            if due_at > now and not self._giving_back:
+            if due_at > now and not self._giving_back.is_set():
                 return
             attempt = job.attempt
             # Two in flight under one id: a claim that was lost and won again by this same process.
             twice = attempt.event.id in self._flying
-            if self._giving_back or twice or not job.batch.has_room_for(attempt.schedule.timeout_seconds):
+            no_time = not job.batch.has_room_for(attempt.schedule.timeout_seconds)
+            if twice or no_time or self._giving_back.is_set():
                 heapq.heappop(self._waiting)
                 job.batch.leave(attempt.event.id)
             elif self._is_busy():

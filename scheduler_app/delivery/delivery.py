@@ -62,7 +62,8 @@ class Delivery:
             return 0
         batch = ClaimedBatch(token, len(events), claimed_at=claimed_at, lease_seconds=BASE_LEASE_SECONDS)
         # Read after the claim, never before: an edit that came in between is seen here, and one that
-        # comes later sees the claim.
+        # comes later sees the claim. And not before its time: an edit that was answered by then is obeyed.
+        self._courier.hold(until=events[0].due_at)
         schedules = self._store.schedules.for_delivery(list({event.schedule_id for event in events}))
         attempts, void = self._sort_out(events, schedules, token, batch)
         if void:

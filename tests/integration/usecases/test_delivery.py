@@ -125,6 +125,26 @@ def test_an_event_that_was_withdrawn_before_the_claim_is_not_sent(
     assert journal.calls["/a"] == []
 
 
+@pytest.mark.parametrize("withdraw", ["edit", "delete"])
+def test_an_event_that_is_withdrawn_between_an_early_claim_and_its_time_is_not_sent(
+    bench: Bench, journal: Journal, withdraw: str
+) -> None:
+    made = bench.schedule(journal.url("/a"))
+    due = clock.now() + 3 * SECOND
+    early = bench.event(due)
+    thread = threading.Thread(target=bench.delivery.deliver, args=([early],))
+    thread.start()
+    wait_until(lambda: bench.state(early) == "running", "the claim")
+    if withdraw == "edit":
+        assert bench.store.schedules.revise(made.revise(clock.now()), version=1)
+    else:
+        assert bench.store.schedules.delete("s1", clock.now())
+    assert clock.now() < due
+    thread.join(20)
+    assert (bench.state(early), bench.document(early)["attempt"]) == ("cancelled", 0)
+    assert journal.calls["/a"] == []
+
+
 def test_what_is_owed_from_before_an_edit_is_still_sent(bench: Bench, journal: Journal) -> None:
     made = bench.schedule(journal.url("/a"))
     ids = [bench.event(clock.now() - 5 * SECOND)]

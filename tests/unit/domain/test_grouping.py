@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from scheduler_app.dispatch import EVENTS_A_BATCH, grouped
+from scheduler_app.dispatch import CLAIM_AHEAD, EVENTS_A_BATCH, grouped
 from tests.builders import event
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -19,9 +19,20 @@ def test_events_due_within_a_tenth_of_a_second_travel_together() -> None:
     assert [batch.eta for batch in batches] == [due[0], due[3], due[4]]
 
 
-def test_a_batch_is_full_at_fifty() -> None:
-    events = [event(NOON + ms(500), f"s{number}") for number in range(120)]
+def test_a_batch_takes_so_many_and_no_more() -> None:
+    events = [event(NOON + ms(500), f"s{number}") for number in range(2 * EVENTS_A_BATCH + 20)]
     assert [len(batch.ids) for batch in grouped(events, NOON)] == [EVENTS_A_BATCH, EVENTS_A_BATCH, 20]
+
+
+def test_a_full_batch_is_taken_up_ahead_of_its_time_and_no_other_is() -> None:
+    due = NOON + 2 * CLAIM_AHEAD
+    batches = grouped([event(due, f"s{number}") for number in range(EVENTS_A_BATCH + 1)], NOON)
+    assert [batch.eta for batch in batches] == [due - CLAIM_AHEAD, due]
+
+
+def test_a_full_batch_that_is_due_sooner_than_that_has_no_eta() -> None:
+    events = [event(NOON + CLAIM_AHEAD / 2, f"s{number}") for number in range(EVENTS_A_BATCH)]
+    assert [batch.eta for batch in grouped(events, NOON)] == [None]
 
 
 def test_what_is_overdue_travels_together_and_has_no_eta() -> None:
