@@ -73,7 +73,7 @@ def run_an_hour(made: Ground, pids: dict[str, int]) -> list[Sample]:
 
     def is_done() -> bool:
         time.sleep(SAMPLE_SECONDS)  # counting costs mongod a little: not at every turn
-        done = events.estimated_document_count() - made.living()
+        done = events.estimated_document_count() - sum(made.store.events.living_by_state().values())
         samples.append(Sample(done / EVENTS, {name: resident(pid) for name, pid in pids.items()}))
         return done >= EVENTS
 

@@ -20,11 +20,12 @@ def redis_killed(cluster: Cluster, load: Load) -> None:
 
 @fault("redis-flushed")
 def redis_flushed(cluster: Cluster, load: Load) -> None:
-    """FLUSHALL, twice"""
-    for _ in range(2):
-        with cluster.broker() as redis:
-            redis.flushall()
-        time.sleep(3)
+    """FLUSHALL whenever a message is there that no worker has fetched, for 5 s"""
+    until = time.monotonic() + 5
+    with cluster.broker() as redis:
+        while time.monotonic() < until:
+            if redis.llen(QUEUE):
+                redis.flushall()
 
 
 @fault("redis-full")
