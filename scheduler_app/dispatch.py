@@ -11,7 +11,7 @@ from scheduler_app.store import Store
 from scheduler_app.telemetry import metrics
 
 EVENTS_A_PAGE = 1_000
-EVENTS_A_BATCH = 50
+EVENTS_A_BATCH = 100
 BATCH_SPAN = timedelta(milliseconds=100)
 #: A burst is claimed before its time, so that what is left for the instant itself is to read and to send. Not
 #: what comes alone: an edit that finds an event claimed has to wait for its end.
