@@ -1,6 +1,7 @@
 """Expand: occurrences become events."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,10 +17,18 @@ from scheduler_app.telemetry import get_logger, metrics
 log = get_logger(__name__)
 
 SCHEDULES_A_PAGE = 500
+#: A page is worked on in so many parts at once: mongod writes one while the rules of another are read.
+PARTS = 2
+#: Fewer schedules are one part.
+WORTH_PARTS = 50
 OCCURRENCES_A_SCHEDULE = 200
 OCCURRENCES_A_PAGE = 5_000
 PRE_QUEUED = "Event pre-queued for ready queue"
 CHANGED = "Withdrawn: the schedule was changed"
+
+
+#: A claim's token, and what it won.
+Claimed = tuple[str, list[Schedule | Unreadable]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +46,28 @@ class Expansion:
     def __init__(self, store: Store, *, timeframe_seconds: float) -> None:
         self._store = store
         self._timeframe = timedelta(seconds=timeframe_seconds)
+        self._pool = ThreadPoolExecutor(PARTS, thread_name_prefix="expand")
 
     def expand_page(self, now: datetime) -> Page:
         """Claims schedules that have less than half of the timeframe left, and fills them to the whole.
 
         Any number of beats may do it at once. Raises a STORE_FAULT, after which the claims run out.
         """
-        token, claimed = self._store.schedules.claim_for_expansion(
-            now + self._timeframe / 2, limit=SCHEDULES_A_PAGE, lease_seconds=EXPAND_LEASE_SECONDS
-        )
-        return self._fill(claimed, token, now)
+        schedules, before = self._store.schedules, now + self._timeframe / 2
+        ids = schedules.ready_for_expansion(before, limit=SCHEDULES_A_PAGE)
+
+        def claim(part: Sequence[str]) -> Claimed:
+            return schedules.claim_for_expansion(part, before, lease_seconds=EXPAND_LEASE_SECONDS)
+
+        return self._fill_in_parts(ids, claim, now)
 
     def expand_these(self, ids: Sequence[str], now: datetime) -> Page:
         """The same for schedules that were just made or edited; nothing where a beat is at it already."""
-        token, claimed = self._store.schedules.claim_these(ids, lease_seconds=EXPAND_LEASE_SECONDS)
-        return self._fill(claimed, token, now)
+
+        def claim(part: Sequence[str]) -> Claimed:
+            return self._store.schedules.claim_these(part, lease_seconds=EXPAND_LEASE_SECONDS)
+
+        return self._fill_in_parts(ids, claim, now)
 
     def expand_up_to(self, schedule: Schedule, until: datetime) -> int:
         """Makes what the rule still owes up to and including `until`, before an edit replaces it.
@@ -80,14 +96,39 @@ class Expansion:
         """Schedules whose last occurrence has passed are finished."""
         return self._store.schedules.finish_ended(now)
 
-    def _fill(self, claimed: Sequence[Schedule | Unreadable], token: str, now: datetime) -> Page:
+    def _fill_in_parts(
+        self, ids: Sequence[str], claim: Callable[[Sequence[str]], Claimed], now: datetime
+    ) -> Page:
+        size = -(-len(ids) // PARTS) if len(ids) > WORTH_PARTS else max(1, len(ids))
+        parts = [ids[first : first + size] for first in range(0, len(ids), size)]
+
+        def fill(part: Sequence[str]) -> Page:
+            token, claimed = claim(part)
+            return self._fill(claimed, token, now, limit=OCCURRENCES_A_PAGE // len(parts))
+
+        pages = list(self._pool.map(fill, parts) if len(parts) > 1 else map(fill, parts))
+        claimed = sum(page.claimed for page in pages)
+        return Page(
+            claimed=claimed,
+            events=tuple(event for page in pages for event in page.events),
+            full=claimed == SCHEDULES_A_PAGE or any(page.full for page in pages),
+        )
+
+    def _fill(
+        self,
+        claimed: Sequence[Schedule | Unreadable],
+        token: str,
+        now: datetime,
+        *,
+        limit: int = OCCURRENCES_A_PAGE,
+    ) -> Page:
         events: list[Event] = []
         advances: list[Advance] = []
         left_for_later: list[str] = []
         for schedule in claimed:
             if isinstance(schedule, Unreadable):
                 self._set_aside(schedule.schedule_id, token, schedule.reason, now)
-            elif len(events) >= OCCURRENCES_A_PAGE:
+            elif len(events) >= limit:
                 left_for_later.append(schedule.id)
             else:
                 try:
@@ -110,10 +151,8 @@ class Expansion:
         if left_for_later:
             self._store.schedules.release(left_for_later, token)
         half = now + self._timeframe / 2
-        full = (
-            len(claimed) == SCHEDULES_A_PAGE
-            or len(events) >= OCCURRENCES_A_PAGE
-            or any(advance.next_run_at and advance.next_run_at < half for advance in advances)
+        full = len(events) >= limit or any(
+            advance.next_run_at and advance.next_run_at < half for advance in advances
         )
         return Page(claimed=len(claimed), events=tuple(events), full=full)
 

@@ -137,31 +137,26 @@ class Schedules:
 
     # -- beats' claims -----------------------------------------------------------------------------------
 
+    def ready_for_expansion(self, before: datetime, *, limit: int) -> list[str]:
+        """Active schedules that nobody has and whose next occurrence without an event comes before `before`,
+        those first that have the least left."""
+        rows = self._schedules.find(_ready(before), {"_id": 1}).sort("next_run_at", 1).limit(limit)
+        return [row["_id"] for row in rows]
+
     def claim_for_expansion(
-        self, before: datetime, *, limit: int, lease_seconds: float
+        self, ids: Sequence[str], before: datetime, *, lease_seconds: float
     ) -> tuple[str, list[Schedule | Unreadable]]:
-        """Claims active schedules whose next occurrence without an event comes before `before`.
+        """Claims those that are still ready.
 
         Returns the token and the schedules, among them those that can no longer be read.
         """
-        free: Document = {
-            "state": ScheduleState.ACTIVE.value,
-            "next_run_at": {"$lt": before},
-            "$or": [{"owner": {"$exists": False}}, {"$expr": {"$lte": ["$lease_until", "$$NOW"]}}],
-        }
-        rows = self._schedules.find(free, {"_id": 1}).sort("next_run_at", 1).limit(limit)
-        return self._claim(free, [row["_id"] for row in rows], lease_seconds)
+        return self._claim(_ready(before), ids, lease_seconds)
 
     def claim_these(
         self, ids: Sequence[str], *, lease_seconds: float
     ) -> tuple[str, list[Schedule | Unreadable]]:
         """The same for schedules that somebody has just made or edited, whatever their next occurrence."""
-        free: Document = {
-            "state": ScheduleState.ACTIVE.value,
-            "next_run_at": {"$exists": True},
-            "$or": [{"owner": {"$exists": False}}, {"$expr": {"$lte": ["$lease_until", "$$NOW"]}}],
-        }
-        return self._claim(free, ids, lease_seconds)
+        return self._claim(_free({"$exists": True}), ids, lease_seconds)
 
     def _claim(
         self, free: Document, ids: Sequence[str], lease_seconds: float
@@ -310,6 +305,19 @@ _OPTIONAL = (
     "cut_pending",
     "signing",
 )
+
+
+def _ready(before: datetime) -> Document:
+    return _free({"$lt": before})
+
+
+def _free(next_run_at: Document) -> Document:
+    """The condition of an active schedule that no beat is expanding."""
+    return {
+        "state": ScheduleState.ACTIVE.value,
+        "next_run_at": next_run_at,
+        "$or": [{"owner": {"$exists": False}}, {"$expr": {"$lte": ["$lease_until", "$$NOW"]}}],
+    }
 
 
 def _row(advance: Advance) -> Document:

@@ -147,7 +147,9 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.insert_many([made])
     schedules.update(made, version=1)
     schedules.revise(made.revise(now), version=1)
-    token, won = schedules.claim_for_expansion(now + 60 * SECOND, limit=10, lease_seconds=30)
+    before = now + 60 * SECOND
+    ready = schedules.ready_for_expansion(before, limit=10)
+    token, won = schedules.claim_for_expansion(ready, before, lease_seconds=30)
     schedules.claim_these(["s400"], lease_seconds=30)
     schedules.advance([Advance(won[0].id, now, None, None)], token)
     schedules.release([won[1].id], token)

@@ -1,5 +1,6 @@
 """Occurrences become events: with a given `now`, on the real store."""
 
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -7,10 +8,11 @@ import pytest
 
 from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
-from scheduler_app.expansion import OCCURRENCES_A_SCHEDULE, Expansion
+from scheduler_app.expansion import OCCURRENCES_A_SCHEDULE, WORTH_PARTS, Expansion
 from scheduler_app.store import Store
 from scheduler_app.store.listing import Window
 from scheduler_app.store.outcomes import Record
+from scheduler_app.store.schedules import Unreadable
 from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)
@@ -34,6 +36,13 @@ def listed(store: Store, *states: State, schedule_id: str = "s1") -> list[dict[s
         Window(limit=500), tenant=TENANT, schedule_id=schedule_id, states=states or (State.READY_QUEUE,)
     )
     return page.rows[::-1]
+
+
+def claim(store: Store, now: datetime, *, lease_seconds: float) -> tuple[str, list[Schedule | Unreadable]]:
+    """A beat's claim of what is ready within the next minute."""
+    before = now + MINUTE
+    ids = store.schedules.ready_for_expansion(before, limit=10)
+    return store.schedules.claim_for_expansion(ids, before, lease_seconds=lease_seconds)
 
 
 def times(store: Store, *states: State) -> list[datetime]:
@@ -103,6 +112,18 @@ def test_a_crash_between_events_and_cursor_expands_the_same_ids_again(
     assert times(store) == [now + (1 + i) * SECOND for i in range(5)]
 
 
+def test_a_page_of_many_schedules_is_filled_in_parts_and_misses_none(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    rule = "FREQ=SECONDLY;INTERVAL=20"
+    many = [schedule(now, f"s{number}", rrule=rule) for number in range(2 * WORTH_PARTS + 1)]
+    store.schedules.insert_many(many)
+    page = expansion.expand_page(now)
+    assert page.claimed == len(many)
+    assert Counter(event.schedule_id for event in page.events) == {made.id: 3 for made in many}
+    assert claim(store, now, lease_seconds=30)[1] == []
+
+
 def test_a_schedule_finishes_when_its_last_occurrence_has_passed(
     store: Store, expansion: Expansion, now: datetime
 ) -> None:
@@ -116,13 +137,13 @@ def test_a_schedule_finishes_when_its_last_occurrence_has_passed(
 
 def test_two_beats_do_not_take_the_same_schedule(store: Store, now: datetime) -> None:
     store.schedules.insert(schedule(now))
-    assert len(store.schedules.claim_for_expansion(now + MINUTE, limit=10, lease_seconds=30)[1]) == 1
-    assert len(store.schedules.claim_for_expansion(now + MINUTE, limit=10, lease_seconds=30)[1]) == 0
+    assert len(claim(store, now, lease_seconds=30)[1]) == 1
+    assert len(claim(store, now, lease_seconds=30)[1]) == 0
 
 
 def test_the_claim_of_a_beat_that_died_runs_out(store: Store, expansion: Expansion, now: datetime) -> None:
     store.schedules.insert(schedule(now))
-    store.schedules.claim_for_expansion(now + MINUTE, limit=10, lease_seconds=-1)
+    claim(store, now, lease_seconds=-1)
     assert expansion.expand_page(now).claimed == 1
 
 
@@ -182,7 +203,7 @@ def test_a_beat_that_was_overtaken_by_an_edit_neither_advances_nor_leaves_events
 ) -> None:
     before = schedule(now)
     store.schedules.insert(before)
-    token, claimed = store.schedules.claim_for_expansion(now + MINUTE, limit=10, lease_seconds=30)
+    token, claimed = claim(store, now, lease_seconds=30)
     assert store.schedules.revise(before.revise(now, state=ScheduleState.PAUSED), version=1)
     expansion._fill(claimed, token, now)  # the beat wakes up with what it had claimed
     assert times(store) == []
