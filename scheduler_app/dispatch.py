@@ -7,11 +7,15 @@ from typing import Protocol
 
 from scheduler_app.config import DISPATCH_LEASE_SECONDS
 from scheduler_app.domain.event import Event
+from scheduler_app.parts import Parts
 from scheduler_app.store import Store
 from scheduler_app.telemetry import metrics
 
 EVENTS_A_PAGE = 1_000
 EVENTS_A_BATCH = 100
+PARTS_AT_ONCE = 2
+#: Parts of fewer events would break up batches.
+WORTH_PARTS = 4 * EVENTS_A_BATCH
 BATCH_SPAN = timedelta(milliseconds=100)
 #: A burst is claimed before its time, so that what is left for the instant itself is to read and to send. Not
 #: what comes alone: an edit that finds an event claimed has to wait for its end.
@@ -46,6 +50,7 @@ class Dispatch:
         self._outbox = store.outbox
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
+        self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
 
     def dispatch_page(self, now: datetime) -> int:
         """Dispatches one page of due events, oldest first; returns how many.
@@ -56,17 +61,18 @@ class Dispatch:
         room = MESSAGES_IN_QUEUE - self.publisher.queue_length()
         if room <= 0:
             return 0
-        return self._dispatch(now, limit=min(EVENTS_A_PAGE, room * EVENTS_A_BATCH))
+        limit = min(EVENTS_A_PAGE, room * EVENTS_A_BATCH)
+        return self._dispatch(self._outbox.due(now + self._horizon, limit=limit), now)
 
     def dispatch_these(self, events: Sequence[Event], now: datetime) -> int:
         """Dispatches those of the given events that are due within the horizon, before the next tick."""
-        near = [event.id for event in events if event.due_at <= now + self._horizon]
-        return self._dispatch(now, limit=len(near), ids=near) if near else 0
+        return self._dispatch([event.id for event in events if event.due_at <= now + self._horizon], now)
 
-    def _dispatch(self, now: datetime, *, limit: int, ids: Sequence[str] | None = None) -> int:
-        token, taken = self._outbox.take(
-            now + self._horizon, limit=limit, lease_seconds=DISPATCH_LEASE_SECONDS, ids=ids
-        )
+    def _dispatch(self, ids: Sequence[str], now: datetime) -> int:
+        return sum(self._parts.each(lambda part: self._dispatch_part(part, now), self._parts.of(ids)))
+
+    def _dispatch_part(self, ids: Sequence[str], now: datetime) -> int:
+        token, taken = self._outbox.take(ids, now + self._horizon, lease_seconds=DISPATCH_LEASE_SECONDS)
         if not taken:
             return 0
         batches = list(grouped(taken, now))

@@ -1,7 +1,6 @@
 """Expand: occurrences become events."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,6 +9,7 @@ from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.parts import Parts
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.schedules import Advance, Unreadable
 from scheduler_app.telemetry import get_logger, metrics
@@ -17,9 +17,8 @@ from scheduler_app.telemetry import get_logger, metrics
 log = get_logger(__name__)
 
 SCHEDULES_A_PAGE = 500
-#: A page is worked on in so many parts at once: mongod writes one while the rules of another are read.
-PARTS = 2
-#: Fewer schedules are one part.
+PARTS_AT_ONCE = 4
+#: Fewer schedules are not worth parts.
 WORTH_PARTS = 50
 OCCURRENCES_A_SCHEDULE = 200
 OCCURRENCES_A_PAGE = 5_000
@@ -46,7 +45,7 @@ class Expansion:
     def __init__(self, store: Store, *, timeframe_seconds: float) -> None:
         self._store = store
         self._timeframe = timedelta(seconds=timeframe_seconds)
-        self._pool = ThreadPoolExecutor(PARTS, thread_name_prefix="expand")
+        self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
 
     def expand_page(self, now: datetime) -> Page:
         """Claims schedules that have less than half of the timeframe left, and fills them to the whole.
@@ -99,14 +98,13 @@ class Expansion:
     def _fill_in_parts(
         self, ids: Sequence[str], claim: Callable[[Sequence[str]], Claimed], now: datetime
     ) -> Page:
-        size = -(-len(ids) // PARTS) if len(ids) > WORTH_PARTS else max(1, len(ids))
-        parts = [ids[first : first + size] for first in range(0, len(ids), size)]
+        parts = self._parts.of(ids)
 
         def fill(part: Sequence[str]) -> Page:
             token, claimed = claim(part)
             return self._fill(claimed, token, now, limit=OCCURRENCES_A_PAGE // len(parts))
 
-        pages = list(self._pool.map(fill, parts) if len(parts) > 1 else map(fill, parts))
+        pages = self._parts.each(fill, parts)
         claimed = sum(page.claimed for page in pages)
         return Page(
             claimed=claimed,

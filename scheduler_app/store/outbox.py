@@ -6,7 +6,7 @@ from datetime import datetime
 from scheduler_app.domain.event import Event, State
 from scheduler_app.store.event_documents import CLAIMED, lease, sources, to_event, update_and_forget
 from scheduler_app.store.history import appended, line
-from scheduler_app.store.mongo import Mongo, new_token
+from scheduler_app.store.mongo import Document, Mongo, new_token
 
 
 class Outbox:
@@ -14,35 +14,23 @@ class Outbox:
         self._events = mongo.collection("events")
         self._settled = mongo.majority("events")
 
-    def take(
-        self, until: datetime, *, limit: int, lease_seconds: float, ids: Sequence[str] | None = None
-    ) -> tuple[str, list[Event]]:
-        """Takes waiting events due up to `until`, oldest first, by a token in `dispatcher`.
+    def due(self, until: datetime, *, limit: int) -> list[str]:
+        """Waiting events due up to `until` that nobody is dispatching, oldest first."""
+        rows = self._events.find(_free(until), {"_id": 1}).sort("due_at", 1).limit(limit)
+        return [row["_id"] for row in rows]
 
-        `ids` narrows it to events just made. Returns the token and what was won.
+    def take(self, ids: Sequence[str], until: datetime, *, lease_seconds: float) -> tuple[str, list[Event]]:
+        """Takes those that still wait and are due up to `until`, by a token in `dispatcher`.
+
+        Returns the token and what was won, oldest first.
         """
-        free = {
-            "state": sources("mark_dispatched"),
-            "due_at": {"$lte": until},
-            "$or": [
-                {"dispatcher": {"$exists": False}},
-                {"$expr": {"$lte": ["$dispatcher.until", "$$NOW"]}},
-            ],
-        }
         token = new_token()
-        if ids is None:
-            rows = self._events.find(free, {"_id": 1}).sort("due_at", 1).limit(limit)
-            found = [row["_id"] for row in rows]
-        else:
-            found = list(ids)[:limit]
-        if not found:
-            return token, []
         update_and_forget(
             self._events,
-            {**free, "_id": {"$in": found}},
+            {**_free(until), "_id": {"$in": list(ids)}},
             [{"$set": {"dispatcher": {"token": token, "until": lease(lease_seconds)}}}],
         )
-        won = self._settled.find({"_id": {"$in": found}, "dispatcher.token": token}, CLAIMED)
+        won = self._settled.find({"_id": {"$in": list(ids)}, "dispatcher.token": token}, CLAIMED)
         return token, sorted(map(to_event, won), key=lambda event: (event.due_at, event.id))
 
     def mark(self, ids: Sequence[str], token: str, now: datetime) -> int:
@@ -64,3 +52,14 @@ class Outbox:
             ],
         )
         return result.modified_count
+
+
+def _free(until: datetime) -> Document:
+    return {
+        "state": sources("mark_dispatched"),
+        "due_at": {"$lte": until},
+        "$or": [
+            {"dispatcher": {"$exists": False}},
+            {"$expr": {"$lte": ["$dispatcher.until", "$$NOW"]}},
+        ],
+    }

@@ -13,6 +13,7 @@ from scheduler_app.domain.event import FINAL, MAX_LOST_LEASES, TRANSITIONS, Stat
 from scheduler_app.store import Store
 from scheduler_app.store.outcomes import Record
 from tests.builders import event
+from tests.integration.store.taking import take
 
 ROUNDS = 20
 THREADS = 6
@@ -55,7 +56,7 @@ class Hands:
             self.store.outcomes.record_late(refused) if refused else None
 
     def dispatch(self) -> None:
-        token, taken = self.store.outbox.take(self.now, limit=1, lease_seconds=-1)
+        token, taken = take(self.store.outbox, self.now, limit=1, lease_seconds=-1)
         self.store.outbox.mark([each.id for each in taken], token, self.now)
 
     def give_back(self) -> None:

@@ -9,6 +9,7 @@ from scheduler_app.domain.event import FINAL, LIVING, MAX_LOST_LEASES, State
 from scheduler_app.store import Store
 from scheduler_app.store.outcomes import Record
 from tests.builders import event
+from tests.integration.store.taking import take
 
 SECOND = timedelta(seconds=1)
 
@@ -67,7 +68,7 @@ def test_a_message_that_outruns_its_mark_is_claimed_and_the_mark_changes_nothing
 ) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
-    dispatcher, taken = store.outbox.take(now, limit=10, lease_seconds=2)
+    dispatcher, taken = take(store.outbox, now, limit=10, lease_seconds=2)
     assert [e.id for e in taken] == [made.id]
     assert claim(store, now, made.id)[1] == [made.id]
     assert store.outbox.mark([made.id], dispatcher, now) == 0
@@ -79,18 +80,18 @@ def test_what_one_dispatcher_has_taken_another_leaves_alone_until_its_lease_is_o
 ) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
-    assert store.outbox.take(now, limit=10, lease_seconds=60)[1]
-    assert not store.outbox.take(now, limit=10, lease_seconds=60)[1]
+    assert take(store.outbox, now, limit=10, lease_seconds=60)[1]
+    assert not take(store.outbox, now, limit=10, lease_seconds=60)[1]
     other = event(now + SECOND)
     store.events.insert([other], now, "made")
-    assert store.outbox.take(now + SECOND, limit=10, lease_seconds=-1)[1]
-    assert store.outbox.take(now + SECOND, limit=10, lease_seconds=60)[1]
+    assert take(store.outbox, now + SECOND, limit=10, lease_seconds=-1)[1]
+    assert take(store.outbox, now + SECOND, limit=10, lease_seconds=60)[1]
 
 
 def test_dispatch_takes_the_oldest_first_and_marks_them_once(store: Store, now: datetime) -> None:
     made = [event(now + i * SECOND) for i in range(5)]
     store.events.insert(list(reversed(made)), now, "made")
-    token, taken = store.outbox.take(now + 10 * SECOND, limit=3, lease_seconds=2)
+    token, taken = take(store.outbox, now + 10 * SECOND, limit=3, lease_seconds=2)
     assert [e.id for e in taken] == [e.id for e in made[:3]]
     assert store.outbox.mark([e.id for e in taken], token, now) == 3
     assert document(store, made[0].id)["dispatches"] == 1
@@ -186,7 +187,7 @@ def test_a_lost_message_is_repaired_after_its_grace_which_doubles(store: Store, 
     store.events.insert([made], now, "made")
 
     def dispatch(at: datetime) -> None:
-        token, taken = store.outbox.take(at, limit=10, lease_seconds=2)
+        token, taken = take(store.outbox, at, limit=10, lease_seconds=2)
         assert store.outbox.mark([e.id for e in taken], token, at) == 1
 
     def recover(at: datetime) -> list[str]:
@@ -289,7 +290,7 @@ def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: Stat
     store.outcomes.record([record(made.id, token, state, now)])
     before = document(store, made.id)
     assert claim(store, now, made.id)[1] == []
-    assert store.outbox.take(now, limit=10, lease_seconds=2)[1] == []
+    assert take(store.outbox, now, limit=10, lease_seconds=2)[1] == []
     assert store.withdrawals.cancel_all("s1", now, "withdrawn") == 0
     assert store.claims.give_back([made.id], token, now, "back") == 0
     assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([], [])

@@ -14,6 +14,7 @@ from scheduler_app.store.listing import Position, Window
 from scheduler_app.store.outcomes import Record
 from scheduler_app.store.schedules import Advance
 from tests.builders import event, schedule
+from tests.integration.store.taking import take
 
 EVENTS = 200_000
 SECOND = timedelta(seconds=1)
@@ -116,9 +117,8 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
 
 def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
-    token, taken = store.outbox.take(due, limit=10, lease_seconds=2)
+    token, taken = take(store.outbox, due, limit=10, lease_seconds=2)
     ids = [each.id for each in taken]
-    store.outbox.take(due, limit=10, lease_seconds=2, ids=ids)
     store.outbox.mark(ids, token, now)
     store.events.insert([event(now)], now, "again")
     claimed, won = store.claims.claim(ids, until=due, now=now, lease_seconds=5, worker="w")

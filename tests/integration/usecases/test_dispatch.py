@@ -62,6 +62,17 @@ def test_a_message_holds_ids_and_nothing_else(
     assert states(store) == {"worker_queue": 3}
 
 
+def test_a_page_of_many_events_is_dispatched_in_parts_each_event_once(
+    store: Store, dispatch: Dispatch, redis_url: str, now: datetime
+) -> None:
+    made = [event(now + SECOND, f"s{number}") for number in range(module.WORTH_PARTS + 1)]
+    store.events.insert(made, now, "made")
+    assert dispatch.dispatch_page(now) == len(made)
+    sent = [one for message in messages(redis_url) for one in message["ids"]]
+    assert sorted(sent) == sorted(each.id for each in made)
+    assert states(store) == {"worker_queue": len(made)}
+
+
 def test_what_lies_beyond_the_horizon_stays_in_mongodb(
     store: Store, dispatch: Dispatch, redis_url: str, now: datetime
 ) -> None:

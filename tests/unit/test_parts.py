@@ -1,0 +1,41 @@
+import threading
+
+import pytest
+
+from scheduler_app.parts import Parts
+
+IDS = [f"s{number}" for number in range(11)]
+
+
+@pytest.fixture
+def parts() -> Parts:
+    return Parts(2, worth=11, name="test")
+
+
+def test_a_page_falls_into_parts_that_keep_its_order(parts: Parts) -> None:
+    assert parts.of(IDS) == [IDS[:6], IDS[6:]]
+    assert parts.each(list, parts.of(IDS)) == [IDS[:6], IDS[6:]]
+
+
+def test_parts_are_worked_on_at_once(parts: Parts) -> None:
+    meeting = threading.Barrier(2)
+    parts.each(lambda part: meeting.wait(10), parts.of(IDS))
+
+
+def test_a_small_page_is_one_part_and_an_empty_one_is_none(parts: Parts) -> None:
+    here = threading.current_thread()
+    assert parts.each(lambda part: threading.current_thread(), parts.of(IDS[:10])) == [here]
+    assert parts.of([]) == []
+
+
+def test_a_part_that_fails_does_not_cut_the_others_short(parts: Parts) -> None:
+    done = []
+
+    def work(part: object) -> None:
+        if part == IDS[:6]:
+            raise ConnectionError("away")
+        done.append(part)
+
+    with pytest.raises(ConnectionError, match="away"):
+        parts.each(work, parts.of(IDS))
+    assert done == [IDS[6:]]
