@@ -45,7 +45,7 @@ class EventManager:
         if not self.store.withdrawals.cancel(event_id, now, "Withdrawn by a person"):
             event = self.get(event_id)
             state = State(event["state"])
-            why = "its history is final" if state in FINAL else "its request is in flight"
+            why = "its history is final" if state in FINAL else "its request is in flight, or about to be"
             raise Conflict(f"the event is {state}: {why}, and it cannot be cancelled")
         log.info("event.cancelled", message="A person cancelled an event", event_id=event_id)
         return self.get(event_id)

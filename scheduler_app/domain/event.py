@@ -45,7 +45,7 @@ LIFE: dict[State, Life] = {
         "overdue beyond its grace: recover puts it back",
     ),
     State.RUNNING: Life(
-        "claimed by one worker, its request is in flight until lease_until",
+        "claimed by one worker until lease_until: its request is in flight, or about to be",
         "deliver",
         "lease over: recover makes it retrying and leaves owner; a lost lease is no attempt, five are error",
     ),
