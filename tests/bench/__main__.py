@@ -5,6 +5,7 @@ Without a NAME: the suite, with the budgets beside what was measured.
 
 import argparse
 import importlib
+import signal
 import sys
 
 NAMES = (
@@ -32,6 +33,8 @@ def main(argv: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
+    # Ended by others, it ends what it has started all the same.
+    signal.signal(signal.SIGTERM, lambda signum, frame: sys.exit(128 + signum))
     module = importlib.import_module(f"tests.bench.{name}")
     parser = argparse.ArgumentParser(prog=f"python -m tests.bench {name}", description=module.__doc__)
     module.arguments(parser)

@@ -66,10 +66,15 @@ def _measured(name: str, arguments: str) -> Row | None:
     """Runs a benchmark by itself, shows its table, and returns its last line; None when it failed, or when
     something was lost or doubled."""
     command = [sys.executable, "-m", "tests.bench", name, *arguments.split()]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    *table, last = done.stdout.splitlines() or [""]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            output, _ = process.communicate()
+        except BaseException:
+            process.terminate()  # it ends what it has started, and is waited for
+            raise
+    *table, last = output.splitlines() or [""]
     print("\n".join(table), flush=True)
-    if done.returncode:
+    if process.returncode:
         print(f"{name} failed: {last}", flush=True)
         return None
     summary: Row = json.loads(last)
