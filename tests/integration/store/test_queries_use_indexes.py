@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
@@ -106,9 +107,13 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
     for name, door in store.doors.items():
         assert _public(type(getattr(full, name))) == door.names, f"verbs of store.{name}"
     assert len(listener.commands) > 30
+    # The bounds of an index scan name dates that Python does not have.
+    explain = full.mongo.db.with_options(
+        CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
+    ).command
     for command in listener.commands:
         for single in _planned(command):
-            stages = set(_stages(full.mongo.db.command("explain", single, verbosity="queryPlanner")))
+            stages = set(_stages(explain("explain", single, verbosity="queryPlanner")))
             assert not stages & {"COLLSCAN", "SORT"}, f"{stages} for {single}"
             assert stages & {"IXSCAN", "IDHACK", "COUNT_SCAN", "EXPRESS_IXSCAN", "EOF"}, (
                 f"{stages} for {single}"
