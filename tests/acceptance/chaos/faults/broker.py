@@ -2,6 +2,7 @@
 
 import json
 import time
+from typing import Any
 
 from tests.acceptance.chaos.cluster import Cluster
 from tests.acceptance.chaos.faults.registry import fault
@@ -39,16 +40,21 @@ def redis_full(cluster: Cluster, load: Load) -> None:
 
 @fault("messages-doubled")
 def messages_doubled(cluster: Cluster, load: Load) -> None:
-    """each message that Redis holds is in the queue twice, ten times over"""
+    """each message of 5 s is in the queue a second time, while a worker has the first"""
+    copied: set[str] = set()
     with cluster.broker() as redis:
-        for _ in range(10):
-            held = [_message(value) for value in redis.hvals("unacked")]
-            copies = redis.lrange(QUEUE, 0, -1) + held
-            if copies:
-                redis.rpush(QUEUE, *copies)
-            time.sleep(0.5)
+        for _ in range(20):
+            fetched = [_message(value) for value in redis.hvals("unacked")]
+            there = [*map(json.loads, redis.lrange(QUEUE, 0, -1)), *fetched]
+            # Not the copies: they would double, too, each time.
+            new = [message for message in there if message["headers"]["id"] not in copied]
+            copied |= {message["headers"]["id"] for message in new}
+            if new:
+                redis.rpush(QUEUE, *map(json.dumps, new))
+            time.sleep(0.25)
 
 
-def _message(unacked: bytes) -> bytes:
+def _message(unacked: bytes) -> dict[str, Any]:
     """kombu keeps `[message, exchange, routing key]` of what is not acknowledged."""
-    return json.dumps(json.loads(unacked)[0]).encode()
+    message: dict[str, Any] = json.loads(unacked)[0]
+    return message
