@@ -113,4 +113,6 @@ class Delivery:
 def _withdrawn(event: Event, schedule: Schedule) -> bool:
     if event.kind is Kind.MANUAL:
         return schedule.state is ScheduleState.DELETED
+    if event.lost_leases and schedule.state is ScheduleState.ACTIVE:
+        return False  # it may have been sent, and the revision that followed leaves this instant to it
     return schedule.voids(event.revision, event.run_time)

@@ -136,6 +136,8 @@ class Event:
     """Attempts made so far."""
     attempts_before: int = 0
     """Those of them made before the last redrive, which gave it a budget of retries anew."""
+    lost_leases: int = 0
+    """Claims of it whose workers did not report: it may have been sent."""
     tenant: str = "default"
 
 

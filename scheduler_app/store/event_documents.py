@@ -21,6 +21,7 @@ CLAIMED = {
     "kind": 1,
     "attempt": 1,
     "attempts_before": 1,
+    "lost_leases": 1,
     "tenant": 1,
 }
 
@@ -68,6 +69,7 @@ def to_event(row: Document) -> Event:
         kind=Kind(row["kind"]),
         attempt=row["attempt"],
         attempts_before=row.get("attempts_before", 0),
+        lost_leases=row.get("lost_leases", 0),
         tenant=row["tenant"],
     )
 

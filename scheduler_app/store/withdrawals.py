@@ -26,10 +26,16 @@ class Withdrawals:
     def cancel_past_cut(
         self, schedule_id: str, revision: int, cut: datetime, now: datetime, message: str
     ) -> int:
-        """Cancels what older revisions still hold after `cut`, unless a worker has it."""
+        """Cancels what older revisions still hold after `cut`, unless a worker has it or had it.
+
+        An event whose lease was lost may have been sent: it stays owed, under its own key. Were it cancelled
+        and counted as sent, its instant would be lost when it was not; were it not counted, the new revision
+        would send that instant under another key.
+        """
         return finish(
             self._events,
-            _older(schedule_id, revision, cut) | {"state": sources("cancel")},
+            _older(schedule_id, revision, cut)
+            | {"state": sources("cancel"), "$nor": [{"lost_leases": {"$gt": 0}}]},
             State.CANCELLED,
             now,
             message,

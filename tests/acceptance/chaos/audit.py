@@ -127,7 +127,12 @@ def _audit_what_was_not_owed(
         # A call without a record, then a withdrawal: only a worker that was harmed leaves that behind.
         if called_at is not None and not _excused(event, harmed):
             found.not_owed.append(f"{event['_id']}: called, though cancelled")
-    elif not is_owed and not (called_at is not None and owed.was_on_its_way(event["run_time"], called_at)):
+    elif is_owed:
+        return
+    elif called_at is None or not (
+        # What a killed worker may have sent stays owed, under its own key, whatever the edit says.
+        owed.was_on_its_way(event["run_time"], called_at) or _excused(event, harmed)
+    ):
         found.not_owed.append(
             f"{event['_id']}: {event['state']}, though nothing was due then, {called_at}; {owed}"
         )
@@ -145,7 +150,8 @@ def _audit_event(
     if len(calls) < script.requests:
         found.lost.append(f"{name}: {len(calls)} requests of {script.requests} seen, {event['state']}")
     if len(calls) > script.requests:
-        (found.permitted if _excused(event, harmed) else found.repeated).append(
+        permitted = _excused(event, harmed) or _without_an_answer(event)
+        (found.permitted if permitted else found.repeated).append(
             f"{name}: {len(calls)} requests instead of {script.requests}"
         )
 
@@ -163,6 +169,11 @@ def _audit_history(event: Mapping[str, Any], found: Findings) -> None:
         wrong.append(f"attempts {numbers}, counted {event['attempt']}")
     if wrong:
         found.histories.append(f"{event['_id']}: {'; '.join(wrong)}: {states}")
+
+
+def _without_an_answer(event: Mapping[str, Any]) -> bool:
+    """Whether a request ended without an answer in time."""
+    return any(attempt.get("status_code") is None for attempt in event.get("attempts", ()))
 
 
 def _excused(event: Mapping[str, Any], harmed: set[str]) -> bool:

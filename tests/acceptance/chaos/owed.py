@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 SECOND = timedelta(seconds=1)
+#: A worker reads the schedule, then starts the request: on a machine with too much to do, a moment later.
+ABOUT_TO_START_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ class Owed:
         return owed
 
     def was_on_its_way(self, moment: datetime, called_at: float) -> bool:
-        """Whether a call for an instant past a cut was made before the one who cut had an answer."""
+        """Whether a call for an instant past a cut was about to be made when that cut was answered."""
         cuts = [era for era in self.eras[1:] if era.since < moment]
-        return bool(cuts) and called_at <= max(cut.answered_at for cut in cuts)
+        return bool(cuts) and called_at <= max(cut.answered_at for cut in cuts) + ABOUT_TO_START_SECONDS
 
     def may_be_missing(self, moment: datetime) -> bool:
         """A deletion voids what it finds unsent: what nobody had made an event of is not made any more."""

@@ -207,7 +207,7 @@ def test_the_grace_of_a_retry_begins_anew(store: Store, now: datetime) -> None:
     store.events.insert([made], now, "made")
 
     def dispatch(at: datetime) -> None:
-        token, taken = store.outbox.take(at, limit=10, lease_seconds=0)
+        token, taken = take(store.outbox, at, limit=10, lease_seconds=0)
         assert store.outbox.mark([e.id for e in taken], token, at) == 1
 
     for number in range(3):
@@ -257,6 +257,16 @@ def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: dateti
     store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn")
     past = store.withdrawals.look_past_cut("s1", 2, now)
     assert (past.running, past.last_sent) == (False, now + SECOND)
+
+
+def test_what_a_lost_worker_may_have_sent_stays_owed_past_a_cut(store: Store, now: datetime) -> None:
+    begun, waiting = event(now + SECOND), event(now + 2 * SECOND)
+    store.events.insert([begun, waiting], now, "made")
+    claim(store, now + SECOND, begun.id, lease=-1)
+    store.repairs.workers(now + SECOND, delay_seconds=2, limit=10)
+    assert store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
+    assert document(store, begun.id)["state"] == "retrying"
+    assert store.withdrawals.look_past_cut("s1", 2, now).last_sent == now + SECOND
 
 
 def test_histories_keep_their_first_line_and_their_last_fifty(store: Store, now: datetime) -> None:
