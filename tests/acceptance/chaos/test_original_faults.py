@@ -36,6 +36,7 @@ from tests.builders import event, schedule
 from tests.integration.api.conftest import start, stop
 from tests.integration.callback.receiver import hangs, says
 from tests.integration.callback.sending import send_one
+from tests.integration.store.taking import take
 from tests.processes import wait_until
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -196,7 +197,7 @@ def test_6_a_dispatcher_that_dies_between_its_two_steps_loses_nothing(
     publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
     now = datetime.now(UTC).replace(microsecond=0)
     store.events.insert([event(now)], now, "made")
-    _, taken = store.outbox.take(now, limit=10, lease_seconds=0.2)
+    _, taken = take(store.outbox, now, limit=10, lease_seconds=0.2)
     assert len(taken) == 1, "and here it died: taken, and no message sent"
     dispatch = Dispatch(store, publisher, horizon_seconds=5)
     wait_until(lambda: dispatch.dispatch_page(now) == 1, "another to send it", 5)

@@ -20,6 +20,7 @@ from scheduler_app.tasks import CeleryPublisher, deliver
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.builders import event, schedule
+from tests.integration.store.taking import take
 from tests.processes import wait_until
 
 #: What documents have not had from the beginning, and what comes with something that happened to them.
@@ -56,7 +57,7 @@ def leave_behind(store: Store, now: datetime, url: Callable[[str], str]) -> None
         store.events.insert([event(now, state)], now, "made by the version before")
     for state in ("sent", "forgotten"):
         ids = [event(now, state).id]
-        token, _ = store.outbox.take(now, limit=1, lease_seconds=0, ids=ids)
+        token, _ = store.outbox.take(ids, now, lease_seconds=0)
         store.outbox.mark(ids, token, now)
     store.claims.claim([event(now, "orphaned").id], until=now, now=now, lease_seconds=0, worker="gone")
 
@@ -73,7 +74,7 @@ def test_recovery_and_dispatch_read_the_events_of_the_version_before(
     recovery = Recovery(store)
     wait_until(lambda: recovery.recover_workers(now).workers == 1, "the lease to be over", 2)
     assert recovery.recover_messages(now + timedelta(seconds=11), queue_length=0).messages == 2
-    token, taken = store.outbox.take(now + timedelta(seconds=20), limit=10, lease_seconds=2)
+    token, taken = take(store.outbox, now + timedelta(seconds=20), limit=10, lease_seconds=2)
     assert len(taken) == 4
     assert store.outbox.mark([one.id for one in taken], token, now) == 4
     rows = list(store.mongo.collection("events").find())
