@@ -90,9 +90,10 @@ class Manager:
         schedule = draft.schedule(schedule_id, now, max_retries=self.max_retries)
         return replace(schedule, signing=Signing(new_secret(), now)) if draft.signing is True else schedule
 
-    def get(self, schedule_id: str) -> Schedule:
-        """Raises NotFound, and Conflict for one whose document can no longer be read."""
-        schedule = self.store.schedules.get(schedule_id)
+    def get(self, schedule_id: str, *, surely: bool = False) -> Schedule:
+        """Raises NotFound, and Conflict for one whose document can no longer be read. `surely`: as it is now,
+        and not as the majority knew it a moment ago."""
+        schedule = self.store.schedules.get(schedule_id, surely=surely)
         if schedule is None:
             raise NotFound(f"there is no schedule {schedule_id}")
         if isinstance(schedule, Unreadable):
@@ -130,7 +131,7 @@ class Manager:
     def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
         if not self.store.schedules.delete(schedule_id, now, version=version):
-            raise _stale(self.get(schedule_id), version)
+            raise _stale(self.get(schedule_id, surely=True), version)
         withdrawn = self.store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
@@ -184,7 +185,11 @@ class Manager:
         for _ in range(TRIES):
             schedule = self.get(schedule_id)
             if version is not None and version != schedule.version:
-                raise _stale(schedule, version)
+                # A primary that was just elected may not know yet how far the majority is: what it gives may
+                # be older than the edit whose ETag this caller was given.
+                schedule = self.get(schedule_id, surely=True)
+                if version != schedule.version:
+                    raise _stale(schedule, version)
             changed = change(schedule)
             if changed is schedule:
                 return schedule

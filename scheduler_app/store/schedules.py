@@ -10,6 +10,7 @@ from typing import Any
 from bson import ObjectId
 from bson.raw_bson import RawBSONDocument
 from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
+from pymongo.read_concern import ReadConcern
 
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.listing import Page, Window, newest
@@ -40,10 +41,15 @@ class Unreadable:
     reason: str
 
 
+#: A linearizable read waits for a majority, for ever if it is told no limit.
+LOOK_MS = 5_000
+
+
 class Schedules:
     def __init__(self, mongo: Mongo, envelope: Envelope) -> None:
         self._schedules = mongo.collection("schedules")
         self._settled = mongo.majority("schedules")
+        self._surely = self._schedules.with_options(read_concern=ReadConcern("linearizable"))
         self._envelope = envelope
         options = self._settled.codec_options
         self._raw = self._settled.with_options(options.with_options(document_class=RawBSONDocument))
@@ -246,9 +252,11 @@ class Schedules:
 
     # -- look --------------------------------------------------------------------------------------------
 
-    def get(self, schedule_id: str) -> Schedule | Unreadable | None:
-        """None when there is none or it was deleted."""
-        row = self._settled.find_one({"_id": schedule_id, "state": NOT_DELETED})
+    def get(self, schedule_id: str, *, surely: bool = False) -> Schedule | Unreadable | None:
+        """None when there is none or it was deleted. `surely`: a linearizable read, which costs the primary
+        a question to the others."""
+        collection = self._surely if surely else self._settled
+        row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
         return self._read(row) if row else None
 
     def exists(self, schedule_id: str) -> bool:

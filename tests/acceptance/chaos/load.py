@@ -165,6 +165,8 @@ class Load:
         """`If-Match` makes asking again harmless: what our first try has done is a 412 (or a 404) then."""
         answer = self._people.ask(method, path, body, **{"If-Match": f'"{version}"'})
         assert answer.ok or answer.status_code in (412, gone), f"{method} {path}: {answer.text}"
+        if answer.status_code == 412:
+            assert f"at version {version + 1}," in answer.text, f"nobody else edits it: {answer.text}"
 
     def _rule(self, step: int) -> str:
         return f"DTSTART:{self.begins:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;INTERVAL={step}"
