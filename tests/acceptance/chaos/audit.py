@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -18,8 +18,6 @@ MOVES = {
     "running": {"completed", "retrying", "error", "ready_queue", "cancelled"},
     "retrying": {"worker_queue", "running", "completed", "error", "retrying", "cancelled"},
 }
-#: Clocks are read in one process and written in another.
-SAME_TIME = timedelta(seconds=1)
 #: How a line begins that tells of a claim whose worker did not say what became of the request.
 UNREPORTED = ("Recovered", "Given back", "Set aside", "Withdrawn")
 NORMAL_LAG_SECONDS = 1.0
@@ -192,7 +190,8 @@ def _withdrawal_is_right(owed: Owed, moment: datetime, withdrawn: Sequence[Mappi
     """By the deletion, or before it by the cuts of older revisions, which say nothing of the last one."""
     if owed.deleted_at is None:
         return False
-    if any(event["status"][-1]["time"] >= owed.deleted_at - SAME_TIME for event in withdrawn):
+    # An expansion that was held up writes the time at which it began: the words tell who withdrew it.
+    if any("deleted" in event["status"][-1]["message"] for event in withdrawn):
         return True
     last = owed.eras[-2].revision
     return owed.may_be_missing(moment) and all(event["revision"] < last for event in withdrawn)

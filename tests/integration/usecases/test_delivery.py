@@ -153,16 +153,25 @@ def test_what_is_owed_from_before_an_edit_is_still_sent(bench: Bench, journal: J
     assert bench.state(ids[0]) == "completed"
 
 
-@pytest.mark.parametrize(("state", "ends"), [("active", "completed"), ("paused", "cancelled")])
+@pytest.mark.parametrize(
+    ("edits", "ends"),
+    [
+        ([(-1, "active")], "completed"),
+        ([(-1, "paused")], "cancelled"),
+        ([(-1, "active"), (1, "paused")], "completed"),
+    ],
+)
 def test_what_a_lost_worker_may_have_sent_is_sent_after_an_edit_and_not_after_a_pause(
-    bench: Bench, journal: Journal, state: str, ends: str
+    bench: Bench, journal: Journal, edits: list[tuple[int, str]], ends: str
 ) -> None:
     made = bench.schedule(journal.url("/a"))
     due = clock.now()
     begun = bench.event(due)
     bench.store.claims.claim([begun], until=due, now=due, lease_seconds=-1, worker="lost")
     bench.store.repairs.workers(due, delay_seconds=0, limit=10)
-    bench.store.schedules.revise(made.revise(due - SECOND, state=ScheduleState(state)), version=1)
+    for seconds, state in edits:
+        made = made.revise(due + seconds * SECOND, state=ScheduleState(state))
+        assert bench.store.schedules.revise(made, version=1)
     bench.delivery.deliver([begun])
     assert bench.state(begun) == ends
 
