@@ -115,5 +115,5 @@ def _withdrawn(event: Event, schedule: Schedule) -> bool:
         return schedule.state is ScheduleState.DELETED
     if event.lost_leases and schedule.state is not ScheduleState.DELETED:
         # It may have been sent, and the revision that followed an edit leaves this instant to it.
-        return schedule.state is not ScheduleState.ACTIVE and event.run_time > schedule.revised_at
+        return schedule.state is ScheduleState.PAUSED and event.run_time > schedule.revised_at
     return schedule.voids(event.revision, event.run_time)

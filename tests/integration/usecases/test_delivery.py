@@ -159,6 +159,8 @@ def test_what_is_owed_from_before_an_edit_is_still_sent(bench: Bench, journal: J
         ([(-1, "active")], "completed"),
         ([(-1, "paused")], "cancelled"),
         ([(-1, "active"), (1, "paused")], "completed"),
+        ([], "completed"),
+        ([(-1, "finished")], "completed"),
     ],
 )
 def test_what_a_lost_worker_may_have_sent_is_sent_after_an_edit_and_not_after_a_pause(
