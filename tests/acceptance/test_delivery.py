@@ -90,7 +90,7 @@ def test_a_receiver_may_ask_for_patience(stack: Stack, journal: Journal) -> None
 def test_a_receiver_that_never_answers_costs_its_timeout_and_delays_nobody(
     stack: Stack, journal: Journal
 ) -> None:
-    due = in_seconds(1)
+    due = in_seconds(4)
     url = journal.script("/hangs", hangs)
     made = [stack.create(url, run_at=due, timeout_seconds=2, max_retries=0) for _ in range(10)]
     quick = [stack.create(journal.url("/quick"), run_at=due) for _ in range(10)]

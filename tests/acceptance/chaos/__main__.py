@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -39,11 +40,14 @@ def main(argv: list[str]) -> int:
     console = Console(width=180)
     launcher = ("tests.acceptance.chaos.without", options.without) if options.without else ()
     rows: list[suite.Row] = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder, ExitStack() as stack:
         cluster = Cluster(Path(folder), launcher)
         cluster.start_servers(stack)
         cluster.start_processes()
         stack.callback(_keep_logs, Path(folder), options.logs)
+        # Whoever is impatient must not interrupt the cleaning up: processes and mounts would stay.
+        stack.callback(signal.signal, signal.SIGINT, signal.SIG_IGN)
         chosen = (
             [mixed(options.mixed)] if options.mixed else [FAULTS[name] for name in options.faults or FAULTS]
         )

@@ -110,7 +110,7 @@ def test_4_what_is_due_before_the_next_tick_is_sent(
     stack = make_stack(PREQUEUER_TICKER_INTERVAL_SECONDS="30")
     stack.api()
     stack.worker()  # and no beat at all: there is no tick
-    due = in_seconds(1)
+    due = in_seconds(3)
     made = [stack.create(journal.url("/soon"), run_at=due) for _ in range(10)]
     for one in made:
         assert stack.finished(one)[0]["state"] == "completed"
@@ -230,7 +230,7 @@ def test_7_a_500_is_a_failure_and_its_retries_wait(stack: Stack, journal: Journa
 
 def test_7_receivers_that_hang_stop_nobody(stack: Stack, journal: Journal) -> None:
     """There was no timeout: five hanging receivers stopped all five workers."""
-    url, due = journal.script("/hangs", hangs), in_seconds(1)
+    url, due = journal.script("/hangs", hangs), in_seconds(4)
     hanging = [stack.create(url, run_at=due, timeout_seconds=3, max_retries=0) for _ in range(20)]
     (other,) = stack.finished(stack.create(journal.url("/others"), run_at=due))
     ended = [stack.finished(one)[0] for one in hanging]
