@@ -83,13 +83,18 @@ def _insert(made: Ground, rule: str, prefix: str, numbers: range) -> None:
         schedules.insert_many([{**template, "_id": f"{prefix}{number}"} for number in some], ordered=False)
 
 
+def _never() -> bool:
+    return False
+
+
 def _ticker(made: Ground) -> Callable[[], float]:
     """A tick with beat's duties, one after the other, as a function that returns its seconds."""
     app = make_app(made.settings)
     publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
-    dispatcher = Dispatcher(Dispatch(made.store, publisher, horizon_seconds=made.settings.horizon_seconds))
+    dispatch = Dispatch(made.store, publisher, horizon_seconds=made.settings.horizon_seconds)
+    dispatcher = Dispatcher(dispatch, _never)
     expansion = Expansion(made.store, timeframe_seconds=made.settings.timeframe_seconds)
-    expander = Expander(expansion, lambda: dispatcher.run(clock.now))
+    expander = Expander(expansion, lambda: dispatcher.run(clock.now), _never)
     recoverer = Recoverer(Recovery(made.store), publisher.queue_length)
 
     def tick() -> float:
