@@ -163,15 +163,9 @@ class Expansion:
             if cut is None:
                 return None
             start = recurrence.after(cut)
-        instants: list[datetime] = []
-        following = start
-        if start is not None:
-            end = now + self._timeframe
-            instants = recurrence.between(start, end, limit=OCCURRENCES_A_SCHEDULE)
-            if len(instants) == OCCURRENCES_A_SCHEDULE:
-                following = recurrence.after(instants[-1])
-            else:
-                following = recurrence.after(max(start, end), inclusive=True)
+        instants, following = (
+            recurrence.filling(start, now + self._timeframe, OCCURRENCES_A_SCHEDULE) if start else ([], None)
+        )
         last = instants[-1] if instants else now
         return instants, Advance(
             schedule_id=schedule.id,

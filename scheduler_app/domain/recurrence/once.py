@@ -46,6 +46,11 @@ class Once:
         require_aware(end, "end")
         return [self.instant] if start <= self.instant < end and limit != 0 else []
 
+    def filling(self, start: datetime, end: datetime, limit: int) -> tuple[list[datetime], datetime | None]:
+        """As `between`, and the instant if it comes after those."""
+        found = self.between(start, end, limit)
+        return found, None if found or self.instant < start else self.instant
+
     def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
         """As `between`."""
         return [Occurrence(instant, instant, None) for instant in self.between(start, end, limit)]

@@ -100,6 +100,16 @@ class Recurrence:
         """
         return [to_datetime(second) for second in self._between(start, end, limit, None)]
 
+    def filling(self, start: datetime, end: datetime, limit: int) -> tuple[list[datetime], datetime | None]:
+        """As `between`, and the occurrence that follows those; None: no more. One search for both."""
+        stop = ceil_second(require_aware(end, "end"))
+        found: list[datetime] = []
+        for second in self._set.instants(ceil_second(require_aware(start, "start")), Steps()):
+            if second >= stop or len(found) == limit:
+                return found, to_datetime(second)
+            found.append(to_datetime(second))
+        return found, None
+
     def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
         """As `between`, each with its local time and what a clock change did to it."""
         shifted: set[int] = set()

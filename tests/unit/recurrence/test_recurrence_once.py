@@ -21,6 +21,13 @@ def test_it_occurs_once_to_the_millisecond() -> None:
     assert once.occurrences(INSTANT, INSTANT + MOMENT, 5) == [Occurrence(INSTANT, INSTANT, None)]
 
 
+def test_filling_a_time_says_what_follows_it() -> None:
+    once = Once(INSTANT)
+    assert once.filling(INSTANT, INSTANT + MOMENT, 1) == ([INSTANT], None)
+    assert once.filling(INSTANT - MOMENT, INSTANT, 1) == ([], INSTANT)
+    assert once.filling(INSTANT + MOMENT, INSTANT + 2 * MOMENT, 1) == ([], None)
+
+
 def test_an_offset_becomes_utc_and_microseconds_are_cut_as_bson_cuts_them() -> None:
     there = INSTANT.astimezone(timezone(timedelta(hours=-5))).replace(microsecond=250_999)
     assert Once(there) == Once(INSTANT)

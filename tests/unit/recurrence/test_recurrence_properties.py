@@ -182,6 +182,8 @@ def test_a_window_is_the_sum_of_its_halves_and_each_step_of_after(data: st.DataO
         end = everything[-1]
         cut = begin + (end - begin) * data.draw(st.floats(0, 1))
         assert found.between(begin, cut) + found.between(cut, end) == everything[:-1]
+        assert found.filling(begin, cut, 12) == (found.between(begin, cut), found.after(cut, inclusive=True))
+        assert found.filling(begin, end, 3) == (everything[:-1][:3], everything[min(3, len(everything) - 1)])
 
 
 @share(0.2)
