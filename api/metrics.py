@@ -1,5 +1,7 @@
-"""`/metrics`: this process's own, and what the store knows of the whole fleet, read by index alone."""
+"""`/metrics`: what the API's processes count, and what the store knows of the whole fleet, read by index
+alone."""
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -7,6 +9,7 @@ from flask import Flask, Response
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from api.services import Services, services
@@ -53,6 +56,15 @@ def _gauge(name: str, about: str, value: float) -> Metric:
     return GaugeMetricFamily(name, about, value=value)
 
 
+def _counted() -> CollectorRegistry:
+    """This process's own, or those of all that count together under one gunicorn."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return REGISTRY
+    together = CollectorRegistry()
+    MultiProcessCollector(together)
+    return together
+
+
 def register(app: Flask) -> None:
     @app.get("/metrics")
     def metrics() -> Response:
@@ -60,5 +72,5 @@ def register(app: Flask) -> None:
         fleet = CollectorRegistry()
         fleet.register(Fleet(services()))
         # The fleet first: asking it is what tells whether its parts answer.
-        text = generate_latest(fleet) + generate_latest(REGISTRY)
+        text = generate_latest(fleet) + generate_latest(_counted())
         return Response(text, content_type=CONTENT_TYPE_LATEST)

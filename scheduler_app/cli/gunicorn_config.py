@@ -1,10 +1,24 @@
 """How gunicorn serves the API: `gunicorn -c …/gunicorn_config.py 'api:create_app()'` reads this file."""
 
+import os
+import shutil
+import tempfile
+from typing import Any
+
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
 from scheduler_app.config import InvalidSetting, load_settings
-from scheduler_app.telemetry import configure_logs
+
+# The processes count together, in files that whichever of them is scraped adds up. prometheus_client reads
+# this when it is imported; a reload (SIGHUP) keeps the files.
+_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+if _COUNTS not in os.environ:
+    os.environ[_COUNTS] = tempfile.mkdtemp(prefix="scheduler-metrics-")
+
+from prometheus_client import multiprocess  # noqa: E402
+
+from scheduler_app.telemetry import configure_logs  # noqa: E402
 
 try:
     _settings = load_settings()
@@ -28,8 +42,10 @@ bind = f"{_host}:{_settings.api_port}"
 loglevel = _settings.log_level
 logger_class = _OurFormat
 
-# A request waits for MongoDB and hardly computes: one process with threads, and one pool of connections.
+# Threads for what waits for MongoDB; processes for what computes: a rule that is read and a body that is
+# checked hold Python's lock.
 worker_class = "gthread"
+workers = _settings.api_processes
 threads = 16
 keepalive = 30
 
@@ -37,3 +53,12 @@ keepalive = 30
 graceful_timeout = 10
 # A socket in the home directory for remote commands, which nobody here sends.
 control_socket_disable = True
+
+
+def child_exit(server: Any, worker: Any) -> None:
+    """What it counted stays; what it held, such as whether MongoDB answers it, goes."""
+    multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+
+
+def on_exit(server: Any) -> None:
+    shutil.rmtree(os.environ[_COUNTS], ignore_errors=True)

@@ -19,8 +19,16 @@ tick_duration = Histogram(
     "scheduler_tick_duration_seconds", "How long a tick of beat took", buckets=LAG_BUCKETS
 )
 tick_at = Gauge("scheduler_tick_timestamp_seconds", "When the last tick of beat ended, Unix time")
-clock_offset = Gauge("scheduler_clock_offset_seconds", "mongod's clock minus this process's")
+# The API's processes are scraped as one: the clock is their host's, and one that gets no answer is told of.
+clock_offset = Gauge(
+    "scheduler_clock_offset_seconds",
+    "mongod's clock minus this process's",
+    multiprocess_mode="livemostrecent",
+)
 dependency_up = Gauge(
-    "scheduler_dependency_up", "Whether MongoDB and the broker answered this process last", ["dependency"]
+    "scheduler_dependency_up",
+    "Whether MongoDB and the broker answered this process last",
+    ["dependency"],
+    multiprocess_mode="livemin",
 )
 unrecorded = Gauge("scheduler_unrecorded_outcomes", "Outcomes in memory that MongoDB has not taken yet")

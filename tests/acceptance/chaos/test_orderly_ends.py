@@ -211,7 +211,9 @@ def test_an_api_answers_the_request_at_hand_and_takes_no_other(
     port = free_port()
     stack.url = f"http://127.0.0.1:{port}"
     options = ("--config", "deploy/gunicorn.conf.py")
-    process = stack.start("api", "gunicorn", *options, "api:create_app()", API_PORT=str(port))
+    process = stack.start(
+        "api", "gunicorn", *options, "api:create_app()", API_PORT=str(port), API_PROCESSES="1"
+    )
     wait_until(stack._healthy, "the API to answer", START_SECONDS)
     body = json.dumps({"name": "slow", "callback_url": "http://127.0.0.1:9/", "run_at": soon(3600)}).encode()
     at_hand = http.client.HTTPConnection("127.0.0.1", port, timeout=20)

@@ -1,0 +1,69 @@
+"""Several processes on one port are one API to whoever asks."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import requests
+from prometheus_client.parser import text_string_to_metric_families
+
+from scheduler_app.embedded import free_port
+from tests.acceptance.stack import START_SECONDS, Stack
+from tests.acceptance.test_delivery import in_seconds
+from tests.processes import wait_until
+
+NOBODY = "http://127.0.0.1:9/"
+PROCESSES = 3
+TRIGGERS = 12
+
+
+def test_the_processes_of_an_api_are_scraped_as_one_and_leave_nothing_behind(
+    make_stack: Callable[..., Stack], tmp_path: Path
+) -> None:
+    stack = make_stack(TMPDIR=str(tmp_path), API_PROCESSES=str(PROCESSES))
+    port = free_port()
+    stack.url = f"http://127.0.0.1:{port}"
+    options = ("--config", "deploy/gunicorn.conf.py")
+    arbiter = stack.start("api", "gunicorn", *options, "api:create_app()", API_PORT=str(port))
+    stack.wait_for_node("api", _serving(arbiter.pid, 0).pid)
+    wait_until(lambda: _sample(stack, "scheduler_nodes", role="api") == PROCESSES, "all three", START_SECONDS)
+    made = stack.create(NOBODY, run_at=in_seconds(3600))
+    for _ in range(TRIGGERS):
+        stack.post(f"/schedules/{made}/trigger", status=202)
+    # Whichever of them answers: a connection of its own for each question.
+    assert {_sample(stack, "scheduler_events_dispatched_total") for _ in range(8)} == {TRIGGERS}
+    assert _sample(stack, "scheduler_dependency_up", dependency="mongodb") == 1
+
+    killed = _serving(arbiter.pid, 1)
+    killed.kill()
+    wait_until(lambda: len(_all_serving(arbiter.pid) - {killed}) == PROCESSES, "another one", START_SECONDS)
+    stack.post(f"/schedules/{made}/trigger", status=202)
+    assert _sample(stack, "scheduler_events_dispatched_total") == TRIGGERS + 1
+
+    arbiter.send_signal(signal.SIGTERM)
+    assert arbiter.wait(START_SECONDS) == 0
+    assert [name for name in os.listdir(tmp_path) if name.startswith("scheduler-")] == []
+
+
+def _all_serving(arbiter: int) -> set[psutil.Process]:
+    return set(psutil.Process(arbiter).children())
+
+
+def _serving(arbiter: int, number: int) -> psutil.Process:
+    wait_until(lambda: len(_all_serving(arbiter)) == PROCESSES, "the processes", START_SECONDS)
+    return sorted(_all_serving(arbiter), key=lambda process: process.pid)[number]
+
+
+def _sample(stack: Stack, name: str, **labels: str) -> float:
+    try:
+        text = requests.get(f"{stack.url}/metrics", timeout=5).text
+    except requests.ConnectionError:
+        return -1
+    return next(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == name and sample.labels == labels
+    )
