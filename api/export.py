@@ -15,7 +15,7 @@ from scheduler_app.domain.masking import masked
 from scheduler_app.domain.schedule import TENANT, Schedule
 from scheduler_app.store import Schedules
 from scheduler_app.store.listing import Window
-from scheduler_app.store.schedules import Unreadable
+from scheduler_app.store.unreadable import Unreadable
 
 NDJSON = "application/x-ndjson"
 A_PAGE = 500

@@ -8,7 +8,7 @@ from scheduler_app.domain.masking import masked
 from scheduler_app.domain.recurrence import Once, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
-from scheduler_app.store.schedules import Unreadable
+from scheduler_app.store.unreadable import Unreadable
 
 #: Later instants are not looked for: the calendar of Python ends that year.
 END = datetime(9999, 12, 31, tzinfo=UTC)

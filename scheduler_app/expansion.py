@@ -11,7 +11,8 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parts import Parts
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.schedules import Advance, Unreadable
+from scheduler_app.store.cursors import Advance
+from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
@@ -52,11 +53,11 @@ class Expansion:
 
         Any number of beats may do it at once. Raises a STORE_FAULT, after which the claims run out.
         """
-        schedules, before = self._store.schedules, now + self._timeframe / 2
-        ids = schedules.ready_for_expansion(before, limit=SCHEDULES_A_PAGE)
+        cursors, before = self._store.cursors, now + self._timeframe / 2
+        ids = cursors.ready_for_expansion(before, limit=SCHEDULES_A_PAGE)
 
         def claim(part: Sequence[str]) -> Claimed:
-            return schedules.claim_for_expansion(part, before, lease_seconds=EXPAND_LEASE_SECONDS)
+            return cursors.claim_for_expansion(part, before, lease_seconds=EXPAND_LEASE_SECONDS)
 
         return self._fill_in_parts(ids, claim, now)
 
@@ -64,7 +65,7 @@ class Expansion:
         """The same for schedules that were just made or edited; nothing where a beat is at it already."""
 
         def claim(part: Sequence[str]) -> Claimed:
-            return self._store.schedules.claim_these(part, lease_seconds=EXPAND_LEASE_SECONDS)
+            return self._store.cursors.claim_these(part, lease_seconds=EXPAND_LEASE_SECONDS)
 
         return self._fill_in_parts(ids, claim, now)
 
@@ -93,7 +94,7 @@ class Expansion:
 
     def finish_ended(self, now: datetime) -> int:
         """Schedules whose last occurrence has passed are finished."""
-        return self._store.schedules.finish_ended(now)
+        return self._store.cursors.finish_ended(now)
 
     def _fill_in_parts(
         self, ids: Sequence[str], claim: Callable[[Sequence[str]], Claimed], now: datetime
@@ -144,10 +145,10 @@ class Expansion:
                 advances.append(advance)
         # Events first, cursor second: a crash in between expands once more, onto the same ids.
         self._insert(events, now)
-        if self._store.schedules.advance(advances, token) < len(advances):
+        if self._store.cursors.advance(advances, token) < len(advances):
             self._withdraw_what_came_too_late([advance.schedule_id for advance in advances], now)
         if left_for_later:
-            self._store.schedules.release(left_for_later, token)
+            self._store.cursors.release(left_for_later, token)
         half = now + self._timeframe / 2
         full = len(events) >= limit or any(
             advance.next_run_at and advance.next_run_at < half for advance in advances
@@ -206,7 +207,7 @@ class Expansion:
         return made
 
     def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
-        if self._store.schedules.set_aside(schedule_id, token, reason, now):
+        if self._store.cursors.set_aside(schedule_id, token, reason, now):
             metrics.set_aside.inc()
             log.error(
                 "schedule.set_aside",

@@ -13,7 +13,7 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
-from scheduler_app.store.schedules import Unreadable
+from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)

@@ -26,7 +26,7 @@ class Rezoning:
     def rezone_page(self, now: datetime) -> int:
         """Checks a page of schedules; returns how many. Raises a STORE_FAULT."""
         version = zone_data_version()
-        schedules = self._store.schedules.with_older_zone_data(version, limit=SCHEDULES_A_PAGE)
+        schedules = self._store.cursors.with_older_zone_data(version, limit=SCHEDULES_A_PAGE)
         for schedule in schedules:
             try:
                 self._rezone(schedule, version, now)
@@ -41,7 +41,7 @@ class Rezoning:
                     schedule_id=schedule.id,
                     error=str(error)[:300],
                 )
-                self._store.schedules.keep_with_zone_data(schedule, version)
+                self._store.cursors.keep_with_zone_data(schedule, version)
         return len(schedules)
 
     def _rezone(self, schedule: Schedule, version: str, now: datetime) -> None:
@@ -49,7 +49,7 @@ class Rezoning:
             return  # expansion is behind: what is owed up to now comes first
         planned, would_be = self._planned(schedule, now), self._would_be(schedule, now)
         if planned == would_be:
-            self._store.schedules.keep_with_zone_data(schedule, version)
+            self._store.cursors.keep_with_zone_data(schedule, version)
             return
         # A cut, as an edit: what was due up to now stays owed, the rest is withdrawn and made anew.
         revised = schedule.revise(now)

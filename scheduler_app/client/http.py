@@ -4,8 +4,7 @@ import random
 import time
 import uuid
 from collections.abc import Iterator, Mapping
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import requests
 from requests.auth import AuthBase
@@ -78,14 +77,6 @@ class Http:
 
     def close(self) -> None:
         self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _request(
         self,

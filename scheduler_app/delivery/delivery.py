@@ -11,7 +11,7 @@ from scheduler_app.delivery.recorder import Outcome, Recorder
 from scheduler_app.domain.event import Event, Kind
 from scheduler_app.domain.schedule import DEFAULT_TIMEOUT_SECONDS, Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.store.schedules import Unreadable
+from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)

@@ -1,46 +1,24 @@
-"""Schedules: people's edits by version, beats' claims by token."""
+"""Schedules: made, edited by version, looked at, and removed in the end."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from itertools import repeat
-from typing import Any
 
 from bson import ObjectId
 from bson.raw_bson import RawBSONDocument
-from pymongo.errors import AutoReconnect, BulkWriteError, DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError
 from pymongo.read_concern import ReadConcern
 
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.listing import Page, Window, newest
-from scheduler_app.store.mongo import Document, Mongo, new_token, only_duplicates
-from scheduler_app.store.one_update import or_removed, own_value
+from scheduler_app.store.mongo import Document, Mongo, only_duplicates
 from scheduler_app.store.readings import Readings
-from scheduler_app.store.schedule_documents import from_document, to_document
+from scheduler_app.store.schedule_documents import to_document
 from scheduler_app.store.secrets import Envelope
+from scheduler_app.store.unreadable import Unreadable, read
 
 NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """Where a schedule's expansion has come to, written after its events."""
-
-    schedule_id: str
-    next_run_at: datetime | None
-    finishes_at: datetime | None
-    checkpoint: Mapping[str, Any] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """A stored document that no longer makes a schedule, and why."""
-
-    schedule_id: str
-    reason: str
-
-
 #: A linearizable read waits for a majority, for ever if it is told no limit.
 LOOK_MS = 5_000
 
@@ -53,7 +31,7 @@ class Schedules:
         self._envelope = envelope
         options = self._settled.codec_options
         self._raw = self._settled.with_options(options.with_options(document_class=RawBSONDocument))
-        self._readings = Readings(self._read, options)
+        self._readings = Readings(partial(read, envelope=envelope), options)
 
     # -- people's edits ----------------------------------------------------------------------------------
 
@@ -90,7 +68,7 @@ class Schedules:
     def made_by(self, seed: str, schedule_id: str) -> "Schedule | None":
         """The schedule, if the request of that `seed` has made it; None also when it was deleted since."""
         row = self._settled.find_one({"_id": schedule_id, "seed": seed, "state": NOT_DELETED})
-        found = self._read(row) if row else None
+        found = read(row, self._envelope) if row else None
         return found if isinstance(found, Schedule) else None
 
     def update(self, schedule: Schedule, *, version: int) -> bool:
@@ -141,106 +119,6 @@ class Schedules:
         )
         return result.matched_count == 1
 
-    # -- beats' claims -----------------------------------------------------------------------------------
-
-    def ready_for_expansion(self, before: datetime, *, limit: int) -> list[str]:
-        """Active schedules that nobody has and whose next occurrence without an event comes before `before`,
-        those first that have the least left."""
-        rows = self._schedules.find(_ready(before), {"_id": 1}).sort("next_run_at", 1).limit(limit)
-        return [row["_id"] for row in rows]
-
-    def claim_for_expansion(
-        self, ids: Sequence[str], before: datetime, *, lease_seconds: float
-    ) -> tuple[str, list[Schedule | Unreadable]]:
-        """Claims those that are still ready.
-
-        Returns the token and the schedules, among them those that can no longer be read.
-        """
-        return self._claim(_ready(before), ids, lease_seconds)
-
-    def claim_these(
-        self, ids: Sequence[str], *, lease_seconds: float
-    ) -> tuple[str, list[Schedule | Unreadable]]:
-        """The same for schedules that somebody has just made or edited, whatever their next occurrence."""
-        return self._claim(_free({"$exists": True}), ids, lease_seconds)
-
-    def _claim(
-        self, free: Document, ids: Sequence[str], lease_seconds: float
-    ) -> tuple[str, list[Schedule | Unreadable]]:
-        token = new_token()
-        if not ids:
-            return token, []
-        # What was won is read by the token: `update_many` is not retryable after a broken connection.
-        with suppress(AutoReconnect):
-            self._schedules.update_many(
-                {**free, "_id": {"$in": list(ids)}},
-                [{"$set": {"owner": token, "lease_until": {"$add": ["$$NOW", int(lease_seconds * 1000)]}}}],
-            )
-        rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token})
-        return token, [self._read(row) for row in rows]
-
-    def _read(self, row: Document) -> "Schedule | Unreadable":
-        try:
-            return from_document(row, self._envelope)
-        except Exception as error:  # somebody bent the document by hand: any error may come of it
-            return Unreadable(row["_id"], f"{type(error).__name__}: {error}")
-
-    def advance(self, advances: Sequence[Advance], token: str) -> int:
-        """Writes the cursors of schedules still held by `token`, and lets go of them.
-
-        Events first, cursor second: a crash between the two expands once more, onto the same ids. Returns how
-        many were still held: the others were edited meanwhile, and their new owner begins anew.
-        """
-        if not advances:
-            return 0
-        ids = [advance.schedule_id for advance in advances]
-        row = {"$set": {"row": own_value(ids, list(map(_row, advances)))}}
-        moved = {key: or_removed(f"$row.{key}") for key in ("next_run_at", "finishes_at", "checkpoint")}
-        result = self._schedules.update_many(
-            {"_id": {"$in": ids}, "owner": token},
-            [row, {"$set": moved}, {"$unset": ["row", "cut_pending", "owner", "lease_until"]}],
-        )
-        return result.matched_count
-
-    def release(self, ids: Sequence[str], token: str) -> None:
-        """Lets go of claimed schedules without a change; another tick takes them."""
-        self._schedules.update_many(
-            {"_id": {"$in": list(ids)}, "owner": token}, {"$unset": {"owner": "", "lease_until": ""}}
-        )
-
-    def set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> bool:
-        """A schedule that cannot be expanded is in `error` with its reason; the others go on."""
-        result = self._schedules.update_one(
-            {"_id": schedule_id, "owner": token},
-            {
-                "$set": {"state": ScheduleState.ERROR.value, "reason": reason[:1000], "updated_at": now},
-                "$unset": {"next_run_at": "", "owner": "", "lease_until": ""},
-            },
-        )
-        return result.matched_count == 1
-
-    def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
-        """Active schedules whose future was computed with older zone data than `version`."""
-        which = {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}
-        rows = [self._read(row) for row in self._schedules.find(which).limit(limit)]
-        return [row for row in rows if isinstance(row, Schedule)]
-
-    def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
-        """Notes that `version` computes the same future; False when the schedule was changed meanwhile."""
-        result = self._schedules.update_one(
-            {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at},
-            {"$set": {"zone_data": version}},
-        )
-        return result.matched_count == 1
-
-    def finish_ended(self, now: datetime) -> int:
-        """Active schedules whose last occurrence has passed are finished."""
-        result = self._schedules.update_many(
-            {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}},
-            {"$set": {"state": ScheduleState.FINISHED.value}, "$unset": {"finishes_at": ""}},
-        )
-        return result.modified_count
-
     # -- retention ---------------------------------------------------------------------------------------
 
     def deleted_before(self, moment: datetime, *, limit: int) -> list[str]:
@@ -257,7 +135,7 @@ class Schedules:
         a question to the others."""
         collection = self._surely if surely else self._settled
         row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
-        return self._read(row) if row else None
+        return read(row, self._envelope) if row else None
 
     def exists(self, schedule_id: str) -> bool:
         """Whether there is such a schedule, deleted ones included: their history stays readable."""
@@ -287,7 +165,7 @@ class Schedules:
         if tag is not None:
             which["tags"] = tag
         found = newest(self._schedules, "created_at", which, window)
-        return Page([self._read(row) for row in found.rows], found.following)
+        return Page([read(row, self._envelope) for row in found.rows], found.following)
 
 
 #: What expansion moves on, and an edit of anything but the timing leaves alone.
@@ -313,24 +191,3 @@ _OPTIONAL = (
     "cut_pending",
     "signing",
 )
-
-
-def _ready(before: datetime) -> Document:
-    return _free({"$lt": before})
-
-
-def _free(next_run_at: Document) -> Document:
-    """The condition of an active schedule that no beat is expanding."""
-    return {
-        "state": ScheduleState.ACTIVE.value,
-        "next_run_at": next_run_at,
-        "$or": [{"owner": {"$exists": False}}, {"$expr": {"$lte": ["$lease_until", "$$NOW"]}}],
-    }
-
-
-def _row(advance: Advance) -> Document:
-    return {
-        "next_run_at": advance.next_run_at,
-        "finishes_at": advance.finishes_at,
-        "checkpoint": dict(advance.checkpoint) if advance.checkpoint else None,
-    }

@@ -3,6 +3,7 @@
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
 from scheduler_app.store.claims import Claims
+from scheduler_app.store.cursors import Cursors
 from scheduler_app.store.event_lists import EventLists
 from scheduler_app.store.events import Events
 from scheduler_app.store.idempotency import Idempotency
@@ -32,6 +33,7 @@ class Store:
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.schedules = Schedules(self.mongo, self.envelope)
+        self.cursors = Cursors(self.mongo, self.envelope)
         self.nodes = Nodes(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self._retention_days = settings.retention_days

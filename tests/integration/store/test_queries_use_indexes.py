@@ -11,9 +11,9 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.store import Store
+from scheduler_app.store.cursors import Advance
 from scheduler_app.store.listing import Position, Window
 from scheduler_app.store.outcomes import Record
-from scheduler_app.store.schedules import Advance
 from tests.builders import event, schedule
 from tests.integration.store.taking import take
 
@@ -98,6 +98,7 @@ def full(settings: Settings, listener: Listener, now: datetime) -> Iterator[Stor
 def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: datetime) -> None:
     store = Watched(full)
     _use_events(store, now)
+    _use_cursors(store.cursors, now)
     _use_schedules(store.schedules, now)
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
@@ -145,22 +146,25 @@ def _use_events(store: Any, now: datetime) -> None:
     store.events.oldest_due()
 
 
+def _use_cursors(cursors: Any, now: datetime) -> None:
+    before = now + 60 * SECOND
+    ready = cursors.ready_for_expansion(before, limit=10)
+    token, won = cursors.claim_for_expansion(ready, before, lease_seconds=30)
+    cursors.claim_these(["s400"], lease_seconds=30)
+    cursors.advance([Advance(won[0].id, now, None, None)], token)
+    cursors.release([won[1].id], token)
+    cursors.set_aside(won[2].id, token, "bent", now)
+    cursors.finish_ended(now)
+    cursors.with_older_zone_data("2999z", limit=10)
+    cursors.keep_with_zone_data(won[3], "2026a")
+
+
 def _use_schedules(schedules: Any, now: datetime) -> None:
     made = schedule(now, schedules.new_id())
     schedules.insert(made)
     schedules.insert_many([made])
     schedules.update(made, version=1)
     schedules.revise(made.revise(now), version=1)
-    before = now + 60 * SECOND
-    ready = schedules.ready_for_expansion(before, limit=10)
-    token, won = schedules.claim_for_expansion(ready, before, lease_seconds=30)
-    schedules.claim_these(["s400"], lease_seconds=30)
-    schedules.advance([Advance(won[0].id, now, None, None)], token)
-    schedules.release([won[1].id], token)
-    schedules.set_aside(won[2].id, token, "bent", now)
-    schedules.finish_ended(now)
-    schedules.with_older_zone_data("2999z", limit=10)
-    schedules.keep_with_zone_data(made, "2026a")
     schedules.delete("s450", now)
     schedules.deleted_before(now + SECOND, limit=10)
     schedules.remove("s450")

@@ -12,7 +12,7 @@ from scheduler_app.expansion import OCCURRENCES_A_SCHEDULE, WORTH_PARTS, Expansi
 from scheduler_app.store import Store
 from scheduler_app.store.listing import Window
 from scheduler_app.store.outcomes import Record
-from scheduler_app.store.schedules import Unreadable
+from scheduler_app.store.unreadable import Unreadable
 from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)
@@ -41,8 +41,8 @@ def listed(store: Store, *states: State, schedule_id: str = "s1") -> list[dict[s
 def claim(store: Store, now: datetime, *, lease_seconds: float) -> tuple[str, list[Schedule | Unreadable]]:
     """A beat's claim of what is ready within the next minute."""
     before = now + MINUTE
-    ids = store.schedules.ready_for_expansion(before, limit=10)
-    return store.schedules.claim_for_expansion(ids, before, lease_seconds=lease_seconds)
+    ids = store.cursors.ready_for_expansion(before, limit=10)
+    return store.cursors.claim_for_expansion(ids, before, lease_seconds=lease_seconds)
 
 
 def times(store: Store, *states: State) -> list[datetime]:

@@ -1,0 +1,147 @@
+"""Cursors: how far each schedule is expanded. Beats claim them by token and move them on."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pymongo.errors import AutoReconnect
+
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.mongo import Document, Mongo, new_token
+from scheduler_app.store.one_update import or_removed, own_value
+from scheduler_app.store.secrets import Envelope
+from scheduler_app.store.unreadable import Unreadable, read
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Where a schedule's expansion has come to, written after its events."""
+
+    schedule_id: str
+    next_run_at: datetime | None
+    finishes_at: datetime | None
+    checkpoint: Mapping[str, Any] | None
+
+
+class Cursors:
+    """They stand in the schedules' documents: an edit that makes the future anew takes them from a beat."""
+
+    def __init__(self, mongo: Mongo, envelope: Envelope) -> None:
+        self._schedules = mongo.collection("schedules")
+        self._settled = mongo.majority("schedules")
+        self._envelope = envelope
+
+    def ready_for_expansion(self, before: datetime, *, limit: int) -> list[str]:
+        """Active schedules that nobody has and whose next occurrence without an event comes before `before`,
+        those first that have the least left."""
+        rows = self._schedules.find(_ready(before), {"_id": 1}).sort("next_run_at", 1).limit(limit)
+        return [row["_id"] for row in rows]
+
+    def claim_for_expansion(
+        self, ids: Sequence[str], before: datetime, *, lease_seconds: float
+    ) -> tuple[str, list[Schedule | Unreadable]]:
+        """Claims those that are still ready.
+
+        Returns the token and the schedules, among them those that can no longer be read.
+        """
+        return self._claim(_ready(before), ids, lease_seconds)
+
+    def claim_these(
+        self, ids: Sequence[str], *, lease_seconds: float
+    ) -> tuple[str, list[Schedule | Unreadable]]:
+        """The same for schedules that somebody has just made or edited, whatever their next occurrence."""
+        return self._claim(_free({"$exists": True}), ids, lease_seconds)
+
+    def _claim(
+        self, free: Document, ids: Sequence[str], lease_seconds: float
+    ) -> tuple[str, list[Schedule | Unreadable]]:
+        token = new_token()
+        if not ids:
+            return token, []
+        # What was won is read by the token: `update_many` is not retryable after a broken connection.
+        with suppress(AutoReconnect):
+            self._schedules.update_many(
+                {**free, "_id": {"$in": list(ids)}},
+                [{"$set": {"owner": token, "lease_until": {"$add": ["$$NOW", int(lease_seconds * 1000)]}}}],
+            )
+        rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token})
+        return token, [read(row, self._envelope) for row in rows]
+
+    def advance(self, advances: Sequence[Advance], token: str) -> int:
+        """Writes the cursors of schedules still held by `token`, and lets go of them.
+
+        Events first, cursor second: a crash between the two expands once more, onto the same ids. Returns how
+        many were still held: the others were edited meanwhile, and their new owner begins anew.
+        """
+        if not advances:
+            return 0
+        ids = [advance.schedule_id for advance in advances]
+        row = {"$set": {"row": own_value(ids, list(map(_row, advances)))}}
+        moved = {key: or_removed(f"$row.{key}") for key in ("next_run_at", "finishes_at", "checkpoint")}
+        result = self._schedules.update_many(
+            {"_id": {"$in": ids}, "owner": token},
+            [row, {"$set": moved}, {"$unset": ["row", "cut_pending", "owner", "lease_until"]}],
+        )
+        return result.matched_count
+
+    def release(self, ids: Sequence[str], token: str) -> None:
+        """Lets go of claimed schedules without a change; another tick takes them."""
+        self._schedules.update_many(
+            {"_id": {"$in": list(ids)}, "owner": token}, {"$unset": {"owner": "", "lease_until": ""}}
+        )
+
+    def set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> bool:
+        """A schedule that cannot be expanded is in `error` with its reason; the others go on."""
+        result = self._schedules.update_one(
+            {"_id": schedule_id, "owner": token},
+            {
+                "$set": {"state": ScheduleState.ERROR.value, "reason": reason[:1000], "updated_at": now},
+                "$unset": {"next_run_at": "", "owner": "", "lease_until": ""},
+            },
+        )
+        return result.matched_count == 1
+
+    def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
+        """Active schedules whose future was computed with older zone data than `version`."""
+        which = {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}
+        rows = [read(row, self._envelope) for row in self._schedules.find(which).limit(limit)]
+        return [row for row in rows if isinstance(row, Schedule)]
+
+    def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
+        """Notes that `version` computes the same future; False when the schedule was changed meanwhile."""
+        result = self._schedules.update_one(
+            {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at},
+            {"$set": {"zone_data": version}},
+        )
+        return result.matched_count == 1
+
+    def finish_ended(self, now: datetime) -> int:
+        """Active schedules whose last occurrence has passed are finished."""
+        result = self._schedules.update_many(
+            {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}},
+            {"$set": {"state": ScheduleState.FINISHED.value}, "$unset": {"finishes_at": ""}},
+        )
+        return result.modified_count
+
+
+def _ready(before: datetime) -> Document:
+    return _free({"$lt": before})
+
+
+def _free(next_run_at: Document) -> Document:
+    """The condition of an active schedule that no beat is expanding."""
+    return {
+        "state": ScheduleState.ACTIVE.value,
+        "next_run_at": next_run_at,
+        "$or": [{"owner": {"$exists": False}}, {"$expr": {"$lte": ["$lease_until", "$$NOW"]}}],
+    }
+
+
+def _row(advance: Advance) -> Document:
+    return {
+        "next_run_at": advance.next_run_at,
+        "finishes_at": advance.finishes_at,
+        "checkpoint": dict(advance.checkpoint) if advance.checkpoint else None,
+    }
