@@ -1,7 +1,7 @@
 """Real processes over the session's mongod and Redis."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,8 @@ import pytest
 from scheduler_app.embedded import Mongod, Redis
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
+
+Report = Generator[None, pytest.TestReport, pytest.TestReport]
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def journal() -> Iterator[Journal]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Report:
     """The ends of the processes' logs stand under a failure."""
     report = yield
     used = getattr(item, "funcargs", {}).get("stack")

@@ -20,6 +20,6 @@ class Skewed(datetime):
 
 
 if __name__ == "__main__":
-    clock.datetime = Skewed  # type: ignore[misc]
+    clock.datetime = Skewed  # type: ignore[attr-defined]
     del sys.argv[:2]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

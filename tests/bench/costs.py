@@ -37,7 +37,7 @@ class _OwnCommands(monitoring.CommandListener):
 
 
 _own = _OwnCommands()
-monitoring.register(_own)  # type: ignore[no-untyped-call]
+monitoring.register(_own)
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,8 @@ def run(options: argparse.Namespace) -> Report:
 
 
 def _median(rows: list[Row], key: str) -> float:
-    return statistics.median(row[key] for row in rows)
+    values: list[float] = [row[key] for row in rows]
+    return statistics.median(values)
 
 
 def _one(made: Ground, below: Store, schedules: list[Schedule], options: argparse.Namespace) -> Row:

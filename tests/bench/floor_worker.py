@@ -202,4 +202,5 @@ def main(uri: str, database: str, url: str, due: float, threads: int, size: int)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], float(sys.argv[4]), *map(int, sys.argv[5:7]))
+    uri, database, url, due, threads, size = sys.argv[1:]
+    main(uri, database, url, float(due), int(threads), int(size))

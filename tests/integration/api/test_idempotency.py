@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
 
 from api.services import Services
 from scheduler_app.store import Store
@@ -51,9 +52,10 @@ def test_a_key_used_for_another_request_is_refused(client: FlaskClient, store: S
 
 def test_two_clients_with_one_key_at_the_same_moment_make_one_schedule(app: Flask, store: Store) -> None:
     for number in range(10):
-        together, answers = threading.Barrier(4), []
+        together = threading.Barrier(4)
+        answers: list[TestResponse] = []
 
-        def ask(key: str, gate: threading.Barrier, found: list[Any]) -> None:
+        def ask(key: str, gate: threading.Barrier, found: list[TestResponse]) -> None:
             client = app.test_client()
             gate.wait()
             found.append(client.post("/api/schedules", json=BODY, headers={"Idempotency-Key": key}))

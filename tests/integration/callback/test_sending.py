@@ -12,7 +12,15 @@ from datetime import UTC, datetime
 import pytest
 from standardwebhooks import Webhook
 
-from scheduler_app.callback import Guard, Sender, headers_for, new_secret, parse_networks, parse_retry_after
+from scheduler_app.callback import (
+    Answer,
+    Guard,
+    Sender,
+    headers_for,
+    new_secret,
+    parse_networks,
+    parse_retry_after,
+)
 from tests.integration.callback.receiver import Receiver, Seen, hangs, says, writes
 from tests.integration.callback.sending import request, send, send_one
 
@@ -230,7 +238,7 @@ def test_a_receiver_that_hangs_delays_nobody(receive: Receive, sender: Sender) -
     began = time.monotonic()
     for number in range(20):
         sender.start(request(quick.url, key=f"quick-{number}"))
-    answers = []
+    answers: list[Answer] = []
     while len(answers) < 20:
         answers += sender.wait(5)
     assert time.monotonic() - began < 2

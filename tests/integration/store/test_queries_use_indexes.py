@@ -13,6 +13,7 @@ from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.store import Store
 from scheduler_app.store.cursors import Advance
 from scheduler_app.store.listing import Position, Window
+from scheduler_app.store.mongo import Document
 from scheduler_app.store.outcomes import Record
 from tests.builders import event, schedule
 from tests.integration.store.taking import take
@@ -109,7 +110,7 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
         assert _public(type(getattr(full, name))) == door.names, f"verbs of store.{name}"
     assert len(listener.commands) > 30
     # The bounds of an index scan name dates that Python does not have.
-    readable = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
+    readable: CodecOptions[Document] = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
     for command in listener.commands:
         for single in _planned(command):
             plan = full.mongo.db.command("explain", single, verbosity="queryPlanner", codec_options=readable)

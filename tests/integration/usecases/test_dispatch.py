@@ -110,7 +110,7 @@ def test_when_publishing_fails_the_events_stay_as_they_are(
     store: Store, publisher: CeleryPublisher, now: datetime
 ) -> None:
     class Unlucky:
-        unavailable = (OSError,)
+        unavailable: tuple[type[Exception], ...] = (OSError,)
 
         def publish(self, batches: Sequence[Batch]) -> None:
             raise OSError("the broker is away")

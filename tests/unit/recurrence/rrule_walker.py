@@ -135,8 +135,8 @@ def day_passes(parts: dict[str, str], day: date, start: date) -> bool:
     if "BYMONTH" in parts and day.month not in numbers(parts, "BYMONTH"):
         return False
     if "BYMONTHDAY" in parts:
-        from_end = (day.replace(day=28) + timedelta(days=4)).replace(day=1) - day
-        if not {day.day, -from_end.days} & set(numbers(parts, "BYMONTHDAY")):
+        from_end = ((day.replace(day=28) + timedelta(days=4)).replace(day=1) - day).days
+        if not {day.day, -from_end} & set(numbers(parts, "BYMONTHDAY")):
             return False
     if "BYYEARDAY" in parts:
         number = (day - date(day.year, 1, 1)).days + 1

@@ -1,6 +1,7 @@
 """Clock changes: gaps, overlaps, elapsed steps, and what `occurrences` says about them."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ AUTUMN = datetime(2026, 11, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-def new_york(start: str, rule: str, **choices: str) -> Recurrence:
+def new_york(start: str, rule: str, **choices: Any) -> Recurrence:
     text = f"DTSTART;TZID=America/New_York:{start}\nRRULE:{rule}"
     return Recurrence.parse(text, created_at=CREATED, **choices)
 

@@ -1,6 +1,7 @@
 """What is refused, and which part the error names."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -123,7 +124,7 @@ LINES = [
 ]
 
 
-def refusal(text: str, **choices: str) -> InvalidRecurrence:
+def refusal(text: str, **choices: Any) -> InvalidRecurrence:
     with pytest.raises(InvalidRecurrence) as caught:
         Recurrence.parse(text, created_at=CREATED, **choices)
     assert caught.value.message.startswith(f"{caught.value.part}: ")

@@ -9,7 +9,7 @@ import beat.scheduler
 import scheduler_app.presence
 from beat.scheduler import MongoScheduler
 from scheduler_app.celery_app import app
-from scheduler_app.clock import Clock
+from scheduler_app.clock import Clock, monotonic
 from scheduler_app.presence import TURN_SECONDS, Presence
 from scheduler_app.readiness import TICK_SECONDS
 
@@ -35,7 +35,7 @@ def test_a_process_that_no_longer_reports_says_so(after: Callable[[Any, float], 
 
 def test_a_beat_that_no_longer_ticks_says_so(after: Callable[[Any, float], None]) -> None:
     scheduler = MongoScheduler(app=app, lazy=True)
-    scheduler._ticked_at = beat.scheduler.monotonic()
+    scheduler._ticked_at = monotonic()
     assert scheduler._trouble() is None
     after(beat.scheduler, TICK_SECONDS + 1)
     assert scheduler._trouble() == "no tick has ended for 91 s"

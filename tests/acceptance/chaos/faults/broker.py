@@ -54,7 +54,7 @@ def messages_doubled(cluster: Cluster, load: Load) -> None:
             time.sleep(0.25)
 
 
-def _message(unacked: bytes) -> dict[str, Any]:
+def _message(unacked: bytes | str) -> dict[str, Any]:
     """kombu keeps `[message, exchange, routing key]` of what is not acknowledged."""
     message: dict[str, Any] = json.loads(unacked)[0]
     return message
