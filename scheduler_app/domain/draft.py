@@ -14,8 +14,8 @@ from scheduler_app.domain.schedule import (
     Body,
     Schedule,
     ScheduleState,
-    Timing,
 )
+from scheduler_app.domain.timing import Timing
 
 
 class _NotGiven:
@@ -54,7 +54,7 @@ class Draft:
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
         timing = self._timing(Timing(), now)
-        following = timing.as_written(now).after(now)
+        following = timing.recurrence(now).after(now)
         return Schedule(
             id=schedule_id,
             name=_given(self.name, ""),

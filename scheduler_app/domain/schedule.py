@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
-from scheduler_app.domain.recurrence import Once, Recurrence, zone_data_version
+from scheduler_app.domain.recurrence import Once, Recurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.timing import Timing
 
 TENANT = "default"
 
@@ -75,81 +75,6 @@ class Action:
     method: str = DEFAULT_METHOD
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: Body | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """When: an RRULE as written with its pinned form, or a single instant."""
-
-    rrule: str | None = None
-    pinned: str | None = None
-    """The rule with its DTSTART made explicit (R5): parsing it again gives the same occurrences for ever."""
-    run_at: datetime | None = None
-    timezone: str = "UTC"
-    gap: str = "shift"
-    overlap: str = "first"
-
-    @classmethod
-    def of_rule(
-        cls,
-        rrule: str,
-        *,
-        created_at: datetime,
-        timezone: str = "UTC",
-        gap: str = "shift",
-        overlap: str = "first",
-    ) -> "Timing":
-        """Raises InvalidRecurrence."""
-        parsed = _parse(rrule, created_at, timezone, gap, overlap)
-        return cls(rrule=rrule, pinned=parsed.text, timezone=timezone, gap=gap, overlap=overlap)
-
-    def as_written(self, created_at: datetime) -> Recurrence | Once:
-        """`recurrence` of a timing that was made at `created_at` itself: of the rule as it was written, which
-        is already read. Its occurrences are the same, its warnings may not be."""
-        if self.rrule is None:
-            return self.recurrence(created_at)
-        return _parse(self.rrule, created_at, self.timezone, self.gap, self.overlap)
-
-    def recurrence(
-        self, created_at: datetime, checkpoint: Mapping[str, Any] | None = None
-    ) -> Recurrence | Once:
-        """Raises InvalidRecurrence when what is stored no longer parses."""
-        if self.run_at is not None:
-            return Once(self.run_at)
-        choices = (self.pinned or "", created_at, self.timezone, self.gap, self.overlap)
-        return _parse(*choices) if checkpoint is None else _parse_on(*choices, checkpoint)
-
-    def zone_data(self) -> str | None:
-        """The version of the zone data that occurrences are computed with; None where no zone matters."""
-        if self.pinned is None or (self.timezone == "UTC" and "TZID" not in self.pinned):
-            return None
-        return zone_data_version()
-
-    def same_as(self, other: "Timing") -> bool:
-        """Whether both mean the same as written: a rule sent again unchanged keeps its pinned DTSTART."""
-        return self._written() == other._written()
-
-    def _written(self) -> tuple[object, ...]:
-        return self.rrule, self.run_at, self.timezone, self.gap, self.overlap
-
-
-def _parse_on(
-    text: str,
-    created_at: datetime,
-    timezone: str,
-    gap: str,
-    overlap: str,
-    checkpoint: Mapping[str, Any] | None = None,
-) -> Recurrence:
-    known = dict(checkpoint) if checkpoint else None
-    return Recurrence.parse(
-        text, created_at=created_at, timezone=timezone, gap=gap, overlap=overlap, checkpoint=known
-    )
-
-
-#: One request asks several times for the same rule, and schedules made in bulk share theirs. Not with a
-#: checkpoint, which the recurrence keeps.
-_parse = lru_cache(maxsize=1024)(_parse_on)
 
 
 @dataclass(frozen=True, slots=True)

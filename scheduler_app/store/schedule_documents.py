@@ -6,8 +6,9 @@ from typing import Any
 
 from scheduler_app.domain.masking import is_secret
 from scheduler_app.domain.retry import Codes, RetryPolicy
-from scheduler_app.domain.schedule import Action, Body, BodyKind, Schedule, ScheduleState, Timing
+from scheduler_app.domain.schedule import Action, Body, BodyKind, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
+from scheduler_app.domain.timing import Timing
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.secrets import Envelope
 

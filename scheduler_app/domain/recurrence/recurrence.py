@@ -51,14 +51,16 @@ class Recurrence:
         timezone: str | None = None,
         gap: str = "shift",
         overlap: str = "first",
+        start_implied: bool = False,
         checkpoint: dict[str, Any] | None = None,
     ) -> Self:
         """The recurrence that content lines or a bare `FREQ=…` describe; else InvalidRecurrence.
 
         A missing DTSTART is the next whole second after `created_at`; a floating one is read in `timezone`
         (an IANA name, UTC by default). `gap` is "shift" or "skip": what becomes of a wall-clock time that
-        does not exist. `overlap` is "first" or "last": which one of a time that exists twice. `checkpoint`
-        is what `checkpoint()` of this recurrence gave earlier.
+        does not exist. `overlap` is "first" or "last": which one of a time that exists twice. `start_implied`:
+        nobody asked for the DTSTART of this canonical text, so no warning speaks of it. `checkpoint` is what
+        `checkpoint()` of this recurrence gave earlier.
         """
         now = floor_second(require_aware(created_at, "created_at")) + 1
         _check_choice("gap", gap, _GAPS)
@@ -72,7 +74,7 @@ class Recurrence:
         if timezone is not None and choices.zone is not built.start.zone:
             own, given = built.start.zone.name, choices.zone.name
             notes.append(f"DTSTART is in {own}, so the schedule's timezone {given} is not used.")
-        notes += surprises(built, now - 1, steps)
+        notes += surprises(built, built.explicit_start and not start_implied, now - 1, steps)
         return cls(built.text, built.start.zone.name, gap, overlap, tuple(notes), built.start, built.set)
 
     @property

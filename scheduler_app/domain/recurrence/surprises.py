@@ -15,12 +15,12 @@ from .tied_rule import TiedRule
 _LOOKED_AT: Final = 500  # dates and counted instances that are looked at; more would make the answer slow
 
 
-def surprises(built: Built, now: int, steps: Steps) -> list[str]:
+def surprises(built: Built, start_asked_for: bool, now: int, steps: Steps) -> list[str]:
     """Sentences, seen from the UTC second `now`; InvalidRecurrence when the set takes all of itself away."""
     found: list[str] = []
     for rule in built.set.rules:
         found += _of_rule(_tied(rule), built)
-    found += _of_start(built, steps)
+    found += _of_start(built, start_asked_for, steps)
     found += _of_exceptions(built, steps)
     try:
         first = next(built.set.instants(built.start.instant - DAY, steps), None)
@@ -85,10 +85,10 @@ def _longest(month: int) -> int:
     return 28 if month == 2 else 30 if month in (4, 6, 9, 11) else 31
 
 
-def _of_start(built: Built, steps: Steps) -> Iterator[str]:
+def _of_start(built: Built, asked_for: bool, steps: Steps) -> Iterator[str]:
     if not built.set.rules:
         return
-    if not built.explicit_start:
+    if not asked_for:
         second = built.start.local % 60
         rules = [_tied(rule).rule for rule in built.set.rules]
         if second and any((rule.by_hour or rule.by_minute) and not rule.by_second for rule in rules):
