@@ -5,9 +5,10 @@ from datetime import datetime
 from functools import partial
 from itertools import repeat
 
+import bson
 from bson import ObjectId
 from bson.raw_bson import RawBSONDocument
-from pymongo.errors import BulkWriteError, DuplicateKeyError
+from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -16,6 +17,7 @@ from scheduler_app.store.mongo import Document, Mongo, only_duplicates
 from scheduler_app.store.readings import Readings
 from scheduler_app.store.schedule_documents import to_document
 from scheduler_app.store.secrets import Envelope
+from scheduler_app.store.together import Together
 from scheduler_app.store.unreadable import Unreadable, read
 
 NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
@@ -29,6 +31,7 @@ class Schedules:
         self._settled = mongo.majority("schedules")
         self._surely = self._schedules.with_options(read_concern=ReadConcern("linearizable"))
         self._envelope = envelope
+        self._together = Together(self._insert_each)
         options = self._settled.codec_options
         self._raw = self._settled.with_options(options.with_options(document_class=RawBSONDocument))
         self._readings = Readings(partial(read, envelope=envelope), options)
@@ -42,19 +45,23 @@ class Schedules:
 
     def insert(self, schedule: Schedule, *, seed: str | None = None) -> bool:
         """False when the id was used before; an id is never used twice. `seed` says which request made it."""
-        try:
-            self._schedules.insert_one(self._new_document(schedule, seed))
-        except DuplicateKeyError:
-            return False
-        return True
+        document = self._new_document(schedule, seed)
+        # Encoded here: what cannot be is this caller's error, and not that of all who are written with it.
+        return self._together.do(RawBSONDocument(bson.encode(document, False, self._schedules.codec_options)))
 
     def insert_many(self, schedules: Sequence[Schedule], *, seeds: Sequence[str] | None = None) -> set[int]:
         """Inserts in bulk; returns the positions of those whose id was used before."""
         if not schedules:
             return set()
-        documents = map(self._new_document, schedules, seeds or repeat(None))
+        return self._insert(list(map(self._new_document, schedules, seeds or repeat(None))))
+
+    def _insert_each(self, documents: Sequence[RawBSONDocument]) -> list[bool]:
+        refused = self._insert(documents)
+        return [position not in refused for position in range(len(documents))]
+
+    def _insert(self, documents: Sequence[Document | RawBSONDocument]) -> set[int]:
         try:
-            self._schedules.insert_many(list(documents), ordered=False)
+            self._schedules.insert_many(documents, ordered=False)
         except BulkWriteError as error:
             if not only_duplicates(error):
                 raise

@@ -58,9 +58,9 @@ class Recurrence:
 
         A missing DTSTART is the next whole second after `created_at`; a floating one is read in `timezone`
         (an IANA name, UTC by default). `gap` is "shift" or "skip": what becomes of a wall-clock time that
-        does not exist. `overlap` is "first" or "last": which one of a time that exists twice. `start_implied`:
-        nobody asked for the DTSTART of this canonical text, so no warning speaks of it. `checkpoint` is what
-        `checkpoint()` of this recurrence gave earlier.
+        does not exist. `overlap` is "first" or "last": which one of a time that exists twice. With
+        `start_implied` the text is a canonical one whose DTSTART nobody asked for: no warning speaks of it.
+        `checkpoint` is what `checkpoint()` of this recurrence gave earlier.
         """
         now = floor_second(require_aware(created_at, "created_at")) + 1
         _check_choice("gap", gap, _GAPS)
