@@ -58,8 +58,10 @@ class Repairs:
         one_more = {"lost_leases": {"$add": [{"$ifNull": ["$lost_leases", 0]}, 1]}}
         if again:
             message = "Recovered: its worker did not report before the lease was over"
+            # Another beat may have ended this lease, and a worker have lost the next one, since it was read.
+            few = {"$not": {"$gte": MAX_LOST_LEASES - 1}}
             self._events.update_many(
-                {**dead, "_id": {"$in": again}},
+                {**dead, "_id": {"$in": again}, "lost_leases": few},
                 [
                     {
                         "$set": {
