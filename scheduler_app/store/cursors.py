@@ -9,7 +9,7 @@ from typing import Any
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.store.mongo import Document, Mongo, new_token
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.one_update import or_removed, own_value
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.unreadable import Unreadable, read
@@ -44,7 +44,8 @@ class Cursors:
     ) -> tuple[str, list[Schedule | Unreadable]]:
         """Claims those that are still ready.
 
-        Returns the token and the schedules, among them those that can no longer be read.
+        Returns the token and the schedules in the order of `ids`, among them those that can no longer be
+        read.
         """
         return self._claim(_ready(before), ids, lease_seconds)
 
@@ -65,9 +66,13 @@ class Cursors:
             self._schedules.update_many(
                 {**free, "_id": {"$in": list(ids)}},
                 [{"$set": {"owner": token, "lease_until": {"$add": ["$$NOW", int(lease_seconds * 1000)]}}}],
+                hint=BY_ID,
             )
         rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token})
-        return token, [read(row, self._envelope) for row in rows]
+        won = {row["_id"]: row for row in rows}
+        # MongoDB gives them in the order of its own. A page may come to its end before the last of them: what
+        # has the least left must not be that one, time and again.
+        return token, [read(won[each], self._envelope) for each in ids if each in won]
 
     def advance(self, advances: Sequence[Advance], token: str) -> int:
         """Writes the cursors of schedules still held by `token`, and lets go of them.

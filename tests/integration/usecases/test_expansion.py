@@ -8,7 +8,12 @@ import pytest
 
 from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
-from scheduler_app.expansion import OCCURRENCES_A_SCHEDULE, WORTH_PARTS, Expansion
+from scheduler_app.expansion import (
+    OCCURRENCES_A_PAGE,
+    OCCURRENCES_A_SCHEDULE,
+    WORTH_PARTS,
+    Expansion,
+)
 from scheduler_app.store import Store
 from scheduler_app.store.listing import Window
 from scheduler_app.store.outcomes import Record
@@ -100,6 +105,16 @@ def test_a_dense_rule_is_expanded_in_bounded_pages(store: Store, now: datetime) 
     assert made == [now + (1 + i) * SECOND for i in range(len(made))]
     assert stored(store).next_run_at == made[-1] + SECOND
     assert made[-1] >= now + 300 * SECOND
+
+
+def test_a_page_that_ends_early_has_filled_those_with_the_least_left(store: Store, now: datetime) -> None:
+    few, fit = WORTH_PARTS - 10, OCCURRENCES_A_PAGE // OCCURRENCES_A_SCHEDULE
+    names = [f"s{number:02}" for number in range(few)]
+    for wait, name in enumerate(reversed(names), 1):
+        start = f"DTSTART:{now + wait * SECOND:%Y%m%dT%H%M%SZ}"
+        store.schedules.insert(schedule(now, name, rrule=f"{start}\nRRULE:FREQ=SECONDLY"))
+    page = Expansion(store, timeframe_seconds=600).expand_page(now)
+    assert {event.schedule_id for event in page.events} == set(names[-fit:])
 
 
 def test_a_crash_between_events_and_cursor_expands_the_same_ids_again(
