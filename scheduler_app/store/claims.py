@@ -6,7 +6,7 @@ from datetime import datetime
 from scheduler_app.domain.event import Event, State
 from scheduler_app.store.event_documents import CLAIMED, finish, lease, sources, to_event, update_and_forget
 from scheduler_app.store.history import appended, line
-from scheduler_app.store.mongo import Mongo, new_token
+from scheduler_app.store.mongo import BY_ID, Mongo, new_token
 
 
 class Claims:
@@ -45,6 +45,7 @@ class Claims:
         self._events.update_many(
             {"_id": {"$in": list(ids)}, "owner": token, "state": State.RUNNING},
             [{"$set": {"lease_until": lease(lease_seconds)}}],
+            hint=BY_ID,
         )
 
     def give_back(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
@@ -60,6 +61,7 @@ class Claims:
                 },
                 {"$unset": ["owner", "lease_until"]},
             ],
+            hint=BY_ID,
         )
         return result.modified_count
 

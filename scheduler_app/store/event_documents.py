@@ -9,7 +9,7 @@ from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
 from scheduler_app.store.history import appended, line
-from scheduler_app.store.mongo import Document
+from scheduler_app.store.mongo import BY_ID, Document
 
 DOCUMENT_VERSION = 1
 #: What a claim brings along: all but the history.
@@ -104,4 +104,4 @@ def update_and_forget(events: Collection[Document], which: Document, pipeline: l
     """An update whose effect is read back by its token: `update_many` is not retryable, so after a broken
     connection only what stands in the collection tells what was won."""
     with suppress(AutoReconnect):
-        events.update_many(which, pipeline)
+        events.update_many(which, pipeline, hint=BY_ID)

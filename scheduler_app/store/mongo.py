@@ -32,6 +32,9 @@ STORE_FAULTS: tuple[type[Exception], ...] = (
 )
 
 DUPLICATE_KEY = 11000
+#: The index for documents that are named one by one. Unless it is told, mongod tries those of the other
+#: conditions beside it, and reads many documents in vain before it knows better.
+BY_ID = "_id_"
 SELECT_SERVER_MS = 5_000
 CONNECT_MS = 5_000
 #: No single command of ours takes longer; a silent link must not hold a thread for ever.
@@ -95,4 +98,13 @@ def only_duplicates(error: BulkWriteError) -> bool:
     )
 
 
-__all__ = ["STORE_FAULTS", "Document", "Mongo", "PyMongoError", "new_token", "only_duplicates", "within"]
+__all__ = [
+    "BY_ID",
+    "STORE_FAULTS",
+    "Document",
+    "Mongo",
+    "PyMongoError",
+    "new_token",
+    "only_duplicates",
+    "within",
+]

@@ -6,7 +6,7 @@ from datetime import datetime
 from scheduler_app.domain.event import Event, State
 from scheduler_app.store.event_documents import CLAIMED, lease, sources, to_event, update_and_forget
 from scheduler_app.store.history import appended, line
-from scheduler_app.store.mongo import Document, Mongo, new_token
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 
 
 class Outbox:
@@ -50,6 +50,7 @@ class Outbox:
                 },
                 {"$unset": ["dispatcher"]},
             ],
+            hint=BY_ID,
         )
         return result.modified_count
 

@@ -9,7 +9,7 @@ from pymongo import UpdateOne
 
 from scheduler_app.domain.event import TRANSITIONS, State
 from scheduler_app.store.history import appended, line
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.one_update import or_removed, own_value
 
 
@@ -64,7 +64,7 @@ class Outcomes:
 
     def _record(self, records: Sequence[Record]) -> list[Record]:
         which, pipeline = _written_at_once(records)
-        if self._events.update_many(which, pipeline).matched_count == len(records):
+        if self._events.update_many(which, pipeline, hint=BY_ID).matched_count == len(records):
             return []
         ids = [record.event_id for record in records]
         written = {
