@@ -29,8 +29,16 @@ class Row:
     seconds: float
 
 
-def run(cluster: Cluster, fault: Fault, seed: int, window: int | None = None) -> Row:
-    """Raises AssertionError when the servers themselves do not come back."""
+def run(
+    cluster: Cluster,
+    fault: Fault,
+    seed: int,
+    window: int | None = None,
+    *,
+    quiet_seconds: float = QUIET_SECONDS,
+) -> Row:
+    """What is not there `quiet_seconds` after the load has ended is lost. Raises AssertionError when the
+    servers themselves do not come back."""
     began = time.monotonic()
     if fault.prepare:
         fault.prepare(cluster)
@@ -41,20 +49,20 @@ def run(cluster: Cluster, fault: Fault, seed: int, window: int | None = None) ->
     healed_at = time.time()
     cluster.mongo.wait_for_all()
     load.finish()
-    findings = settle(cluster, load)
+    findings = settle(cluster, load, quiet_seconds)
     if fault.restore:
         fault.restore(cluster)
     late = max(0.0, findings.last_late_at - healed_at)
     return Row(fault.name, seed, findings, round(late, 1), round(time.monotonic() - began, 1))
 
 
-def settle(cluster: Cluster, load: Load) -> Findings:
+def settle(cluster: Cluster, load: Load, quiet_seconds: float) -> Findings:
     """Audits until nothing is missing and nothing lives any more, or for too long; then what is not there is
     lost, and what lives is stuck."""
     ids = [owed.schedule_id for owed in load.owed]
     mine: set[str] = set(ids)
     seen: list[Seen] = []
-    deadline = time.monotonic() + QUIET_SECONDS
+    deadline = time.monotonic() + quiet_seconds
     while True:
         # Before the look at the receiver: what is finished by now, that one has seen.
         events = cluster.read(lambda database: list(database["events"].find({"schedule_id": {"$in": ids}})))
