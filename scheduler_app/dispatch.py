@@ -17,9 +17,12 @@ PARTS_AT_ONCE = 2
 #: Parts of fewer events would break up batches.
 WORTH_PARTS = 4 * EVENTS_A_BATCH
 BATCH_SPAN = timedelta(milliseconds=100)
-#: A burst is claimed before its time, so that what is left for the instant itself is to read and to send. Not
-#: what comes alone: an edit that finds an event claimed has to wait for its end.
-CLAIM_AHEAD = timedelta(seconds=1)
+#: A burst is claimed before its time, so that what is left for the instant itself is to read and to send: by
+#: this share of the horizon, for whoever expects larger bursts than usual makes that longer, but never by so
+#: much that its leases would be short. Not what comes alone: an edit that finds an event claimed has to wait
+#: for its end.
+CLAIM_AHEAD_SHARE = 5
+MAX_CLAIM_AHEAD = timedelta(seconds=5)
 #: Beyond this the backlog waits in MongoDB, where it is sorted by due time and can still be cancelled.
 MESSAGES_IN_QUEUE = 1_000
 
@@ -27,7 +30,7 @@ MESSAGES_IN_QUEUE = 1_000
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Events that travel in one message; `eta` is when a worker takes it up, None when that has come: at the
-    first one's due time, or by CLAIM_AHEAD earlier when the batch is full."""
+    first one's due time, or earlier when the batch is full."""
 
     ids: tuple[str, ...]
     eta: datetime | None
@@ -50,6 +53,7 @@ class Dispatch:
         self._outbox = store.outbox
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
+        self._ahead = min(self._horizon / CLAIM_AHEAD_SHARE, MAX_CLAIM_AHEAD)
         self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
 
     def dispatch_page(self, now: datetime) -> int:
@@ -75,7 +79,7 @@ class Dispatch:
         token, taken = self._outbox.take(ids, now + self._horizon, lease_seconds=DISPATCH_LEASE_SECONDS)
         if not taken:
             return 0
-        batches = list(grouped(taken, now))
+        batches = list(grouped(taken, now, self._ahead))
         # Message first, mark second: the other order could lose the event. A crash in between sends a
         # second message, which finds the event claimed or finished.
         self.publisher.publish(batches)
@@ -85,22 +89,23 @@ class Dispatch:
         return len(taken)
 
 
-def grouped(events: Sequence[Event], now: datetime) -> Iterator[Batch]:
-    """Batches of events (sorted by due time) due within the same span; all past ones count as now."""
+def grouped(events: Sequence[Event], now: datetime, ahead: timedelta) -> Iterator[Batch]:
+    """Batches of events (sorted by due time) due within the same span; all past ones count as now. Full ones
+    are taken up `ahead` of their time."""
     batch: list[Event] = []
     first = now
     for event in events:
         due = max(event.due_at, now)
         if batch and (len(batch) == EVENTS_A_BATCH or due - first >= BATCH_SPAN):
-            yield _batch(batch, first, now)
+            yield _batch(batch, first, now, ahead)
             batch = []
         if not batch:
             first = due
         batch.append(event)
     if batch:
-        yield _batch(batch, first, now)
+        yield _batch(batch, first, now, ahead)
 
 
-def _batch(events: Sequence[Event], first: datetime, now: datetime) -> Batch:
-    eta = first - CLAIM_AHEAD if len(events) == EVENTS_A_BATCH else first
+def _batch(events: Sequence[Event], first: datetime, now: datetime, ahead: timedelta) -> Batch:
+    eta = first - ahead if len(events) == EVENTS_A_BATCH else first
     return Batch(ids=tuple(event.id for event in events), eta=eta if eta > now else None)

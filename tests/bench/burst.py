@@ -21,21 +21,37 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--workers", type=int, default=CORES)
     parser.add_argument("--beats", type=int, default=1)
+    parser.add_argument(
+        "--horizon", type=float, default=0, metavar="SECONDS", help="DISPATCH_HORIZON_SECONDS"
+    )
+    parser.add_argument("--concurrency", type=int, default=100, help="WORKER_CONCURRENCY")
     parser.add_argument("--plot", metavar="FILE.svg", help="lag over time of the last run")
 
 
 def run(options: argparse.Namespace) -> Report:
-    with ground(workers=options.workers, beats=options.beats) as made:
+    lead = LEAD_SECONDS + options.horizon
+    with ground(
+        workers=options.workers,
+        beats=options.beats,
+        DISPATCH_HORIZON_SECONDS=str(options.horizon),
+        WORKER_CONCURRENCY=str(options.concurrency),
+    ) as made:
         sink = ceiling.of_sink(made)
         schedules = make_schedules(made)
-        rows = [one(made, schedules, options.events, options.plot) for _ in range(options.runs)]
+        rows = [one(made, schedules, options.events, options.plot, lead) for _ in range(options.runs)]
     summary = {**middle(rows, "throughput_per_s"), "sink": sink}
     return Report([row | {"sink": sink} for row in rows], summary, all(map(complete, rows)))
 
 
-def one(made: Ground, schedules: list[Schedule], count: int, picture: str | None = None) -> Row:
+def one(
+    made: Ground,
+    schedules: list[Schedule],
+    count: int,
+    picture: str | None = None,
+    lead_seconds: float = LEAD_SECONDS,
+) -> Row:
     """One burst; lag is taken where the requests arrive, from the second in which all are due."""
-    due = soon(LEAD_SECONDS, count)
+    due = soon(lead_seconds, count)
     row, arrivals = delivered(made, events_at(schedules, count, lambda number: due), 180)
     if picture:
         plot.lag_over_time(picture, arrivals)
