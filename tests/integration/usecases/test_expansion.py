@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
+from scheduler_app.domain.schedule import (
+    MAX_BODY_BYTES,
+    TENANT,
+    Body,
+    BodyKind,
+    Schedule,
+    ScheduleState,
+)
 from scheduler_app.expansion import (
     OCCURRENCES_A_PAGE,
     OCCURRENCES_A_SCHEDULE,
@@ -137,6 +144,19 @@ def test_a_page_of_many_schedules_is_filled_in_parts_and_misses_none(
     assert page.claimed == len(many)
     assert Counter(event.schedule_id for event in page.events) == {made.id: 3 for made in many}
     assert claim(store, now, lease_seconds=30)[1] == []
+
+
+def test_expansion_reads_no_bodies_and_leaves_them_where_they_are(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    body = Body(BodyKind.TEXT, b"x" * MAX_BODY_BYTES)
+    store.schedules.insert(schedule(now, rrule="FREQ=SECONDLY", body=body))
+    token, (claimed,) = claim(store, now, lease_seconds=30)
+    assert isinstance(claimed, Schedule)
+    assert claimed.action.body is None
+    store.cursors.release(["s1"], token)
+    assert expansion.expand_page(now).events
+    assert stored(store).action.body == body
 
 
 def test_a_schedule_finishes_when_its_last_occurrence_has_passed(
