@@ -68,8 +68,8 @@ def main(argv: list[str]) -> int:
 def _keep_logs(folder: Path, where: Path | None) -> None:
     if where:
         where.mkdir(parents=True, exist_ok=True)
-        for log in folder.glob("*.log"):
-            (where / log.name).write_bytes(log.read_bytes())
+        for log in folder.rglob("*.log"):
+            (where / "-".join(log.relative_to(folder).parts)).write_bytes(log.read_bytes())
 
 
 if __name__ == "__main__":

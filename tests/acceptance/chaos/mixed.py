@@ -2,6 +2,7 @@
 
 import random
 import time
+from datetime import UTC, datetime
 
 from tests.acceptance.chaos.cluster import Cluster
 from tests.acceptance.chaos.faults import FAULTS, Fault
@@ -25,6 +26,7 @@ def mixed(minutes: float) -> Fault:
         draw, over = random.Random(load.name), time.monotonic() + window - LAST_SECONDS
         while time.monotonic() < over:
             fault = draw.choice(ordinary)
+            print(f"{datetime.now(UTC):%H:%M:%S} {fault.name}", flush=True)
             fault.strike(cluster, load)
             cluster.mongo.wait_for_all()
             cluster.note_exits()

@@ -98,13 +98,25 @@ class ReplicaSet:
         wait_until(lambda: any(member.is_primary for member in self.members), "a primary", 60)
 
     def wait_for_all(self) -> None:
-        """Until each member is up to date enough to vote and to serve."""
+        """Until each member is up to date enough to vote and to serve.
+
+        One whose disk was full may end when there is room again already: it is started anew.
+        """
+        states: dict[int, str] = {}
 
         def settled() -> bool:
-            states = [(member.ask("hello") or {}) for member in self.members]
-            return all(state.get("isWritablePrimary") or state.get("secondary") for state in states)
+            for member in self.members:
+                if member.died():
+                    member.start()
+                said = member.ask("hello") or {}
+                serves = said.get("isWritablePrimary") or said.get("secondary")
+                states[member.port] = "serves" if serves else str(said or "no answer")
+            return set(states.values()) == {"serves"}
 
-        wait_until(settled, "all members", 90)
+        try:
+            wait_until(settled, "all members", 90)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {states}") from None
 
     def close(self) -> None:
         for member in self.members:
