@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -26,6 +28,19 @@ def test_a_small_page_is_one_part_and_an_empty_one_is_none(parts: Parts) -> None
     here = threading.current_thread()
     assert parts.each(lambda part: threading.current_thread(), parts.of(IDS[:10])) == [here]
     assert parts.of([]) == []
+
+
+ENDED_IN_A_PART = """
+import signal, sys, threading
+from scheduler_app.parts import Parts
+signal.signal(signal.SIGALRM, lambda *_: sys.exit(7))
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+Parts(2, worth=2, name="test").each(lambda part: threading.Event().wait(), [["s1"], ["s2"]])
+"""
+
+
+def test_a_process_that_is_told_to_end_waits_for_no_part() -> None:
+    assert subprocess.run([sys.executable, "-c", ENDED_IN_A_PART], timeout=20, check=False).returncode == 7
 
 
 def test_a_part_that_fails_does_not_cut_the_others_short(parts: Parts) -> None:
