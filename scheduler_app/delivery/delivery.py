@@ -1,5 +1,6 @@
 """The path of a batch through a worker: claim, read, void, send, record."""
 
+import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -19,6 +20,9 @@ log = get_logger(__name__)
 #: What a lease holds beyond the longest timeout of its batch.
 LEASE_MARGIN_SECONDS = 15.0
 BASE_LEASE_SECONDS = DEFAULT_TIMEOUT_SECONDS + LEASE_MARGIN_SECONDS
+#: Batches whose claims, or schedules, a worker asks MongoDB for at the same time. Dozens are due at one
+#: instant: all at once they take longer, for each of them gets in the others' way.
+AT_ONCE = 4
 WITHDRAWN = "Withdrawn: the schedule was changed or deleted"
 
 
@@ -41,6 +45,7 @@ class Delivery:
         self._horizon = timedelta(seconds=horizon_seconds)
         self._now = now
         self._worker = worker
+        self._turn = threading.BoundedSemaphore(AT_ONCE)
 
     def deliver(self, ids: Sequence[str]) -> int:
         """Delivers those of the events that are ours to deliver, and returns how many were claimed.
@@ -48,14 +53,15 @@ class Delivery:
         Raises a STORE_FAULT only before the first request has started. After that it returns when every
         outcome is written, or refused because the claim was lost.
         """
-        now, claimed_at = self._now(), monotonic()
-        token, events = self._store.claims.claim(
-            ids,
-            until=now + self._horizon,
-            now=now,
-            lease_seconds=BASE_LEASE_SECONDS,
-            worker=self._worker,
-        )
+        with self._turn:
+            now, claimed_at = self._now(), monotonic()
+            token, events = self._store.claims.claim(
+                ids,
+                until=now + self._horizon,
+                now=now,
+                lease_seconds=BASE_LEASE_SECONDS,
+                worker=self._worker,
+            )
         metrics.claims.labels("won").inc(len(events))
         metrics.claims.labels("lost").inc(len(ids) - len(events))
         if not events:
@@ -64,20 +70,23 @@ class Delivery:
         # Read after the claim, never before: an edit that came in between is seen here, and one that
         # comes later sees the claim. And not before its time: an edit that was answered by then is obeyed.
         self._courier.hold(until=events[0].due_at)
-        schedules = self._store.schedules.for_delivery(list({event.schedule_id for event in events}))
-        attempts, void = self._sort_out(events, schedules, token, batch)
-        if void:
-            self._store.claims.void(
-                void, token, self._now(), "Withdrawn: the schedule was changed or deleted"
-            )
-            batch.settle(len(void))
-        self._extend(attempts, batch)
-        self._courier.send([Job(attempt, batch) for attempt in attempts])
+        with self._turn:
+            self._send(events, token, batch)
         unstarted = batch.wait()
         if unstarted:
             log.info("deliver.given_back", message="Not finished here; given back", event_ids=list(unstarted))
             self._store.claims.give_back(unstarted, token, self._now(), f"Given back by {self._worker}")
         return len(events)
+
+    def _send(self, events: Sequence[Event], token: str, batch: ClaimedBatch) -> None:
+        """Hands over what is still to be sent."""
+        schedules = self._store.schedules.for_delivery(list({event.schedule_id for event in events}))
+        attempts, void = self._sort_out(events, schedules, token, batch)
+        if void:
+            self._store.claims.void(void, token, self._now(), WITHDRAWN)
+            batch.settle(len(void))
+        self._extend(attempts, batch)
+        self._courier.send([Job(attempt, batch) for attempt in attempts])
 
     def _sort_out(
         self,
