@@ -13,8 +13,9 @@ from scheduler_app.config import InvalidSetting, load_settings
 # The processes count together, in files that whichever of them is scraped adds up. prometheus_client reads
 # this when it is imported; a reload (SIGHUP) keeps the files.
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"
+_OURS = "scheduler-metrics-"
 if _COUNTS not in os.environ:
-    os.environ[_COUNTS] = tempfile.mkdtemp(prefix="scheduler-metrics-")
+    os.environ[_COUNTS] = tempfile.mkdtemp(prefix=_OURS)
 
 from prometheus_client import multiprocess  # noqa: E402
 
@@ -61,4 +62,6 @@ def child_exit(server: Any, worker: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    shutil.rmtree(os.environ[_COUNTS], ignore_errors=True)
+    """Takes our folder away; one that an operator has set is theirs."""
+    if os.path.basename(os.environ[_COUNTS]).startswith(_OURS):
+        shutil.rmtree(os.environ[_COUNTS], ignore_errors=True)
