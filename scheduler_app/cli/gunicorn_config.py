@@ -56,6 +56,18 @@ graceful_timeout = 10
 control_socket_disable = True
 
 
+#: Its requests are a core's work for a good part of a second.
+_BULK = "/api/schedules/bulk"
+
+
+def pre_request(worker: Any, request: Any) -> None:
+    """Connections stay with the process that took them, so that an importer's few could all be one
+    process's while the other has nothing to do: the answer to a bulk ends its connection, and the next one
+    goes to whichever process is free to take it."""
+    if request.path == _BULK:
+        request.force_close()
+
+
 def child_exit(server: Any, worker: Any) -> None:
     """What it counted stays; what it held, such as whether MongoDB answers it, goes."""
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

@@ -47,6 +47,23 @@ def test_the_processes_of_an_api_are_scraped_as_one_and_leave_nothing_behind(
     assert [name for name in os.listdir(tmp_path) if name.startswith("scheduler-")] == []
 
 
+def test_an_importers_next_bulk_may_go_to_another_process_and_all_else_keeps_its_connection(
+    make_stack: Callable[..., Stack],
+) -> None:
+    stack = make_stack()
+    port = free_port()
+    stack.url = f"http://127.0.0.1:{port}"
+    options = ("--config", "deploy/gunicorn.conf.py")
+    stack.start("api", "gunicorn", *options, "api:create_app()", API_PORT=str(port))
+    wait_until(lambda: _sample(stack, "scheduler_nodes", role="api") > 0, "the API", START_SECONDS)
+    one = {"name": "import", "rrule": "FREQ=YEARLY", "callback_url": NOBODY}
+    with requests.Session() as session:
+        bulk = session.post(f"{stack.url}/api/schedules/bulk", json={"schedules": [one]}, timeout=10)
+        single = session.post(f"{stack.url}/api/schedules", json=one, timeout=10)
+    assert (bulk.status_code, bulk.json()["created"], bulk.headers["Connection"]) == (200, 1, "close")
+    assert (single.status_code, single.headers["Connection"]) == (201, "keep-alive")
+
+
 def _all_serving(arbiter: int) -> set[psutil.Process]:
     return set(psutil.Process(arbiter).children())
 
