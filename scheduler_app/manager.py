@@ -131,8 +131,14 @@ class Manager:
     def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
         if not self.store.schedules.delete(schedule_id, now, version=version):
-            raise _stale(self.get(schedule_id, surely=True), version)
-        withdrawn = self.store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
+            try:
+                there = self.get(schedule_id, surely=True)
+            except NotFound:
+                # Deleted before, perhaps by one who died, or was refused by MongoDB, after that write.
+                self._withdraw_all(schedule_id, now)
+                raise
+            raise _stale(there, version)
+        withdrawn = self._withdraw_all(schedule_id, now)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
         )
@@ -192,6 +198,9 @@ class Manager:
                     raise _stale(schedule, version)
             changed = change(schedule)
             if changed is schedule:
+                if schedule.cut_pending:
+                    # Whoever asked before may have died, or been refused by MongoDB, after the first write.
+                    self._cut(schedule, now)
                 return schedule
             if changed.revision == schedule.revision:
                 written = self.store.schedules.update(changed, version=schedule.version)
@@ -211,6 +220,9 @@ class Manager:
                     self._cut(changed, now)
                 return changed
         raise Conflict("the schedule is being changed by others at this moment; try again")
+
+    def _withdraw_all(self, schedule_id: str, now: datetime) -> int:
+        return self.store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
 
     def _cut(self, schedule: Schedule, now: datetime) -> None:
         self.store.withdrawals.cancel_past_cut(

@@ -1,0 +1,61 @@
+"""An edit whose process died between its two writes, the schedule's and its events', is finished by whoever
+asks again."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from flask.testing import FlaskClient
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store import Store
+from tests.builders import event
+
+MINUTE = timedelta(minutes=1)
+Create = Callable[..., dict[str, Any]]
+
+
+def to_come(store: Store, schedule: Schedule) -> str:
+    """An event of the schedule that is not due yet."""
+    made = event(schedule.revised_at + MINUTE, schedule.id)
+    store.events.insert([made], schedule.revised_at, "made")
+    return made.id
+
+
+def stored(store: Store, schedule_id: str) -> Schedule:
+    found = store.schedules.get(schedule_id)
+    assert isinstance(found, Schedule)
+    return found
+
+
+def state(client: FlaskClient, event_id: str) -> str:
+    found: str = client.get(f"/api/events/{event_id}").get_json()["state"]
+    return found
+
+
+def test_a_pause_withdraws_what_one_that_died_had_left(
+    client: FlaskClient, store: Store, create: Create
+) -> None:
+    made = create()["id"]
+    active = stored(store, made)
+    left = to_come(store, active)
+    paused = replace(active, version=2).revise(active.revised_at, state=ScheduleState.PAUSED)
+    assert store.schedules.revise(paused, version=1)
+    assert state(client, left) == State.READY_QUEUE
+    answer = client.post(f"/api/schedules/{made}/pause")
+    assert (answer.status_code, answer.get_json()["state"]) == (200, "paused")
+    assert state(client, left) == State.CANCELLED
+
+
+def test_a_deletion_withdraws_what_one_that_died_had_left(
+    client: FlaskClient, store: Store, create: Create
+) -> None:
+    made = create()["id"]
+    active = stored(store, made)
+    left = to_come(store, active)
+    assert store.schedules.delete(made, active.revised_at)
+    assert state(client, left) == State.READY_QUEUE
+    assert client.delete(f"/api/schedules/{made}").status_code == 404
+    assert state(client, left) == State.CANCELLED
