@@ -44,8 +44,8 @@ class Cursors:
     ) -> tuple[str, list[Schedule | Unreadable]]:
         """Claims those that are still ready.
 
-        Returns the token and the schedules, without their bodies, in the order of `ids`; among them those
-        that can no longer be read.
+        Returns the token and the schedules, without what is sent (body, headers, signature), in the order of
+        `ids`; among them those that can no longer be read.
         """
         return self._claim(_ready(before), ids, lease_seconds)
 
@@ -68,9 +68,8 @@ class Cursors:
                 [{"$set": {"owner": token, "lease_until": {"$add": ["$$NOW", int(lease_seconds * 1000)]}}}],
                 hint=BY_ID,
             )
-        # Without the callbacks' bodies: a page of the largest ones would be more than all the rest of a beat.
-        rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token}, {"action.body": 0})
-        won = {row["_id"]: _bodiless(row) for row in rows}
+        rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token}, _UNREAD)
+        won = {row["_id"]: _without_request(row) for row in rows}
         # MongoDB gives them in the order of its own. A page may come to its end before the last of them: what
         # has the least left must not be that one, time and again.
         return token, [read(won[each], self._envelope) for each in ids if each in won]
@@ -132,9 +131,14 @@ class Cursors:
         return result.modified_count
 
 
-def _bodiless(row: Document) -> Document:
+#: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets
+#: among them more than all its other work.
+_UNREAD = {"action.body": 0, "action.headers": 0, "signing": 0}
+
+
+def _without_request(row: Document) -> Document:
     action = row.get("action")
-    return row | {"action": action | {"body": None}} if isinstance(action, dict) else row
+    return row | {"action": action | {"body": None, "headers": ()}} if isinstance(action, dict) else row
 
 
 def _ready(before: datetime) -> Document:

@@ -1,11 +1,15 @@
 """Occurrences become events: with a given `now`, on the real store."""
 
 from collections import Counter
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 
+from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import (
     MAX_BODY_BYTES,
@@ -15,6 +19,7 @@ from scheduler_app.domain.schedule import (
     Schedule,
     ScheduleState,
 )
+from scheduler_app.domain.signing import Signing
 from scheduler_app.expansion import (
     OCCURRENCES_A_PAGE,
     OCCURRENCES_A_SCHEDULE,
@@ -124,6 +129,24 @@ def test_a_page_that_ends_early_has_filled_those_with_the_least_left(store: Stor
     assert {event.schedule_id for event in page.events} == set(names[-fit:])
 
 
+def test_a_beat_learns_how_many_schedules_fill_a_page(store: Store, now: datetime) -> None:
+    expansion = Expansion(store, timeframe_seconds=600)
+    many = 4 * WORTH_PARTS
+    store.schedules.insert_many([schedule(now, f"s{number}") for number in range(many)])
+    first = expansion.expand_page(now)
+    fit = OCCURRENCES_A_PAGE // OCCURRENCES_A_SCHEDULE
+    assert first.claimed == many
+    assert many - first.left == len(first.events) / OCCURRENCES_A_SCHEDULE == pytest.approx(fit, abs=4)
+    second = expansion.expand_page(now)
+    assert (second.claimed, second.full) == (WORTH_PARTS, True)
+    # Of rules that fire less often more fit.
+    store.mongo.collection("schedules").delete_many({})
+    rule = "FREQ=SECONDLY;INTERVAL=60"
+    store.schedules.insert_many([schedule(now, f"t{number}", rrule=rule) for number in range(many)])
+    claimed = [expansion.expand_page(now).claimed for _ in range(3)]
+    assert claimed == [WORTH_PARTS, WORTH_PARTS * 5 // 4, WORTH_PARTS * 5 // 4 * 5 // 4]
+
+
 def test_a_crash_between_events_and_cursor_expands_the_same_ids_again(
     store: Store, expansion: Expansion, now: datetime
 ) -> None:
@@ -146,17 +169,25 @@ def test_a_page_of_many_schedules_is_filled_in_parts_and_misses_none(
     assert claim(store, now, lease_seconds=30)[1] == []
 
 
-def test_expansion_reads_no_bodies_and_leaves_them_where_they_are(
-    store: Store, expansion: Expansion, now: datetime
+def test_expansion_reads_nothing_of_what_is_sent_and_leaves_it_where_it_is(
+    settings: Settings, now: datetime
 ) -> None:
-    body = Body(BodyKind.TEXT, b"x" * MAX_BODY_BYTES)
-    store.schedules.insert(schedule(now, rrule="FREQ=SECONDLY", body=body))
-    token, (claimed,) = claim(store, now, lease_seconds=30)
-    assert isinstance(claimed, Schedule)
-    assert claimed.action.body is None
-    store.cursors.release(["s1"], token)
-    assert expansion.expand_page(now).events
-    assert stored(store).action.body == body
+    body, headers = Body(BodyKind.TEXT, b"x" * MAX_BODY_BYTES), (("Authorization", "Bearer of a secret"),)
+    signing = Signing("whsec_c2VjcmV0", now)
+    with closing(Store(replace(settings, secrets_key=Fernet.generate_key().decode()))) as store:
+        store.prepare()
+        made = replace(schedule(now, body=body, headers=headers), signing=signing)
+        store.schedules.insert(made)
+        token, (claimed,) = claim(store, now, lease_seconds=30)
+        assert isinstance(claimed, Schedule)
+        assert (claimed.action.body, claimed.action.headers, claimed.signing) == (None, (), None)
+        store.cursors.release(["s1"], token)
+        assert Expansion(store, timeframe_seconds=5).expand_page(now).events
+        sent = stored(store)
+        assert (sent.action, sent.signing) == (made.action, signing)
+    # Nor does it matter to it that the key is lost: the events say so, and are redriven when it is found.
+    with closing(Store(replace(settings, secrets_key=Fernet.generate_key().decode()))) as keyless:
+        assert Expansion(keyless, timeframe_seconds=60).expand_page(now).events
 
 
 def test_a_schedule_finishes_when_its_last_occurrence_has_passed(
