@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from scheduler_app.dispatch import EVENTS_A_PAGE, Dispatch
+from scheduler_app.dispatch import Dispatch
 
 PAGES_A_TICK = 50
 
@@ -20,6 +20,5 @@ class Dispatcher:
         Raises a STORE_FAULT, or what the broker raises when it cannot be reached.
         """
         return all(
-            not self._ended() and self._dispatch.dispatch_page(now()) >= EVENTS_A_PAGE
-            for _ in range(PAGES_A_TICK)
+            not self._ended() and self._dispatch.dispatch_page(now()).full for _ in range(PAGES_A_TICK)
         )

@@ -36,6 +36,14 @@ class Batch:
     eta: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How many events of a page were dispatched. `full`: there may be more at once."""
+
+    dispatched: int
+    full: bool
+
+
 class Publisher(Protocol):
     """The way to the workers. It raises `unavailable` when the broker cannot be reached."""
 
@@ -56,17 +64,19 @@ class Dispatch:
         self._ahead = min(self._horizon / CLAIM_AHEAD_SHARE, MAX_CLAIM_AHEAD)
         self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
 
-    def dispatch_page(self, now: datetime) -> int:
-        """Dispatches one page of due events, oldest first; returns how many.
+    def dispatch_page(self, now: datetime) -> Page:
+        """Dispatches one page of due events, oldest first.
 
         Nothing while the queue is long. Raises a STORE_FAULT or `publisher.unavailable`; what was taken is
         free again when its lease is over.
         """
         room = MESSAGES_IN_QUEUE - self.publisher.queue_length()
         if room <= 0:
-            return 0
-        limit = min(EVENTS_A_PAGE, room * EVENTS_A_BATCH)
-        return self._dispatch(self._outbox.due(now + self._horizon, limit=limit), now)
+            return Page(0, full=False)
+        due = self._outbox.due(now + self._horizon, limit=min(EVENTS_A_PAGE, room * EVENTS_A_BATCH))
+        # Full by what was there, not by what was won of it: another beat may have had half of the page, and
+        # both of them would wait for their next tick.
+        return Page(self._dispatch(due, now), full=len(due) == EVENTS_A_PAGE)
 
     def dispatch_these(self, events: Sequence[Event], now: datetime) -> int:
         """Dispatches those of the given events that are due within the horizon, before the next tick."""

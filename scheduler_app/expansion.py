@@ -1,7 +1,7 @@
 """Expand: occurrences become events."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from scheduler_app.config import EXPAND_LEASE_SECONDS
@@ -33,11 +33,11 @@ Claimed = tuple[str, list[Schedule | Unreadable]]
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one page came to. `left`: how many schedules were claimed and let go of without being filled.
+    """What one page came to. `unfit`: how many schedules were claimed for which it had no room.
     `full`: there may be more to claim at once."""
 
     claimed: int
-    left: int
+    unfit: int
     events: tuple[Event, ...]
     full: bool
 
@@ -63,10 +63,13 @@ class Expansion:
             return cursors.claim_for_expansion(part, before, lease_seconds=EXPAND_LEASE_SECONDS)
 
         page = self._fill_in_parts(ids, claim, now)
+        # Judged by what was there, not by what was won of it: another beat may have had half of the page, and
+        # both of them would wait for their next tick.
+        page = replace(page, full=page.full or len(ids) == self._schedules_a_page)
         # Of rules that fire each second a page holds a tenth of the schedules that it holds of others: those
         # claimed beyond that would be two writes each for nothing.
-        if page.left:
-            self._schedules_a_page = max(WORTH_PARTS, page.claimed - page.left)
+        if page.unfit:
+            self._schedules_a_page = max(WORTH_PARTS, page.claimed - page.unfit)
         else:
             self._schedules_a_page = min(SCHEDULES_A_PAGE, self._schedules_a_page * 5 // 4)
         return page
@@ -116,12 +119,11 @@ class Expansion:
             return self._fill(claimed, token, now, limit=OCCURRENCES_A_PAGE // len(parts))
 
         pages = self._parts.each(fill, parts)
-        claimed = sum(page.claimed for page in pages)
         return Page(
-            claimed=claimed,
-            left=sum(page.left for page in pages),
+            claimed=sum(page.claimed for page in pages),
+            unfit=sum(page.unfit for page in pages),
             events=tuple(event for page in pages for event in page.events),
-            full=claimed >= self._schedules_a_page or any(page.full for page in pages),
+            full=any(page.full for page in pages),
         )
 
     def _fill(
@@ -135,11 +137,13 @@ class Expansion:
         events: list[Event] = []
         advances: list[Advance] = []
         left_for_later: list[str] = []
+        unfit = 0
         for schedule in claimed:
             if isinstance(schedule, Unreadable):
                 self._set_aside(schedule.schedule_id, token, schedule.reason, now)
             elif len(events) >= limit:
                 left_for_later.append(schedule.id)
+                unfit += 1
             else:
                 try:
                     filled = self._occurrences(schedule, now)
@@ -164,7 +168,7 @@ class Expansion:
         full = len(events) >= limit or any(
             advance.next_run_at and advance.next_run_at < half for advance in advances
         )
-        return Page(claimed=len(claimed), left=len(left_for_later), events=tuple(events), full=full)
+        return Page(claimed=len(claimed), unfit=unfit, events=tuple(events), full=full)
 
     def _occurrences(self, schedule: Schedule, now: datetime) -> tuple[list[datetime], Advance] | None:
         """The occurrences to make and the cursor after them; None when the cut has to wait."""

@@ -193,7 +193,7 @@ def test_6_a_dispatcher_that_dies_between_its_two_steps_loses_nothing(
     _, taken = take(store.outbox, now, limit=10, lease_seconds=0.2)
     assert len(taken) == 1, "and here it died: taken, and no message sent"
     dispatch = Dispatch(store, publisher, horizon_seconds=5)
-    wait_until(lambda: dispatch.dispatch_page(now) == 1, "another to send it", 5)
+    wait_until(lambda: dispatch.dispatch_page(now).dispatched == 1, "another to send it", 5)
     assert publisher.queue_length() == 1
 
 

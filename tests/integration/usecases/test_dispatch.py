@@ -2,13 +2,16 @@
 
 import base64
 import json
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from redis import Redis
 
+from beat.dispatcher import Dispatcher
 from scheduler_app import dispatch as module
 from scheduler_app.celery_app import make_app
 from scheduler_app.celery_app.settings import QUEUE
@@ -53,7 +56,7 @@ def test_a_message_holds_ids_and_nothing_else(
 ) -> None:
     made = [event(now + SECOND, f"s{number}") for number in range(3)]
     store.events.insert(made, now, "made")
-    assert dispatch.dispatch_page(now) == 3
+    assert dispatch.dispatch_page(now).dispatched == 3
     (message,) = messages(redis_url)
     assert message["v"] == 1
     assert sorted(message["ids"]) == sorted(each.id for each in made)
@@ -62,12 +65,32 @@ def test_a_message_holds_ids_and_nothing_else(
     assert states(store) == {"worker_queue": 3}
 
 
+def test_two_beats_dispatch_everything_between_them_without_waiting_for_another_tick(
+    store: Store, publisher: CeleryPublisher, redis_url: str, now: datetime
+) -> None:
+    many = [event(now + SECOND, f"s{number}") for number in range(3 * module.EVENTS_A_PAGE)]
+    store.events.insert(many, now, "made")
+    together = threading.Barrier(2)
+
+    def beat() -> None:
+        dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=5), lambda: False)
+        together.wait(10)
+        dispatcher.run(lambda: now)
+
+    with ThreadPoolExecutor(2) as beats:
+        for future in [beats.submit(beat) for _ in range(2)]:
+            future.result()
+    sent = [one for message in messages(redis_url) for one in message["ids"]]
+    assert sorted(sent) == sorted(each.id for each in many)
+    assert states(store) == {"worker_queue": len(many)}
+
+
 def test_a_page_of_many_events_is_dispatched_in_parts_each_event_once(
     store: Store, dispatch: Dispatch, redis_url: str, now: datetime
 ) -> None:
     made = [event(now + SECOND, f"s{number}") for number in range(module.WORTH_PARTS + 1)]
     store.events.insert(made, now, "made")
-    assert dispatch.dispatch_page(now) == len(made)
+    assert dispatch.dispatch_page(now).dispatched == len(made)
     sent = [one for message in messages(redis_url) for one in message["ids"]]
     assert sorted(sent) == sorted(each.id for each in made)
     assert states(store) == {"worker_queue": len(made)}
@@ -77,7 +100,7 @@ def test_what_lies_beyond_the_horizon_stays_in_mongodb(
     store: Store, dispatch: Dispatch, redis_url: str, now: datetime
 ) -> None:
     store.events.insert([event(now + 6 * SECOND)], now, "made")
-    assert dispatch.dispatch_page(now) == 0
+    assert dispatch.dispatch_page(now).dispatched == 0
     assert messages(redis_url) == []
     assert states(store) == {"ready_queue": 1}
 
@@ -92,7 +115,7 @@ def test_what_is_overdue_goes_out_without_an_eta(
 
 def test_nothing_is_dispatched_twice(store: Store, dispatch: Dispatch, redis_url: str, now: datetime) -> None:
     store.events.insert([event(now)], now, "made")
-    assert [dispatch.dispatch_page(now) for _ in range(3)] == [1, 0, 0]
+    assert [dispatch.dispatch_page(now).dispatched for _ in range(3)] == [1, 0, 0]
     assert len(messages(redis_url)) == 1
 
 
@@ -102,7 +125,7 @@ def test_a_backlog_waits_in_mongodb_while_the_queue_is_long(
     publisher.publish([Batch(("x",), None)] * module.MESSAGES_IN_QUEUE)
     assert publisher.queue_length() == module.MESSAGES_IN_QUEUE
     store.events.insert([event(now)], now, "made")
-    assert dispatch.dispatch_page(now) == 0
+    assert dispatch.dispatch_page(now).dispatched == 0
     assert states(store) == {"ready_queue": 1}
 
 

@@ -1,6 +1,8 @@
 """Occurrences become events: with a given `now`, on the real store."""
 
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -23,6 +25,7 @@ from scheduler_app.domain.signing import Signing
 from scheduler_app.expansion import (
     OCCURRENCES_A_PAGE,
     OCCURRENCES_A_SCHEDULE,
+    SCHEDULES_A_PAGE,
     WORTH_PARTS,
     Expansion,
 )
@@ -136,7 +139,7 @@ def test_a_beat_learns_how_many_schedules_fill_a_page(store: Store, now: datetim
     first = expansion.expand_page(now)
     fit = OCCURRENCES_A_PAGE // OCCURRENCES_A_SCHEDULE
     assert first.claimed == many
-    assert many - first.left == len(first.events) / OCCURRENCES_A_SCHEDULE == pytest.approx(fit, abs=4)
+    assert many - first.unfit == len(first.events) / OCCURRENCES_A_SCHEDULE == pytest.approx(fit, abs=4)
     second = expansion.expand_page(now)
     assert (second.claimed, second.full) == (WORTH_PARTS, True)
     # Of rules that fire less often more fit.
@@ -145,6 +148,31 @@ def test_a_beat_learns_how_many_schedules_fill_a_page(store: Store, now: datetim
     store.schedules.insert_many([schedule(now, f"t{number}", rrule=rule) for number in range(many)])
     claimed = [expansion.expand_page(now).claimed for _ in range(3)]
     assert claimed == [WORTH_PARTS, WORTH_PARTS * 5 // 4, WORTH_PARTS * 5 // 4 * 5 // 4]
+
+
+def test_two_beats_expand_everything_between_them_without_waiting_for_another_tick(
+    store: Store, now: datetime
+) -> None:
+    rule = "FREQ=SECONDLY;INTERVAL=60"
+    many = [schedule(now, f"s{number}", rrule=rule) for number in range(2 * SCHEDULES_A_PAGE)]
+    store.schedules.insert_many(many)
+    together = threading.Barrier(2)
+
+    def expand() -> int:
+        expansion = Expansion(store, timeframe_seconds=60)
+        together.wait(10)
+        claimed = 0
+        while True:
+            page = expansion.expand_page(now)
+            claimed += page.claimed
+            if not page.full:
+                return claimed
+
+    with ThreadPoolExecutor(2) as beats:
+        futures = [beats.submit(expand) for _ in range(2)]
+        shares = [future.result() for future in futures]
+    assert sum(shares) == len(many)
+    assert store.events.living_by_state()[State.READY_QUEUE] == len(many)
 
 
 def test_a_crash_between_events_and_cursor_expands_the_same_ids_again(
