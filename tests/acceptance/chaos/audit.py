@@ -127,6 +127,9 @@ def _audit_what_was_not_owed(
             found.not_owed.append(f"{event['_id']}: called, though cancelled")
     elif is_owed:
         return
+    elif called_at is None and event["state"] in LIVING:
+        # What an edit withdraws while MongoDB fails may stand until it is due, and is cancelled then.
+        found.stuck.append(f"{event['_id']}: {event['state']}, though nothing was due then; {owed}")
     elif called_at is None or not (
         # What a killed worker may have sent stays owed, under its own key, whatever the edit says.
         owed.was_on_its_way(event["run_time"], called_at) or _excused(event, harmed)

@@ -57,9 +57,8 @@ def run(
 
 
 def settle(cluster: Cluster, load: Load, quiet_seconds: float) -> Findings:
-    """Audits until nothing is missing, nothing lives any more and nothing is there that is not owed, or for
-    too long; then what is not there is lost, and what lives is stuck. (What an edit has withdrawn while
-    MongoDB failed may stand until it is due, and is not sent then.)"""
+    """Audits until nothing is missing and nothing lives any more, or for too long; then what is not there is
+    lost, and what lives is stuck."""
     ids = [owed.schedule_id for owed in load.owed]
     mine: set[str] = set(ids)
     seen: list[Seen] = []
@@ -69,7 +68,7 @@ def settle(cluster: Cluster, load: Load, quiet_seconds: float) -> Findings:
         events = cluster.read(lambda database: list(database["events"].find({"schedule_id": {"$in": ids}})))
         seen += [each for each in cluster.seen() if _schedule_of(each[1]) in mine]
         findings = audit(load.owed, load.ends + LONG_AFTER, events, seen, cluster.harmed)
-        if not (findings.lost or findings.stuck or findings.not_owed) or time.monotonic() > deadline:
+        if not (findings.lost or findings.stuck) or time.monotonic() > deadline:
             break
         time.sleep(1)
     cluster.note_exits()

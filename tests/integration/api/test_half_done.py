@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import State
@@ -17,17 +18,19 @@ MINUTE = timedelta(minutes=1)
 Create = Callable[..., dict[str, Any]]
 
 
-def to_come(store: Store, schedule: Schedule) -> str:
-    """An event of the schedule that is not due yet."""
-    made = event(schedule.revised_at + MINUTE, schedule.id)
-    store.events.insert([made], schedule.revised_at, "made")
-    return made.id
-
-
-def stored(store: Store, schedule_id: str) -> Schedule:
-    found = store.schedules.get(schedule_id)
+@pytest.fixture
+def active(store: Store, create: Create) -> Schedule:
+    found = store.schedules.get(create()["id"])
     assert isinstance(found, Schedule)
     return found
+
+
+@pytest.fixture
+def left(store: Store, active: Schedule) -> str:
+    """An event of the schedule that is not due yet."""
+    made = event(active.revised_at + MINUTE, active.id)
+    store.events.insert([made], active.revised_at, "made")
+    return made.id
 
 
 def state(client: FlaskClient, event_id: str) -> str:
@@ -36,26 +39,20 @@ def state(client: FlaskClient, event_id: str) -> str:
 
 
 def test_a_pause_withdraws_what_one_that_died_had_left(
-    client: FlaskClient, store: Store, create: Create
+    client: FlaskClient, store: Store, active: Schedule, left: str
 ) -> None:
-    made = create()["id"]
-    active = stored(store, made)
-    left = to_come(store, active)
     paused = replace(active, version=2).revise(active.revised_at, state=ScheduleState.PAUSED)
     assert store.schedules.revise(paused, version=1)
     assert state(client, left) == State.READY_QUEUE
-    answer = client.post(f"/api/schedules/{made}/pause")
+    answer = client.post(f"/api/schedules/{active.id}/pause")
     assert (answer.status_code, answer.get_json()["state"]) == (200, "paused")
     assert state(client, left) == State.CANCELLED
 
 
 def test_a_deletion_withdraws_what_one_that_died_had_left(
-    client: FlaskClient, store: Store, create: Create
+    client: FlaskClient, store: Store, active: Schedule, left: str
 ) -> None:
-    made = create()["id"]
-    active = stored(store, made)
-    left = to_come(store, active)
-    assert store.schedules.delete(made, active.revised_at)
+    assert store.schedules.delete(active.id, active.revised_at)
     assert state(client, left) == State.READY_QUEUE
-    assert client.delete(f"/api/schedules/{made}").status_code == 404
+    assert client.delete(f"/api/schedules/{active.id}").status_code == 404
     assert state(client, left) == State.CANCELLED
