@@ -4,13 +4,13 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: up test check chaos bench clean help
+.PHONY: up test check long chaos bench clean help
 
 up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, Flower (ARGS="--port 9000")
 	@$(BIN)/scheduler up $(ARGS)
 
 test: .venv/installed-dev ## run all tests but the long ones (ARGS="-k words")
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not chaos" $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not chaos and not long" $(ARGS)
 
 check: .venv/installed-dev ## lint, format, types, layers
 	@$(BIN)/ruff check
@@ -18,7 +18,10 @@ check: .venv/installed-dev ## lint, format, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-chaos: .venv/installed-dev ## break everything once and audit, then the other long tests (ARGS="redis-killed --seeds 10")
+long: .venv/installed-dev ## run the tests that only take long: thousands of generated requests, long lists
+	@$(BIN)/python -m pytest -n 2 -m long --timeout 1800 $(ARGS)
+
+chaos: .venv/installed-dev ## break everything once and audit, then the tests that break one thing (ARGS="redis-killed --seeds 10")
 	@$(BIN)/python -m tests.acceptance.chaos $(ARGS)
 ifndef ARGS
 	@$(BIN)/python -m pytest -m chaos --timeout 1800

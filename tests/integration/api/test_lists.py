@@ -57,7 +57,7 @@ def test_events_are_found_by_schedule_and_state(client: FlaskClient, store: Stor
     assert len(list(walk(client, "/api/events", limit=7, state="cancelled"))) == 10
 
 
-@pytest.mark.parametrize("count", [1_200, pytest.param(10_000, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("count", [1_200, pytest.param(10_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("query", [{}, {"schedule_id": "s1"}, {"schedule_id": "s1", "state": "ready_queue"}])
 def test_a_cursor_neither_repeats_nor_misses_what_is_there_throughout(
     client: FlaskClient, store: Store, now: datetime, query: dict[str, str], count: int

@@ -29,7 +29,7 @@ def _freeze(mongod: Mongod) -> None:
     os.kill(mongod.pid, signal.SIGSTOP)
 
 
-@pytest.mark.parametrize("end", [_kill, pytest.param(_freeze, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize("end", [_kill, pytest.param(_freeze, marks=pytest.mark.long)])
 def test_a_mongodb_that_does_not_answer_is_told_of_soon(
     own_mongod: Mongod, make_api: Callable[..., Flask], end: Callable[[Mongod], None]
 ) -> None:

@@ -67,7 +67,7 @@ def test_what_the_specification_generates_is_answered_as_it_says(
     fuzz(url, tmp_path, "--phases", "examples,coverage", "--seed", "1")
 
 
-@pytest.mark.chaos
+@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_thousands_of_generated_requests_are_answered_as_the_specification_says(
     served: Callable[..., str], tmp_path: Path
