@@ -24,6 +24,8 @@ SEEN = {
 }
 #: What nobody repairs is not waited for as long as what somebody does.
 QUIET_SECONDS = 30
+#: A fault may strike where nothing was in its way: no message in a worker's hands when Redis dies.
+LOADS = 3
 
 
 @pytest.fixture(scope="module")
@@ -45,5 +47,9 @@ def test_every_mechanism_has_a_fault_that_needs_it() -> None:
 def test_without_it_the_promise_is_broken(cluster: Cluster, mechanism: str) -> None:
     fault, kind = SEEN[mechanism]
     cluster.run_anew("tests.acceptance.chaos.without", mechanism)
-    row = suite.run(cluster, FAULTS[fault], seed=1, quiet_seconds=QUIET_SECONDS)
-    assert getattr(row.findings, kind), f"{mechanism} was missed by nobody: {row.findings}"
+    found = []
+    for seed in range(1, LOADS + 1):
+        found.append(suite.run(cluster, FAULTS[fault], seed, quiet_seconds=QUIET_SECONDS).findings)
+        if getattr(found[-1], kind):
+            return
+    pytest.fail(f"{mechanism} was missed by nobody: {found}")
