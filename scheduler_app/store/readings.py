@@ -11,7 +11,9 @@ from scheduler_app.store.mongo import Document
 
 Reading = TypeVar("Reading")
 
-KEPT = 2_000
+#: As many as have an event each second where a worker's machine is busy with them: fewer would be pushed out
+#: in turn before they come again. Some 4 KiB each.
+KEPT = 4_000
 #: Larger documents are mostly a callback's body, and not worth the memory.
 KEPT_BYTES = 4 * 1024
 

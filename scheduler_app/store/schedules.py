@@ -149,9 +149,13 @@ class Schedules:
         return self._schedules.find_one({"_id": schedule_id}, {"_id": 1}) is not None
 
     def for_delivery(self, ids: Sequence[str]) -> dict[str, Schedule | Unreadable]:
-        """Schedules by id, deleted ones included; read after the claim of their events, never before."""
+        """Schedules by id, deleted ones included; read after the claim of their events, never before.
+
+        They come without their cursors, which a delivery has no use for: expansion moves those time and
+        again, and what has not changed but for them need not be decoded anew.
+        """
         found: dict[str, Schedule | Unreadable] = {}
-        for row in self._raw.find({"_id": {"$in": list(ids)}}):
+        for row in self._raw.find({"_id": {"$in": list(ids)}}, _CURSORS_LEFT_OUT):
             reading = self._readings.of(row.raw)
             found[reading.schedule_id if isinstance(reading, Unreadable) else reading.id] = reading
         return found
@@ -175,6 +179,9 @@ class Schedules:
         return Page([read(row, self._envelope) for row in found.rows], found.following)
 
 
+_CURSORS_LEFT_OUT = dict.fromkeys(
+    ("next_run_at", "finishes_at", "checkpoint", "cut_pending", "owner", "lease_until"), 0
+)
 #: What expansion moves on, and an edit of anything but the timing leaves alone.
 _CURSOR = (
     "next_run_at",

@@ -102,6 +102,23 @@ def test_a_rule_with_a_count_goes_on_page_after_page(
     assert len(owed) > 7
 
 
+def test_a_worker_reads_a_schedule_anew_after_an_edit_and_not_after_its_expansion(
+    store: Store, expansion: Expansion, now: datetime
+) -> None:
+    store.schedules.insert(schedule(now))
+    (first,) = store.schedules.for_delivery(["s1"]).values()
+    before = stored(store)
+    expansion.expand_page(now)
+    moved = stored(store)
+    assert moved.next_run_at != before.next_run_at
+    (same,) = store.schedules.for_delivery(["s1"]).values()
+    assert same is first
+    assert store.schedules.update(replace(moved, name="other"), version=1)
+    (edited,) = store.schedules.for_delivery(["s1"]).values()
+    assert isinstance(edited, Schedule)
+    assert edited.name == "other"
+
+
 def test_a_schedule_whose_next_occurrence_is_far_off_costs_nothing(
     store: Store, expansion: Expansion, now: datetime
 ) -> None:
