@@ -9,6 +9,7 @@ from scheduler_app.config import DISPATCH_LEASE_SECONDS
 from scheduler_app.domain.event import Event
 from scheduler_app.parts import Parts
 from scheduler_app.store import Store
+from scheduler_app.store.outbox import Due
 from scheduler_app.telemetry import metrics
 
 EVENTS_A_PAGE = 1_000
@@ -17,20 +18,21 @@ PARTS_AT_ONCE = 2
 #: Parts of fewer events would break up batches.
 WORTH_PARTS = 4 * EVENTS_A_BATCH
 BATCH_SPAN = timedelta(milliseconds=100)
-#: A burst is claimed before its time, so that what is left for the instant itself is to read and to send: by
-#: this share of the horizon, for whoever expects larger bursts than usual makes that longer, but never by so
-#: much that its leases would be short. Not what comes alone: an edit that finds an event claimed has to wait
-#: for its end.
-CLAIM_AHEAD_SHARE = 5
-MAX_CLAIM_AHEAD = timedelta(seconds=5)
+#: What is claimed before its time has only to be sent when that has come. An edit that finds an event claimed
+#: has to wait for its end, so it is no more than a claim takes where others are made beside it.
+CLAIM_AHEAD = timedelta(milliseconds=50)
+#: A burst is claimed earlier still: by this share of the horizon, for whoever expects larger bursts than
+#: usual makes that longer, but never by so much that its leases would be short.
+BURST_AHEAD_SHARE = 5
+MAX_BURST_AHEAD = timedelta(seconds=5)
 #: Beyond this the backlog waits in MongoDB, where it is sorted by due time and can still be cancelled.
 MESSAGES_IN_QUEUE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events that travel in one message; `eta` is when a worker takes it up, None when that has come: at the
-    first one's due time, or earlier when the batch is full."""
+    """Events that travel in one message; `eta` is when a worker takes it up, some time before the first of
+    them is due; None when that has come."""
 
     ids: tuple[str, ...]
     eta: datetime | None
@@ -61,7 +63,7 @@ class Dispatch:
         self._outbox = store.outbox
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
-        self._ahead = min(self._horizon / CLAIM_AHEAD_SHARE, MAX_CLAIM_AHEAD)
+        self._burst_ahead = min(self._horizon / BURST_AHEAD_SHARE, MAX_BURST_AHEAD)
         self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
 
     def dispatch_page(self, now: datetime) -> Page:
@@ -80,16 +82,17 @@ class Dispatch:
 
     def dispatch_these(self, events: Sequence[Event], now: datetime) -> int:
         """Dispatches those of the given events that are due within the horizon, before the next tick."""
-        return self._dispatch([event.id for event in events if event.due_at <= now + self._horizon], now)
+        until = now + self._horizon
+        return self._dispatch([Due(event.due_at, event.id) for event in events if event.due_at <= until], now)
 
-    def _dispatch(self, ids: Sequence[str], now: datetime) -> int:
-        return sum(self._parts.each(lambda part: self._dispatch_part(part, now), self._parts.of(ids)))
+    def _dispatch(self, due: Sequence[Due], now: datetime) -> int:
+        return sum(self._parts.each(lambda part: self._dispatch_part(part, now), self._parts.of(due)))
 
-    def _dispatch_part(self, ids: Sequence[str], now: datetime) -> int:
-        token, taken = self._outbox.take(ids, now + self._horizon, lease_seconds=DISPATCH_LEASE_SECONDS)
+    def _dispatch_part(self, due: Sequence[Due], now: datetime) -> int:
+        token, taken = self._outbox.take(due, now + self._horizon, lease_seconds=DISPATCH_LEASE_SECONDS)
         if not taken:
             return 0
-        batches = list(grouped(taken, now, self._ahead))
+        batches = list(grouped(taken, now, self._burst_ahead))
         # Message first, mark second: the other order could lose the event. A crash in between sends a
         # second message, which finds the event claimed or finished.
         self.publisher.publish(batches)
@@ -99,23 +102,23 @@ class Dispatch:
         return len(taken)
 
 
-def grouped(events: Sequence[Event], now: datetime, ahead: timedelta) -> Iterator[Batch]:
+def grouped(events: Sequence[Due], now: datetime, burst_ahead: timedelta) -> Iterator[Batch]:
     """Batches of events (sorted by due time) due within the same span; all past ones count as now. Full ones
-    are taken up `ahead` of their time."""
-    batch: list[Event] = []
+    are taken up `burst_ahead` of their time."""
+    batch: list[Due] = []
     first = now
     for event in events:
         due = max(event.due_at, now)
         if batch and (len(batch) == EVENTS_A_BATCH or due - first >= BATCH_SPAN):
-            yield _batch(batch, first, now, ahead)
+            yield _batch(batch, first, now, burst_ahead)
             batch = []
         if not batch:
             first = due
         batch.append(event)
     if batch:
-        yield _batch(batch, first, now, ahead)
+        yield _batch(batch, first, now, burst_ahead)
 
 
-def _batch(events: Sequence[Event], first: datetime, now: datetime, ahead: timedelta) -> Batch:
-    eta = first - ahead if len(events) == EVENTS_A_BATCH else first
+def _batch(events: Sequence[Due], first: datetime, now: datetime, burst_ahead: timedelta) -> Batch:
+    eta = first - (burst_ahead if len(events) == EVENTS_A_BATCH else CLAIM_AHEAD)
     return Batch(ids=tuple(event.id for event in events), eta=eta if eta > now else None)

@@ -5,6 +5,7 @@ from concurrent.futures import Future, wait
 from threading import Thread
 from typing import TypeVar
 
+Item = TypeVar("Item")
 Done = TypeVar("Done")
 
 
@@ -17,12 +18,12 @@ class Parts:
         self._worth = worth
         self._name = name
 
-    def of(self, ids: Sequence[str]) -> list[Sequence[str]]:
+    def of(self, items: Sequence[Item]) -> list[Sequence[Item]]:
         """The parts of a page, in its order; none of an empty one."""
-        size = -(-len(ids) // self._at_once) if len(ids) >= self._worth else len(ids)
-        return [ids[first : first + size] for first in range(0, len(ids), size or 1)]
+        size = -(-len(items) // self._at_once) if len(items) >= self._worth else len(items)
+        return [items[first : first + size] for first in range(0, len(items), size or 1)]
 
-    def each(self, work: Callable[[Sequence[str]], Done], parts: Sequence[Sequence[str]]) -> list[Done]:
+    def each(self, work: Callable[[Sequence[Item]], Done], parts: Sequence[Sequence[Item]]) -> list[Done]:
         """What `work` made of each part, in their order.
 
         It returns when all are done, and raises what the first one of them raised.
@@ -33,7 +34,7 @@ class Parts:
         wait(futures)
         return [future.result() for future in futures]
 
-    def _begin(self, work: Callable[[Sequence[str]], Done], part: Sequence[str]) -> "Future[Done]":
+    def _begin(self, work: Callable[[Sequence[Item]], Done], part: Sequence[Item]) -> "Future[Done]":
         future: Future[Done] = Future()
 
         def run() -> None:

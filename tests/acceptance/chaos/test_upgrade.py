@@ -16,6 +16,7 @@ from scheduler_app.config import Settings
 from scheduler_app.dispatch import Batch
 from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
+from scheduler_app.store.outbox import Due
 from scheduler_app.tasks import CeleryPublisher, deliver
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
@@ -56,9 +57,9 @@ def leave_behind(store: Store, now: datetime, url: Callable[[str], str]) -> None
         store.schedules.insert(schedule(now, state, url=url(f"/{state}"), rrule=FAR))
         store.events.insert([event(now, state)], now, "made by the version before")
     for state in ("sent", "forgotten"):
-        ids = [event(now, state).id]
-        token, _ = store.outbox.take(ids, now, lease_seconds=0)
-        store.outbox.mark(ids, token, now)
+        made = event(now, state)
+        token, _ = store.outbox.take([Due(made.due_at, made.id)], now, lease_seconds=0)
+        store.outbox.mark([made.id], token, now)
     store.claims.claim([event(now, "orphaned").id], until=now, now=now, lease_seconds=0, worker="gone")
 
 

@@ -88,6 +88,15 @@ def test_what_one_dispatcher_has_taken_another_leaves_alone_until_its_lease_is_o
     assert take(store.outbox, now + SECOND, limit=10, lease_seconds=60)[1]
 
 
+def test_of_a_page_that_another_has_had_a_part_of_the_rest_is_won(store: Store, now: datetime) -> None:
+    store.events.insert([event(now + i * SECOND) for i in range(3)], now, "made")
+    page = store.outbox.due(now + 10 * SECOND, limit=3)
+    assert store.outbox.take(page[1:2], now + 10 * SECOND, lease_seconds=60)[1] == page[1:2]
+    token, won = store.outbox.take(page, now + 10 * SECOND, lease_seconds=60)
+    assert won == [page[0], page[2]]
+    assert store.outbox.mark([each.id for each in page], token, now) == 2
+
+
 def test_dispatch_takes_the_oldest_first_and_marks_them_once(store: Store, now: datetime) -> None:
     made = [event(now + i * SECOND) for i in range(5)]
     store.events.insert(list(reversed(made)), now, "made")

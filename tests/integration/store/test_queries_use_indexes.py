@@ -124,6 +124,7 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
 def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
     token, taken = take(store.outbox, due, limit=10, lease_seconds=2)
+    assert store.outbox.take(taken[:1], due, lease_seconds=2)[1] == [], "taken already: read back"
     ids = [each.id for each in taken]
     store.outbox.mark(ids, token, now)
     store.events.insert([event(now)], now, "again")

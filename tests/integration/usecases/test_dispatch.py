@@ -60,7 +60,7 @@ def test_a_message_holds_ids_and_nothing_else(
     (message,) = messages(redis_url)
     assert message["v"] == 1
     assert sorted(message["ids"]) == sorted(each.id for each in made)
-    assert datetime.fromisoformat(message["eta"]) == now + SECOND
+    assert datetime.fromisoformat(message["eta"]) == now + SECOND - module.CLAIM_AHEAD
     assert set(message) == {"v", "ids", "eta"}
     assert states(store) == {"worker_queue": 3}
 
