@@ -57,8 +57,8 @@ class Mongod(Server):
             "--nounixsocket",
             "--quiet",
             *("--setParameter", "diagnosticDataCollectionEnabled=false"),
-            # By default what an event was is kept for five minutes after each of its transitions, for reads of
-            # the past that nobody here makes: it fills the cache, and each checkpoint writes it to the disk.
+            # By default what an event was is kept for five minutes after each of its transitions, for reads
+            # of the past that nobody makes: it fills the cache, and each checkpoint writes it to the disk.
             *("--setParameter", "minSnapshotHistoryWindowInSeconds=0"),
             # By default a primary waits 15 s at SIGTERM for its clients to find the next one; there is none.
             *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=0"),

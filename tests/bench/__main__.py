@@ -7,6 +7,9 @@ import argparse
 import importlib
 import signal
 import sys
+from dataclasses import replace
+
+from tests.bench.host import Stolen
 
 NAMES = (
     "suite",
@@ -38,8 +41,9 @@ def main(argv: list[str]) -> int:
     module = importlib.import_module(f"tests.bench.{name}")
     parser = argparse.ArgumentParser(prog=f"python -m tests.bench {name}", description=module.__doc__)
     module.arguments(parser)
+    stolen = Stolen()
     report = module.run(parser.parse_args(options))
-    report.print(name)
+    replace(report, summary=report.summary | {"stolen_percent": stolen.percent()}).print(name)
     return 0 if report.good else 1
 
 

@@ -38,7 +38,13 @@ class Budget:
 
     def row(self, summaries: Mapping[str, Row]) -> Row:
         value = self.value(summaries)
-        return {"what": self.what, "measured": value, "budget": self.bound(), "met": self.met(value)}
+        return {
+            "what": self.what,
+            "measured": value,
+            "budget": self.bound(),
+            "met": self.met(value),
+            "stolen_percent": summaries.get(self.bench, {}).get("stolen_percent"),
+        }
 
 
 BUDGETS = (

@@ -22,6 +22,7 @@ class Report:
 
     def print(self, name: str) -> None:
         show(name, self.rows, self.heads or [f"run {number + 1}" for number in range(len(self.rows))])
+        print(f"The host gave {self.summary['stolen_percent']} % of the cores to others meanwhile.")
         print(json.dumps({"bench": name, **self.summary}), flush=True)
 
 

@@ -86,12 +86,13 @@ class Suite(Report):
 
     def print(self, name: str) -> None:
         table = Table(title="Budgets", title_justify="left")
-        for head in ("", "measured", "budget", "met", "the Go original"):
+        for head in ("", "measured", "budget", "met", "the Go original", "stolen by the host"):
             table.add_column(head, justify="right" if head in ("measured", "budget") else "left")
         originals = {budget.what: budget.original for budget in BUDGETS}
         for row in self.rows:
             measured = "failed" if row["measured"] is None else f"{row['measured']:,.4g}"
             met = "yes" if row["met"] else "NO"
-            table.add_row(row["what"], measured, row["budget"], met, originals[row["what"]])
-        Console(width=100).print(table)
+            stolen = "" if row["stolen_percent"] is None else f"{row['stolen_percent']:g} %"
+            table.add_row(row["what"], measured, row["budget"], met, originals[row["what"]], stolen)
+        Console(width=120).print(table)
         print(json.dumps({"bench": name, **self.summary}), flush=True)
