@@ -9,7 +9,7 @@ import signal
 import sys
 from dataclasses import replace
 
-from tests.bench.host import Stolen
+from tests.bench.host import Stolen, loop_seconds
 
 NAMES = (
     "suite",
@@ -41,9 +41,10 @@ def main(argv: list[str]) -> int:
     module = importlib.import_module(f"tests.bench.{name}")
     parser = argparse.ArgumentParser(prog=f"python -m tests.bench {name}", description=module.__doc__)
     module.arguments(parser)
-    stolen = Stolen()
-    report = module.run(parser.parse_args(options))
-    replace(report, summary=report.summary | {"stolen_percent": stolen.percent()}).print(name)
+    settings, stolen = parser.parse_args(options), Stolen()
+    report = module.run(settings)
+    host = {"stolen_percent": stolen.percent(), "loop_s": loop_seconds()}
+    replace(report, summary=report.summary | host).print(name)
     return 0 if report.good else 1
 
 

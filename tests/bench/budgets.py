@@ -37,13 +37,14 @@ class Budget:
         return f"{'≥' if self.at_least else '≤'} {self.limit:,g} {self.unit}".rstrip()
 
     def row(self, summaries: Mapping[str, Row]) -> Row:
-        value = self.value(summaries)
+        value, summary = self.value(summaries), summaries.get(self.bench, {})
         return {
             "what": self.what,
             "measured": value,
             "budget": self.bound(),
             "met": self.met(value),
-            "stolen_percent": summaries.get(self.bench, {}).get("stolen_percent"),
+            "stolen_percent": summary.get("stolen_percent"),
+            "loop_s": summary.get("loop_s"),
         }
 
 

@@ -1,6 +1,11 @@
 """What the host has left of this machine: where others share it, a figure says as much about them."""
 
+import statistics
+import time
+
 import psutil
+
+_LOOP = compile("for number in range(3_000_000): total += number", "loop", "exec")
 
 
 class Stolen:
@@ -14,6 +19,18 @@ class Stolen:
         """Of the time of all cores; 0 on a machine of one's own."""
         total, stolen = _read()
         return round(100 * (stolen - self._stolen) / max(total - self._total, 0.01), 1)
+
+
+def loop_seconds() -> float:
+    """What a fixed loop takes, the median of three: how fast a core is, which neighbours change too, by its
+    clock and its caches, without stealing any of its time."""
+    return round(statistics.median(_one_loop() for _ in range(3)), 3)
+
+
+def _one_loop() -> float:
+    began = time.perf_counter()
+    exec(_LOOP, {"total": 0})
+    return time.perf_counter() - began
 
 
 def _read() -> tuple[float, float]:

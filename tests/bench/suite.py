@@ -86,13 +86,22 @@ class Suite(Report):
 
     def print(self, name: str) -> None:
         table = Table(title="Budgets", title_justify="left")
-        for head in ("", "measured", "budget", "met", "the Go original", "stolen by the host"):
+        for head in (
+            "",
+            "measured",
+            "budget",
+            "met",
+            "the Go original",
+            "stolen by the host",
+            "a fixed loop",
+        ):
             table.add_column(head, justify="right" if head in ("measured", "budget") else "left")
         originals = {budget.what: budget.original for budget in BUDGETS}
         for row in self.rows:
             measured = "failed" if row["measured"] is None else f"{row['measured']:,.4g}"
             met = "yes" if row["met"] else "NO"
-            stolen = "" if row["stolen_percent"] is None else f"{row['stolen_percent']:g} %"
-            table.add_row(row["what"], measured, row["budget"], met, originals[row["what"]], stolen)
+            stolen, loop = row["stolen_percent"], row["loop_s"]
+            host = ("", "") if stolen is None else (f"{stolen:g} %", f"{loop:g} s")
+            table.add_row(row["what"], measured, row["budget"], met, originals[row["what"]], *host)
         Console(width=120).print(table)
         print(json.dumps({"bench": name, **self.summary}), flush=True)
