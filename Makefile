@@ -18,7 +18,7 @@ check: .venv/installed-dev ## lint, format, types, layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
-long: .venv/installed-dev ## run the tests that only take long: thousands of generated requests, long lists
+long: .venv/installed-dev ## run the tests that only take long: thousands of generated requests, long lists, long leases
 	@$(BIN)/python -m pytest -n 2 -m long --timeout 1800 $(ARGS)
 
 chaos: .venv/installed-dev ## break everything once and audit, then the tests that break one thing (ARGS="redis-killed --seeds 10")

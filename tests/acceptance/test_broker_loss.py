@@ -39,7 +39,7 @@ def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
         stack.post(f"/schedules/{held}/trigger", status=202)
         wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
         due = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()
-        made = [stack.create(journal.url("/later"), run_at=due) for _ in range(5)]
+        made = stack.create_many(5, journal.url("/later"), run_at=due)
         with RedisClient(port=port) as client:
             wait_until(lambda: client.hlen("unacked") > 1, "messages to be held")
         redis.kill()
@@ -64,7 +64,7 @@ def test_events_whose_messages_were_flushed_are_sent_all_the_same(
     stack.beat()
     # No worker yet: the messages rest in Redis when they are lost.
     due = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
-    made = [stack.create(journal.url("/flushed"), run_at=due) for _ in range(5)]
+    made = stack.create_many(5, journal.url("/flushed"), run_at=due)
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as client:
         wait_until(lambda: client.llen("callbacks") > 0, "a message")
         client.flushdb()

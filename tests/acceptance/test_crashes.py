@@ -25,6 +25,7 @@ def when_told(told: threading.Event) -> Behaviour:
     return behave
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_a_worker_killed_with_callbacks_in_flight_loses_none_of_them(
     make_stack: Callable[..., Stack], journal: Journal
@@ -36,7 +37,7 @@ def test_a_worker_killed_with_callbacks_in_flight_loses_none_of_them(
     told = threading.Event()
     url = journal.script("/held", when_told(told))
     due = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
-    made = [stack.create(url, run_at=due) for _ in range(IN_FLIGHT)]
+    made = stack.create_many(IN_FLIGHT, url, run_at=due)
     wait_until(lambda: len(journal.calls["/held"]) == IN_FLIGHT, "all requests to be in flight")
     stack.kill(victim)
     told.set()

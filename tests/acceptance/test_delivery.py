@@ -92,8 +92,8 @@ def test_a_receiver_that_never_answers_costs_its_timeout_and_delays_nobody(
 ) -> None:
     due = in_seconds(4)
     url = journal.script("/hangs", hangs)
-    made = [stack.create(url, run_at=due, timeout_seconds=2, max_retries=0) for _ in range(10)]
-    quick = [stack.create(journal.url("/quick"), run_at=due) for _ in range(10)]
+    made = stack.create_many(10, url, run_at=due, timeout_seconds=2, max_retries=0)
+    quick = stack.create_many(10, journal.url("/quick"), run_at=due)
     for schedule in quick:
         stack.finished(schedule)
     # Not one of them waited for a receiver that hangs.

@@ -93,7 +93,11 @@ def test_a_wrong_setting_is_one_sentence_with_its_name(
     [
         ("REDIS_HOST", "127.0.0.1"),
         ("BROKER_URL", "redis://:s3cret@127.0.0.1:{port}/0"),
-        ("BROKER_URL", "sentinel://:s3cret@127.0.0.1:{port};sentinel://:s3cret@127.0.0.1:{port}"),
+        pytest.param(
+            "BROKER_URL",
+            "sentinel://:s3cret@127.0.0.1:{port};sentinel://:s3cret@127.0.0.1:{port}",
+            marks=pytest.mark.long,
+        ),
         ("BROKER_URL", "amqp://guest:s3cret@127.0.0.1:{port}//"),
         ("BROKER_URL", "carrier-pigeon://coop"),
     ],
