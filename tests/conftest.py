@@ -9,6 +9,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pymongo import MongoClient
@@ -22,6 +23,9 @@ from tests.processes import Program
 def mongod_server() -> Iterator[Mongod]:
     # Not pytest's tmp_path: that keeps the folders of the last runs, 300 MB each.
     with tempfile.TemporaryDirectory(prefix="mongod-") as folder, Mongod(Path(folder)) as server:
+        # The tests' `now` is long ago: once a minute all that they had finished by then would be gone.
+        with MongoClient[dict[str, Any]](server.uri) as client:
+            client.admin.command("setParameter", 1, ttlMonitorEnabled=False)
         yield server
 
 
