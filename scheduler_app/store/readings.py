@@ -12,7 +12,7 @@ from scheduler_app.store.mongo import Document
 Reading = TypeVar("Reading")
 
 #: As many as have an event each second where a worker's machine is busy with them: fewer would be pushed out
-#: in turn before they come again. Some 4 KiB each.
+#: in turn before they come again.
 KEPT = 4_000
 #: Larger documents are mostly a callback's body, and not worth the memory.
 KEPT_BYTES = 4 * 1024
