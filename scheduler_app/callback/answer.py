@@ -1,13 +1,12 @@
 """How a request ended."""
 
 import codecs
-from dataclasses import dataclass
+from typing import NamedTuple
 
 SNIPPET_BYTES = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """How one request ended.
 
     `status` is None when there was no whole answer; then `error` says why, in a clear sentence. An answer has

@@ -1,10 +1,9 @@
 """What is asked of a receiver."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """One attempt's HTTP request.
 
     `key` is the event's id; it names the request in its `Answer` and must be unique among those in flight.

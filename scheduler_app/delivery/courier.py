@@ -6,8 +6,11 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from typing import NamedTuple
+
+from prometheus_client import Counter
 
 from scheduler_app.callback import Answer, Sender
 from scheduler_app.clock import monotonic
@@ -15,6 +18,7 @@ from scheduler_app.delivery.attempt import Attempt, set_aside
 from scheduler_app.delivery.batch import ClaimedBatch
 from scheduler_app.delivery.essential import EssentialThread
 from scheduler_app.delivery.recorder import Outcome, Recorder
+from scheduler_app.domain.event import State
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
@@ -32,8 +36,12 @@ MAX_YOUNG = 64
 YOUNG_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+@cache
+def _ended_as(state: State) -> Counter:
+    return metrics.attempts.labels(state.value)
+
+
+class Job(NamedTuple):
     """An attempt and the batch whose lease it is made under."""
 
     attempt: Attempt
@@ -172,7 +180,7 @@ class Courier(EssentialThread):
             record = job.attempt.record(answer, started_at)
         except Exception as error:  # the same at the other end
             return self._set_aside(job, error)
-        metrics.attempts.labels(record.state.value).inc()
+        _ended_as(record.state).inc()
         metrics.callback_duration.observe(answer.duration_ms / 1000)
         return Outcome(record, job.batch)
 

@@ -3,7 +3,7 @@
 import queue
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
 from scheduler_app.delivery.batch import ClaimedBatch
@@ -19,8 +19,7 @@ RECORDS_AT_ONCE = 200
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     record: Record
     batch: ClaimedBatch
 

@@ -1,9 +1,8 @@
 """How attempts ended, written in bulk under the tokens of their claims."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pymongo import UpdateOne
 
@@ -13,8 +12,7 @@ from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.one_update import or_removed, own_value
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """How an attempt ended, to be written under the token of its claim."""
 
     event_id: str

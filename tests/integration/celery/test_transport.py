@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kombu import Connection
+from kombu.connection import Connection
 from kombu.transport.redis import Transport
 
 from scheduler_app.celery_app.transport import use_sturdy_transport
@@ -13,12 +13,12 @@ from scheduler_app.celery_app.transport import use_sturdy_transport
 @pytest.fixture
 def channel(redis_url: str) -> Iterator[Any]:
     use_sturdy_transport()
-    with Connection(redis_url) as connection:
+    with Connection(redis_url) as connection:  # type: ignore[no-untyped-call]
         yield connection.channel()
 
 
 def test_kombu_as_it_comes_makes_a_client_for_each_question(redis_url: str) -> None:
-    with Connection(redis_url, transport=Transport) as connection:
+    with Connection(redis_url, transport=Transport) as connection:  # type: ignore[no-untyped-call]
         channel = connection.channel()
         with channel.conn_or_acquire() as one, channel.conn_or_acquire() as other:
             assert one is not other
