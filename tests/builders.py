@@ -1,6 +1,5 @@
 """Values for tests, with everything that does not matter filled in."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -23,4 +22,4 @@ def schedule(now: datetime, schedule_id: str = "s1", **fields: Any) -> Schedule:
 
 
 def event(due: datetime, schedule_id: str = "s1", revision: int = 1, **changes: Any) -> Event:
-    return replace(scheduled(schedule_id, revision, due), **changes)
+    return scheduled(schedule_id, revision, due)._replace(**changes)

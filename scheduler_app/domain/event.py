@@ -4,6 +4,8 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 
 class State(StrEnum):
@@ -113,6 +115,8 @@ def manual_event_id(schedule_id: str, seed: str | None = None) -> str:
     return f"{schedule_id}-manual-{seed or secrets.token_hex(12)}"
 
 
+# Thousands of schedules fire at the same few instants of a page.
+@lru_cache(maxsize=1024)
 def compact(instant: datetime) -> str:
     """`20250105T120000Z`, or `20250105T120000250Z` when there are milliseconds."""
     if instant.tzinfo is None:
@@ -122,8 +126,7 @@ def compact(instant: datetime) -> str:
     return f"{utc:%Y%m%dT%H%M%S}{milliseconds}Z"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """What delivery and dispatch need to know of an event. The history stays in the store."""
 
     id: str

@@ -1,8 +1,8 @@
 """Dispatch's transitions: waiting events are taken, and marked once their message is out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from scheduler_app.domain.event import State
 from scheduler_app.store.event_documents import lease, sources, update_and_forget
@@ -10,8 +10,7 @@ from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Due:
+class Due(NamedTuple):
     """A waiting event: all that dispatch needs to know of it. The oldest is the least."""
 
     due_at: datetime
