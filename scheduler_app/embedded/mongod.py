@@ -27,14 +27,14 @@ _EVICTION = ",".join(
 
 
 class Mongod(Server):
-    """A primary of its own. `cache_gb` bounds WiredTiger's cache: ≥ 0.25, by default a tenth of the memory
-    and at most 2."""
+    """A primary of its own. `cache_gb` bounds WiredTiger's cache: ≥ 0.25, by default a sixth of the memory
+    and at most 4."""
 
     name = "mongod"
 
     def __init__(self, directory: Path, port: int | None = None, *, cache_gb: float | None = None) -> None:
         super().__init__(directory, port)
-        self._cache_gb = cache_gb or min(2.0, max(0.25, _memory_gb() / 10))
+        self._cache_gb = cache_gb or min(4.0, max(0.25, _memory_gb() / 6))
 
     @property
     def uri(self) -> str:
