@@ -116,7 +116,7 @@ def headers_for(
         ("webhook-id", event_id),
         ("webhook-timestamp", str(timestamp)),
         ("X-Scheduler-Attempt", str(attempt)),
-        ("X-Scheduler-Run-Time", _instant(run_time)),
+        ("X-Scheduler-Run-Time", _instant(run_time.astimezone(UTC))),
         ("X-Scheduler-Schedule-Id", schedule_id),
     )
     if signing_secrets:
@@ -125,10 +125,10 @@ def headers_for(
     return tuple(headers)
 
 
+# Of UTC alone: two hours of a zone, where a clock is put back, are equal to a cache.
 @lru_cache(maxsize=256)
-def _instant(time: datetime) -> str:
-    """RFC 3339 in UTC; milliseconds only when there are any, as in the event's id."""
-    utc = time.astimezone(UTC)
+def _instant(utc: datetime) -> str:
+    """RFC 3339; milliseconds only when there are any, as in the event's id."""
     return utc.isoformat(timespec="milliseconds" if utc.microsecond else "seconds").replace("+00:00", "Z")
 
 

@@ -87,8 +87,8 @@ class SturdyChannel(redis.Channel):
     def _create_client(self, asynchronous: bool = False) -> Any:
         """One client for as long as its pool of connections is the channel's.
 
-        kombu makes one for each thing it asks, three for a message; each copies a table of all commands,
-        half a millisecond of CPU. It holds nothing but the pool, and threads may share it.
+        kombu makes one for each thing it asks, three in a message's life. Each copies the commands' table,
+        0.13 ms of CPU where nothing else runs. It holds nothing but the pool, and threads may share it.
         """
         if asynchronous:
             return super()._create_client(asynchronous=True)

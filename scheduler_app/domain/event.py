@@ -115,13 +115,17 @@ def manual_event_id(schedule_id: str, seed: str | None = None) -> str:
     return f"{schedule_id}-manual-{seed or secrets.token_hex(12)}"
 
 
-# Thousands of schedules fire at the same few instants of a page.
-@lru_cache(maxsize=1024)
 def compact(instant: datetime) -> str:
     """`20250105T120000Z`, or `20250105T120000250Z` when there are milliseconds."""
     if instant.tzinfo is None:
         raise ValueError("a naive datetime has no place here")
-    utc = instant.astimezone(UTC)
+    return _compact(instant.astimezone(UTC))
+
+
+# Thousands of schedules fire at the same few instants of a page. Of UTC alone: where a clock goes back, two
+# hours of a zone are equal to a cache, and the second one would get the first one's ids.
+@lru_cache(maxsize=1024)
+def _compact(utc: datetime) -> str:
     milliseconds = f"{utc.microsecond // 1000:03d}" if utc.microsecond >= 1000 else ""
     return f"{utc:%Y%m%dT%H%M%S}{milliseconds}Z"
 

@@ -16,31 +16,27 @@ class Codes:
     """A set of HTTP statuses, as written: `("2xx", 304, "500-504")`."""
 
     written: tuple[int | str, ...]
-    _statuses: frozenset[int] = field(init=False, repr=False, compare=False)
+    _ranges: tuple[tuple[int, int], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_statuses", _statuses(tuple(self.written)))
+        object.__setattr__(self, "_ranges", tuple(_range(item) for item in self.written))
 
     def __contains__(self, status: int) -> bool:
-        return status in self._statuses
+        return any(low <= status <= high for low, high in self._ranges)
 
 
 #: Of each schedule that is read or made; few are not among a handful.
 @lru_cache(maxsize=1024)
-def _statuses(written: tuple[int | str, ...]) -> frozenset[int]:
-    return frozenset(status for item in written for status in _range(item))
-
-
-def _range(item: int | str) -> range:
+def _range(item: int | str) -> tuple[int, int]:
     text = str(item).strip().lower()
     first, dash, last = text.partition("-")
     if len(text) == 3 and text.endswith("xx") and text[0] in "12345":
         low = int(text[0]) * 100
-        return range(low, low + 100)
+        return low, low + 99
     if first.isascii() and first.isdigit() and (not dash or (last.isascii() and last.isdigit())):
         low, high = int(first), int(last if dash else first)
         if 100 <= low <= high <= 599:
-            return range(low, high + 1)
+            return low, high
     raise ValueError(f'{item!r} is no HTTP status: write 503, "5xx" or "500-504"')
 
 

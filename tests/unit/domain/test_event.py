@@ -1,6 +1,7 @@
 """The life of an event, as data."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -17,6 +18,12 @@ from scheduler_app.domain.event import FINAL, LIFE, TRANSITIONS, State, event_id
 )
 def test_an_id_names_the_schedule_the_revision_and_the_instant(run_time: datetime, text: str) -> None:
     assert event_id("s", 1, run_time) == text
+
+
+def test_the_two_hours_of_a_clock_that_is_put_back_have_ids_of_their_own() -> None:
+    first = datetime(2026, 10, 25, 2, 30, tzinfo=ZoneInfo("Europe/Berlin"))
+    assert event_id("s", 1, first) == "s-1-20261025T003000Z"
+    assert event_id("s", 1, first.replace(fold=1)) == "s-1-20261025T013000Z"
 
 
 def test_an_id_of_a_naive_time_is_refused() -> None:
