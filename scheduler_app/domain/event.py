@@ -1,5 +1,6 @@
 """An event: an occurrence made durable. Its states and the moves between them are written here, once."""
 
+import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -122,12 +123,26 @@ def compact(instant: datetime) -> str:
     return _compact(instant.astimezone(UTC))
 
 
+_COMPACT = re.compile(r"[0-9]{8}T[0-9]{6}([0-9]{3})?Z")
+
+
 # Thousands of schedules fire at the same few instants of a page. Of UTC alone: where a clock goes back, two
 # hours of a zone are equal to a cache, and the second one would get the first one's ids.
 @lru_cache(maxsize=1024)
 def _compact(utc: datetime) -> str:
     milliseconds = f"{utc.microsecond // 1000:03d}" if utc.microsecond >= 1000 else ""
     return f"{utc:%Y%m%dT%H%M%S}{milliseconds}Z"
+
+
+@lru_cache(maxsize=1024)
+def _expanded(text: str) -> datetime | None:
+    """The instant of a `compact` text, None for any other."""
+    if not _COMPACT.fullmatch(text):
+        return None
+    try:
+        return datetime.strptime(text[:-1].ljust(18, "0"), "%Y%m%dT%H%M%S%f").replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 class Event(NamedTuple):
@@ -157,6 +172,16 @@ def scheduled(schedule_id: str, revision: int, run_time: datetime) -> Event:
         run_time=run_time,
         due_at=run_time,
     )
+
+
+def from_id(event_id: str) -> Event | None:
+    """The event that `scheduled` made under this id; None where the id says that it was not made by it."""
+    schedule_id, _, rest = event_id.rpartition("-")
+    schedule_id, _, revision = schedule_id.rpartition("-")
+    run_time = _expanded(rest)
+    if run_time is None or not schedule_id or not (revision.isascii() and revision.isdigit()):
+        return None
+    return Event(event_id, schedule_id, int(revision), run_time, run_time)
 
 
 def manual(schedule_id: str, revision: int, now: datetime, seed: str | None = None) -> Event:

@@ -3,10 +3,18 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.event import Event, Kind, State, from_id
 from scheduler_app.store.event_documents import CLAIMED, finish, lease, sources, to_event, update_and_forget
 from scheduler_app.store.history import appended, line
-from scheduler_app.store.mongo import BY_ID, Mongo, new_token
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+
+#: What tells an event that is as `scheduled` made it from one that came back.
+AS_MADE: Document = {
+    "kind": Kind.SCHEDULED,
+    "attempt": 0,
+    "lost_leases": 0,
+    "$expr": {"$eq": ["$due_at", "$run_time"]},
+}
 
 
 class Claims:
@@ -21,24 +29,18 @@ class Claims:
 
         What is not among the answer belongs to somebody else, is finished, or is not due: no error.
         """
-        token = new_token()
-        update_and_forget(
-            self._events,
-            {"_id": {"$in": list(ids)}, "state": sources("claim"), "due_at": {"$lte": until}},
-            [
-                {
-                    "$set": {
-                        "state": State.RUNNING,
-                        "owner": token,
-                        "lease_until": lease(lease_seconds),
-                        "status": appended("status", line(now, State.RUNNING, f"Claimed by {worker}")),
-                    }
-                },
-                {"$unset": ["dispatcher"]},
-            ],
-        )
+        token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}}
+        claimed = _claimed(token, now, lease_seconds, worker)
+        told = [event for event in map(from_id, ids) if event is not None]
+        # All of them, and as they were made, which is the rule: their ids say what a read would.
+        if len(told) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
+            return token, sorted(told, key=_turn)
+        self._claim(which, claimed)
         won = self._settled.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED)
-        return token, sorted(map(to_event, won), key=lambda event: (event.due_at, event.id))
+        return token, sorted(map(to_event, won), key=_turn)
+
+    def _claim(self, which: Document, claimed: list[Document]) -> int | None:
+        return update_and_forget(self._events, which | {"state": sources("claim")}, claimed)
 
     def extend(self, ids: Sequence[str], token: str, lease_seconds: float) -> None:
         """A longer lease for requests that may take longer than the claim could know."""
@@ -74,3 +76,21 @@ class Claims:
             now,
             message,
         )
+
+
+def _claimed(token: str, now: datetime, lease_seconds: float, worker: str) -> list[Document]:
+    return [
+        {
+            "$set": {
+                "state": State.RUNNING,
+                "owner": token,
+                "lease_until": lease(lease_seconds),
+                "status": appended("status", line(now, State.RUNNING, f"Claimed by {worker}")),
+            }
+        },
+        {"$unset": ["dispatcher"]},
+    ]
+
+
+def _turn(event: Event) -> tuple[datetime, str]:
+    return event.due_at, event.id

@@ -1,12 +1,14 @@
 """The store's verbs on events, on a real mongod."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from scheduler_app.domain.event import FINAL, LIVING, MAX_LOST_LEASES, State
+from scheduler_app.domain.event import FINAL, LIVING, MAX_LOST_LEASES, Event, State
 from scheduler_app.store import Store
+from scheduler_app.store.event_documents import to_event
 from scheduler_app.store.outcomes import Record
 from tests.builders import event
 from tests.integration.store.taking import take
@@ -14,8 +16,12 @@ from tests.integration.store.taking import take
 SECOND = timedelta(seconds=1)
 
 
+def claimed(store: Store, now: datetime, ids: Sequence[str], lease: float = 25.0) -> tuple[str, list[Event]]:
+    return store.claims.claim(ids, until=now, now=now, lease_seconds=lease, worker="w1")
+
+
 def claim(store: Store, now: datetime, *ids: str, lease: float = 25.0) -> tuple[str, list[str]]:
-    token, won = store.claims.claim(ids, until=now, now=now, lease_seconds=lease, worker="w1")
+    token, won = claimed(store, now, ids, lease)
     return token, [event.id for event in won]
 
 
@@ -54,6 +60,41 @@ def test_one_of_two_claims_wins(store: Store, now: datetime) -> None:
     store.events.insert([made], now, "made")
     assert claim(store, now, made.id)[1] == [made.id]
     assert claim(store, now, made.id)[1] == []
+
+
+@pytest.mark.parametrize("at_once", [1, 3])
+def test_a_claim_knows_an_event_that_came_back_by_what_it_became(
+    store: Store, now: datetime, at_once: int
+) -> None:
+    fresh, tried, brought_back = event(now), event(now, "tried"), event(now, "brought back")
+    store.events.insert([fresh, tried, brought_back], now, "made")
+    token, _ = claim(store, now, tried.id)
+    store.outcomes.record([record(tried.id, token, State.RETRYING, now, now + SECOND)])
+    token, _ = claim(store, now, brought_back.id)
+    store.outcomes.record([record(brought_back.id, token, State.ERROR, now)])
+    store.mongo.collection("events").update_one({"_id": brought_back.id}, {"$set": {"attempt": 0}})
+    store.events.redrive([brought_back.id], now + 2 * SECOND, "redriven")
+    ids = [fresh.id, tried.id, brought_back.id]
+    won = [
+        each
+        for first in range(0, 3, at_once)
+        for each in claimed(store, now + 3 * SECOND, ids[first : first + at_once])[1]
+    ]
+    assert [(each.id, each.due_at, each.attempt) for each in won] == [
+        (fresh.id, now, 0),
+        (tried.id, now + SECOND, 1),
+        (brought_back.id, now + 2 * SECOND, 0),
+    ]
+    for each in ids:
+        assert document(store, each)["state"] == "running"
+        assert lines(store, each).count("running") == (1 if each == fresh.id else 2)
+
+
+def test_what_a_claim_says_of_an_event_is_what_is_stored_of_it(store: Store, now: datetime) -> None:
+    made = event(now + timedelta(milliseconds=7), "a-1", 12)
+    store.events.insert([made], now, "made")
+    _, (won,) = claimed(store, made.due_at, [made.id])
+    assert won == to_event(document(store, made.id))
 
 
 def test_an_event_beyond_the_horizon_is_not_claimed(store: Store, now: datetime) -> None:

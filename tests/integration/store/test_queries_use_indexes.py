@@ -131,6 +131,7 @@ def _use_events(store: Any, now: datetime) -> None:
     claimed, won = store.claims.claim(ids, until=due, now=now, lease_seconds=5, worker="w")
     store.claims.extend(ids, claimed, 10)
     store.claims.give_back(ids[:2], claimed, now, "back")
+    store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
     store.claims.void(ids[2:3], claimed, now, "void")
     records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
     assert store.outcomes.record(records) == []

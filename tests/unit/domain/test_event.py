@@ -5,7 +5,17 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from scheduler_app.domain.event import FINAL, LIFE, TRANSITIONS, State, event_id, manual_event_id
+from scheduler_app.domain.event import (
+    FINAL,
+    LIFE,
+    TRANSITIONS,
+    State,
+    event_id,
+    from_id,
+    manual,
+    manual_event_id,
+    scheduled,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +39,35 @@ def test_the_two_hours_of_a_clock_that_is_put_back_have_ids_of_their_own() -> No
 def test_an_id_of_a_naive_time_is_refused() -> None:
     with pytest.raises(ValueError, match="naive"):
         event_id("s", 1, datetime(2025, 1, 5))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("schedule_id", ["s", "a-b", "a-1", "a-1-20250105T120000Z", "s-manual-1"])
+@pytest.mark.parametrize("milliseconds", [0, 1, 250])
+def test_an_id_tells_all_of_the_event_that_it_was_made_for(schedule_id: str, milliseconds: int) -> None:
+    made = scheduled(
+        schedule_id, 12, datetime(2025, 1, 5, 12, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    )
+    assert from_id(made.id) == made
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "-",
+        "s",
+        "1-20250105T120000Z",
+        "-1-20250105T120000Z",
+        "s-1-20250132T120000Z",
+        "s-²-20250105T120000Z",
+    ],
+)
+def test_no_other_id_tells_of_an_event(text: str) -> None:
+    assert from_id(text) is None
+
+
+def test_the_id_of_a_manual_event_tells_of_none() -> None:
+    assert from_id(manual("s-1", 1, datetime(2025, 1, 5, tzinfo=UTC)).id) is None
 
 
 def test_manual_ids_differ() -> None:
