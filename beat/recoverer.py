@@ -14,9 +14,10 @@ class Recoverer:
     def run(self, now: Callable[[], datetime]) -> bool:
         """Repairs a page of each kind; True when there may be more.
 
-        Workers first: that needs MongoDB alone, and goes on while the broker is away. Raises a STORE_FAULT,
-        or what the broker raises when it cannot be reached.
+        Messages last: the others need MongoDB alone, and go on while the broker is away. Raises a
+        STORE_FAULT, or what the broker raises when it cannot be reached.
         """
         workers = self._recovery.recover_workers(now())
+        dispatches = self._recovery.recover_dispatches(now())
         messages = self._recovery.recover_messages(now(), queue_length=self._queue_length())
-        return max(workers.total, messages.total) >= EVENTS_A_PAGE
+        return max(workers.total, dispatches.total, messages.total) >= EVENTS_A_PAGE

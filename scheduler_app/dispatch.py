@@ -69,8 +69,8 @@ class Dispatch:
     def dispatch_page(self, now: datetime) -> Page:
         """Dispatches one page of due events, oldest first.
 
-        Nothing while the queue is long. Raises a STORE_FAULT or `publisher.unavailable`; what was taken is
-        free again when its lease is over.
+        Nothing while the queue is long. Raises a STORE_FAULT or `publisher.unavailable`; what was taken then
+        is put back, here or by recovery.
         """
         room = MESSAGES_IN_QUEUE - self.publisher.queue_length()
         if room <= 0:
@@ -89,14 +89,16 @@ class Dispatch:
         return sum(self._parts.each(lambda part: self._dispatch_part(part, now), self._parts.of(due)))
 
     def _dispatch_part(self, due: Sequence[Due], now: datetime) -> int:
-        token, taken = self._outbox.take(due, now + self._horizon, lease_seconds=DISPATCH_LEASE_SECONDS)
-        if not taken:
-            return 0
+        until = now + self._horizon
+        token, taken = self._outbox.take(due, until, now, lease_seconds=DISPATCH_LEASE_SECONDS)
         batches = list(grouped(taken, now, self._burst_ahead))
-        # Message first, mark second: the other order could lose the event. A crash in between sends a
-        # second message, which finds the event claimed or finished.
-        self.publisher.publish(batches)
-        self._outbox.mark([event.id for event in taken], token, now)
+        try:
+            self.publisher.publish(batches)
+        except self.publisher.unavailable:
+            self._outbox.put_back(token, now)
+            raise
+        # A crash before this sends a second message, which finds the event claimed or finished.
+        self._outbox.sent(token)
         metrics.messages.inc(len(batches))
         metrics.dispatched.inc(len(taken))
         return len(taken)

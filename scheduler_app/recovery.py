@@ -9,6 +9,7 @@ from scheduler_app.telemetry import get_logger, metrics
 log = get_logger(__name__)
 
 EVENTS_A_PAGE = 1_000
+PAGES_AT_ONCE = 10
 RETRY_DELAY_SECONDS = 2.0
 GRACE_SECONDS = 10.0
 #: With more messages than this in the queue, an overdue event is in a backlog and not lost.
@@ -34,6 +35,7 @@ class Recovery:
 
     def __init__(self, store: Store) -> None:
         self._repairs = store.repairs
+        self._outbox = store.outbox
 
     def recover_workers(self, now: datetime) -> Repairs:
         """Ends claims whose lease is over. Raises a STORE_FAULT."""
@@ -55,6 +57,18 @@ class Recovery:
                 event_ids=spent[:IDS_IN_A_LINE],
             )
         return Repairs(workers=len(again), messages=0, set_aside=len(spent))
+
+    def recover_dispatches(self, now: datetime) -> Repairs:
+        """Puts back what was marked by one who died before its messages were sent. Raises a STORE_FAULT."""
+        back = self._outbox.put_back_abandoned(now, limit=PAGES_AT_ONCE)
+        if back:
+            metrics.recovered.labels("dispatch").inc(back)
+            log.warning(
+                "recover.dispatches",
+                message="A beat or an API ended before it had sent its messages; their events wait again",
+                count=back,
+            )
+        return Repairs(workers=0, messages=back, set_aside=0)
 
     def recover_messages(self, now: datetime, *, queue_length: int) -> Repairs:
         """Puts back overdue events whose message must be lost. Raises a STORE_FAULT."""

@@ -86,7 +86,9 @@ UNCLAIMED = WAITING | {State.WORKER_QUEUE}
 #: Every write to an event is one of these; each is a verb of one of the store's classes.
 TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
-    # Marked or not: the message goes out before the mark, and may be quicker than it.
+    # Whoever marked them died, or the broker was away, before their messages were sent.
+    "put_back": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
+    # Marked or not: what was put back may have a message all the same.
     "claim": _move(set(UNCLAIMED), {State.RUNNING}),
     # Any living state while `owner` is still the claim's token: recovery ends the lease of a worker that was
     # only slow and leaves the token, and dispatch may be quicker than that worker's record.

@@ -77,11 +77,14 @@ SCHEDULES = [
     ),
 ]
 
+OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
+
 
 def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     """Makes what is missing. Several processes may call it at once: losing that race is success."""
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
+    _create(mongo.collection("outbox"), OUTBOX)
     _ensure_ttl(
         mongo,
         "events",

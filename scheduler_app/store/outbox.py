@@ -1,4 +1,4 @@
-"""Dispatch's transitions: waiting events are taken, and marked once their message is out."""
+"""Dispatch's transitions: waiting events are taken, and put back when their message was not sent."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,6 +9,8 @@ from scheduler_app.store.event_documents import lease, sources, update_and_forge
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 
+PAGE_VERSION = 1
+
 
 class Due(NamedTuple):
     """A waiting event: all that dispatch needs to know of it. The oldest is the least."""
@@ -18,60 +20,88 @@ class Due(NamedTuple):
 
 
 class Outbox:
+    """An event is marked before its message goes out, for a mark is also what keeps others from it. So that
+    a crash in between loses nothing, what is about to be marked is written down first: a page, with a lease.
+    """
+
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
         self._settled = mongo.majority("events")
+        self._pages = mongo.collection("outbox")
 
     def due(self, until: datetime, *, limit: int) -> list[Due]:
-        """Waiting events due up to `until` that nobody is dispatching, oldest first."""
-        rows = self._events.find(_free(until), {"due_at": 1}).sort("due_at", 1).limit(limit)
+        """Waiting events due up to `until`, oldest first."""
+        rows = self._events.find(_waiting(until), {"due_at": 1}).sort("due_at", 1).limit(limit)
         return [Due(row["due_at"], row["_id"]) for row in rows]
 
-    def take(self, events: Sequence[Due], until: datetime, *, lease_seconds: float) -> tuple[str, list[Due]]:
-        """Takes those that still wait and are due up to `until`, by a token in `dispatcher`.
+    def take(
+        self, events: Sequence[Due], until: datetime, now: datetime, *, lease_seconds: float
+    ) -> tuple[str, list[Due]]:
+        """Marks those that still wait and are due up to `until`, by a token in `dispatcher`.
 
-        Returns the token and what was won, oldest first.
+        Returns the token and what was won, oldest first. Their messages are to follow, and then `sent`.
         """
         token, ids = new_token(), [event.id for event in events]
+        page = {"v": PAGE_VERSION, "ids": {"$literal": ids}, "until": lease(lease_seconds)}
+        self._pages.update_one({"_id": token}, [{"$set": page}], upsert=True)
         taken = update_and_forget(
             self._events,
-            {**_free(until), "_id": {"$in": ids}},
-            [{"$set": {"dispatcher": {"token": token, "until": lease(lease_seconds)}}}],
-        )
-        # All of them, which is the rule: what was read of them before is good enough for an eta.
-        if taken == len(events):
-            return token, sorted(events)
-        won = self._settled.find({"_id": {"$in": ids}, "dispatcher.token": token}, {"due_at": 1})
-        return token, sorted(Due(row["due_at"], row["_id"]) for row in won)
-
-    def mark(self, ids: Sequence[str], token: str, now: datetime) -> int:
-        """The message is out; written second, for the other order could lose it."""
-        result = self._events.update_many(
-            {"_id": {"$in": list(ids)}, "dispatcher.token": token, "state": sources("mark_dispatched")},
+            {**_waiting(until), "_id": {"$in": ids}},
             [
                 {
                     "$set": {
                         "state": State.WORKER_QUEUE,
+                        "dispatcher": token,
                         "dispatched_at": now,
                         "dispatches": {"$add": [{"$ifNull": ["$dispatches", 0]}, 1]},
                         "status": appended(
                             "status", line(now, State.WORKER_QUEUE, "Event queued for a worker")
                         ),
                     }
+                }
+            ],
+        )
+        # All of them, which is the rule: what was read of them before is good enough for an eta.
+        if taken == len(events):
+            return token, sorted(events)
+        won = self._settled.find({"_id": {"$in": ids}, "dispatcher": token}, {"due_at": 1})
+        return token, sorted(Due(row["due_at"], row["_id"]) for row in won)
+
+    def sent(self, token: str) -> None:
+        """The messages are out: the page has done its work."""
+        self._pages.delete_one({"_id": token})
+
+    def put_back(self, token: str, now: datetime) -> int:
+        """What was taken waits again, but for what a worker has claimed meanwhile. Returns how many."""
+        return sum(self._put_back(page, now) for page in self._pages.find({"_id": token}))
+
+    def put_back_abandoned(self, now: datetime, *, limit: int) -> int:
+        """The same for at most so many pages whose lease is over: who took them died before `sent`, or was
+        slow."""
+        over = {"$expr": {"$lte": ["$until", "$$NOW"]}}
+        return sum(self._put_back(page, now) for page in self._pages.find(over).limit(limit))
+
+    def _put_back(self, page: Document, now: datetime) -> int:
+        which = {"_id": {"$in": page["ids"]}, "dispatcher": page["_id"], "state": sources("put_back")}
+        message = "Put back: its message may not have been sent"
+        result = self._events.update_many(
+            which,
+            [
+                {
+                    "$set": {
+                        "state": State.READY_QUEUE,
+                        # Recovery's grace doubles with each message that came to nothing: this was none.
+                        "dispatches": {"$subtract": ["$dispatches", 1]},
+                        "status": appended("status", line(now, State.READY_QUEUE, message)),
+                    }
                 },
                 {"$unset": ["dispatcher"]},
             ],
             hint=BY_ID,
         )
+        self.sent(page["_id"])
         return result.modified_count
 
 
-def _free(until: datetime) -> Document:
-    return {
-        "state": sources("mark_dispatched"),
-        "due_at": {"$lte": until},
-        "$or": [
-            {"dispatcher": {"$exists": False}},
-            {"$expr": {"$lte": ["$dispatcher.until", "$$NOW"]}},
-        ],
-    }
+def _waiting(until: datetime) -> Document:
+    return {"state": sources("mark_dispatched"), "due_at": {"$lte": until}}

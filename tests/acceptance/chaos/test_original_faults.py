@@ -26,6 +26,7 @@ from scheduler_app.dispatch import Dispatch
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.embedded import Mongod, free_port
 from scheduler_app.expansion import Expansion
+from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
 from scheduler_app.tasks import CeleryPublisher, deliver
 from tests.acceptance.journal import Journal
@@ -192,8 +193,10 @@ def test_6_a_dispatcher_that_dies_between_its_two_steps_loses_nothing(
     store.events.insert([event(now)], now, "made")
     _, taken = take(store.outbox, now, limit=10, lease_seconds=0.2)
     assert len(taken) == 1, "and here it died: taken, and no message sent"
-    dispatch = Dispatch(store, publisher, horizon_seconds=5)
-    wait_until(lambda: dispatch.dispatch_page(now).dispatched == 1, "another to send it", 5)
+    dispatch, recovery = Dispatch(store, publisher, horizon_seconds=5), Recovery(store)
+    assert dispatch.dispatch_page(now).dispatched == 0
+    wait_until(lambda: recovery.recover_dispatches(now).messages == 1, "its lease to be over", 5)
+    assert dispatch.dispatch_page(now).dispatched == 1
     assert publisher.queue_length() == 1
 
 

@@ -21,7 +21,7 @@ from scheduler_app.tasks import CeleryPublisher, deliver
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.builders import event, schedule
-from tests.integration.store.taking import take
+from tests.integration.store.taking import send
 from tests.processes import wait_until
 
 #: What documents have not had from the beginning, and what comes with something that happened to them.
@@ -58,8 +58,10 @@ def leave_behind(store: Store, now: datetime, url: Callable[[str], str]) -> None
         store.events.insert([event(now, state)], now, "made by the version before")
     for state in ("sent", "forgotten"):
         made = event(now, state)
-        token, _ = store.outbox.take([Due(made.due_at, made.id)], now, lease_seconds=0)
-        store.outbox.mark([made.id], token, now)
+        token, _ = store.outbox.take([Due(made.due_at, made.id)], now, now, lease_seconds=60)
+        store.outbox.sent(token)
+    taken = {"dispatcher": {"token": "of a beat that died", "until": now + timedelta(hours=1)}}
+    store.mongo.collection("events").update_one({"_id": event(now, "waiting").id}, {"$set": taken})
     store.claims.claim([event(now, "orphaned").id], until=now, now=now, lease_seconds=0, worker="gone")
 
 
@@ -75,9 +77,7 @@ def test_recovery_and_dispatch_read_the_events_of_the_version_before(
     recovery = Recovery(store)
     wait_until(lambda: recovery.recover_workers(now).workers == 1, "the lease to be over", 2)
     assert recovery.recover_messages(now + timedelta(seconds=11), queue_length=0).messages == 2
-    token, taken = take(store.outbox, now + timedelta(seconds=20), limit=10, lease_seconds=2)
-    assert len(taken) == 4
-    assert store.outbox.mark([one.id for one in taken], token, now) == 4
+    assert len(send(store.outbox, now + timedelta(seconds=20))) == 4
     rows = list(store.mongo.collection("events").find())
     assert [row["dispatches"] for row in rows] == [1, 1, 1, 1]
     assert [row.get("lost_leases", 0) for row in rows if row["schedule_id"] == "orphaned"] == [1]

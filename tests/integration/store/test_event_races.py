@@ -56,8 +56,10 @@ class Hands:
             self.store.outcomes.record_late(refused) if refused else None
 
     def dispatch(self) -> None:
-        token, taken = take(self.store.outbox, self.now, limit=1, lease_seconds=-1)
-        self.store.outbox.mark([each.id for each in taken], token, self.now)
+        """Half of them die before the message is out."""
+        token, _ = take(self.store.outbox, self.now, limit=1, lease_seconds=-1)
+        if self.draw.random() < 0.5:
+            self.store.outbox.sent(token)
 
     def give_back(self) -> None:
         if self.claims:
@@ -65,6 +67,7 @@ class Hands:
 
     def recover(self) -> None:
         self.store.repairs.workers(self.now, delay_seconds=0, limit=10)
+        self.store.outbox.put_back_abandoned(self.now, limit=10)
         self.store.repairs.messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
 
     def edit(self) -> None:

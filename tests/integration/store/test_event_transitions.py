@@ -11,7 +11,7 @@ from scheduler_app.store import Store
 from scheduler_app.store.event_documents import to_event
 from scheduler_app.store.outcomes import Record
 from tests.builders import event
-from tests.integration.store.taking import take
+from tests.integration.store.taking import send, take
 
 SECOND = timedelta(seconds=1)
 
@@ -104,46 +104,73 @@ def test_an_event_beyond_the_horizon_is_not_claimed(store: Store, now: datetime)
     assert claim(store, now + SECOND, made.id)[1] == [made.id]
 
 
-def test_a_message_that_outruns_its_mark_is_claimed_and_the_mark_changes_nothing(
-    store: Store, now: datetime
-) -> None:
+def test_what_a_worker_has_claimed_meanwhile_is_not_put_back(store: Store, now: datetime) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
-    dispatcher, taken = take(store.outbox, now, limit=10, lease_seconds=2)
+    token, taken = take(store.outbox, now, limit=10, lease_seconds=-1)
     assert [e.id for e in taken] == [made.id]
     assert claim(store, now, made.id)[1] == [made.id]
-    assert store.outbox.mark([made.id], dispatcher, now) == 0
+    assert store.outbox.put_back_abandoned(now, limit=10) == 0
+    assert store.outbox.put_back(token, now) == 0
     assert document(store, made.id)["state"] == "running"
 
 
-def test_what_one_dispatcher_has_taken_another_leaves_alone_until_its_lease_is_over(
-    store: Store, now: datetime
-) -> None:
-    made = event(now)
-    store.events.insert([made], now, "made")
+def test_what_one_dispatcher_has_taken_another_leaves_alone(store: Store, now: datetime) -> None:
+    store.events.insert([event(now)], now, "made")
     assert take(store.outbox, now, limit=10, lease_seconds=60)[1]
     assert not take(store.outbox, now, limit=10, lease_seconds=60)[1]
-    other = event(now + SECOND)
-    store.events.insert([other], now, "made")
-    assert take(store.outbox, now + SECOND, limit=10, lease_seconds=-1)[1]
-    assert take(store.outbox, now + SECOND, limit=10, lease_seconds=60)[1]
+
+
+def test_what_a_dispatcher_took_that_died_is_put_back_when_its_lease_is_over(
+    store: Store, now: datetime
+) -> None:
+    lost, begun = event(now), event(now + SECOND)
+    store.events.insert([lost], now, "made")
+    take(store.outbox, now, limit=10, lease_seconds=-1)
+    store.events.insert([begun], now, "made")
+    take(store.outbox, now + SECOND, limit=10, lease_seconds=60)
+    assert store.outbox.put_back_abandoned(now, limit=10) == 1
+    assert store.outbox.put_back_abandoned(now, limit=10) == 0
+    assert lines(store, lost.id) == ["ready_queue", "worker_queue", "ready_queue"]
+    assert document(store, lost.id)["dispatches"] == 0
+    assert document(store, begun.id)["state"] == "worker_queue"
+    assert send(store.outbox, now) == [lost.id]
+
+
+def test_what_was_sent_is_not_put_back(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = take(store.outbox, now, limit=10, lease_seconds=-1)
+    store.outbox.sent(token)
+    assert store.outbox.put_back_abandoned(now, limit=10) == 0
+    assert store.outbox.put_back(token, now) == 0
+    assert document(store, made.id)["state"] == "worker_queue"
+
+
+def test_a_page_that_was_taken_over_puts_back_nothing_of_the_next_one(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    take(store.outbox, now, limit=10, lease_seconds=-1)
+    store.repairs.messages(now + 60 * SECOND, grace_seconds=10, limit=10)
+    assert send(store.outbox, now) == [made.id]
+    assert store.outbox.put_back_abandoned(now, limit=10) == 0
+    assert document(store, made.id)["state"] == "worker_queue"
 
 
 def test_of_a_page_that_another_has_had_a_part_of_the_rest_is_won(store: Store, now: datetime) -> None:
     store.events.insert([event(now + i * SECOND) for i in range(3)], now, "made")
     page = store.outbox.due(now + 10 * SECOND, limit=3)
-    assert store.outbox.take(page[1:2], now + 10 * SECOND, lease_seconds=60)[1] == page[1:2]
-    token, won = store.outbox.take(page, now + 10 * SECOND, lease_seconds=60)
+    assert store.outbox.take(page[1:2], now + 10 * SECOND, now, lease_seconds=60)[1] == page[1:2]
+    token, won = store.outbox.take(page, now + 10 * SECOND, now, lease_seconds=60)
     assert won == [page[0], page[2]]
-    assert store.outbox.mark([each.id for each in page], token, now) == 2
+    assert store.outbox.put_back(token, now) == 2
+    assert document(store, page[1].id)["state"] == "worker_queue"
 
 
 def test_dispatch_takes_the_oldest_first_and_marks_them_once(store: Store, now: datetime) -> None:
     made = [event(now + i * SECOND) for i in range(5)]
     store.events.insert(list(reversed(made)), now, "made")
-    token, taken = take(store.outbox, now + 10 * SECOND, limit=3, lease_seconds=2)
-    assert [e.id for e in taken] == [e.id for e in made[:3]]
-    assert store.outbox.mark([e.id for e in taken], token, now) == 3
+    assert send(store.outbox, now + 10 * SECOND, limit=3) == [e.id for e in made[:3]]
     assert document(store, made[0].id)["dispatches"] == 1
     assert lines(store, made[0].id) == ["ready_queue", "worker_queue"]
 
@@ -237,8 +264,7 @@ def test_a_lost_message_is_repaired_after_its_grace_which_doubles(store: Store, 
     store.events.insert([made], now, "made")
 
     def dispatch(at: datetime) -> None:
-        token, taken = take(store.outbox, at, limit=10, lease_seconds=2)
-        assert store.outbox.mark([e.id for e in taken], token, at) == 1
+        assert send(store.outbox, at) == [made.id]
 
     def recover(at: datetime) -> list[str]:
         return store.repairs.messages(at, grace_seconds=10, limit=10)
@@ -257,8 +283,7 @@ def test_the_grace_of_a_retry_begins_anew(store: Store, now: datetime) -> None:
     store.events.insert([made], now, "made")
 
     def dispatch(at: datetime) -> None:
-        token, taken = take(store.outbox, at, limit=10, lease_seconds=0)
-        assert store.outbox.mark([e.id for e in taken], token, at) == 1
+        assert send(store.outbox, at) == [made.id]
 
     for number in range(3):
         at = now + number * SECOND

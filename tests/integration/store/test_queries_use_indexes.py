@@ -124,9 +124,11 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
 def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
     token, taken = take(store.outbox, due, limit=10, lease_seconds=2)
-    assert store.outbox.take(taken[:1], due, lease_seconds=2)[1] == [], "taken already: read back"
+    assert store.outbox.take(taken[:1], due, now, lease_seconds=2)[1] == [], "taken already: read back"
     ids = [each.id for each in taken]
-    store.outbox.mark(ids, token, now)
+    assert store.outbox.put_back(token, now) == len(ids)
+    store.outbox.put_back_abandoned(now, limit=10)
+    store.outbox.sent(token)
     store.events.insert([event(now)], now, "again")
     claimed, won = store.claims.claim(ids, until=due, now=now, lease_seconds=5, worker="w")
     store.claims.extend(ids, claimed, 10)

@@ -129,7 +129,7 @@ def test_a_backlog_waits_in_mongodb_while_the_queue_is_long(
     assert states(store) == {"ready_queue": 1}
 
 
-def test_when_publishing_fails_the_events_stay_as_they_are(
+def test_when_publishing_fails_the_events_wait_again_at_once(
     store: Store, publisher: CeleryPublisher, now: datetime
 ) -> None:
     class Unlucky:
@@ -145,6 +145,7 @@ def test_when_publishing_fails_the_events_stay_as_they_are(
     with pytest.raises(OSError, match="away"):
         Dispatch(store, Unlucky(), horizon_seconds=5).dispatch_page(now)
     assert states(store) == {State.READY_QUEUE: 1}
+    assert store.outbox.put_back_abandoned(now, limit=10) == 0, "nothing is left for recovery"
 
 
 def test_only_what_was_just_made_is_dispatched_before_the_next_tick(
