@@ -92,11 +92,12 @@ class Dispatch:
         until = now + self._horizon
         token, taken = self._outbox.take(due, until, now, lease_seconds=DISPATCH_LEASE_SECONDS)
         batches = list(grouped(taken, now, self._burst_ahead))
-        try:
-            self.publisher.publish(batches)
-        except self.publisher.unavailable:
-            self._outbox.put_back(token, now)
-            raise
+        if batches:
+            try:
+                self.publisher.publish(batches)
+            except self.publisher.unavailable:
+                self._outbox.put_back(token, now)
+                raise
         # A crash before this sends a second message, which finds the event claimed or finished.
         self._outbox.sent(token)
         metrics.messages.inc(len(batches))

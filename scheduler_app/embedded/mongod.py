@@ -15,7 +15,7 @@ from scheduler_app.embedded.server import Server
 REPLICA_SET = "rs0"
 _NOT_YET_INITIALIZED = 94
 #: Of the cache, what may wait to be written out. By default that begins at 5 %: an event, which is written
-#: five times within seconds, is then compressed and written out each time (630 µs of CPU an event; now 480).
+#: four times within seconds, is then compressed and written out each time (630 µs of CPU an event; now 480).
 _EVICTION = ",".join(
     (
         "eviction_dirty_target=60",

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import State
-from scheduler_app.store.event_documents import lease, sources, update_and_forget
+from scheduler_app.store.event_documents import lease, sources
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 
@@ -20,8 +20,9 @@ class Due(NamedTuple):
 
 
 class Outbox:
-    """An event is marked before its message goes out, for a mark is also what keeps others from it. So that
-    a crash in between loses nothing, what is about to be marked is written down first: a page, with a lease.
+    """An event is marked before its message goes out: the mark is also what keeps others from it. What is
+    about to be marked is written down before that, as a page with a lease, so that a crash in between costs
+    two seconds. (A mark that came after its page's lease, by one who then died, is a lost message.)
     """
 
     def __init__(self, mongo: Mongo) -> None:
@@ -40,12 +41,13 @@ class Outbox:
         """Marks those that still wait and are due up to `until`, by a token in `dispatcher`.
 
         Returns the token and what was won, oldest first. Their messages are to follow, and then `sent`.
+        Raises a STORE_FAULT, after which recovery puts back what was won.
         """
         token, ids = new_token(), [event.id for event in events]
         page = {"v": PAGE_VERSION, "ids": {"$literal": ids}, "until": lease(lease_seconds)}
         self._pages.update_one({"_id": token}, [{"$set": page}], upsert=True)
-        taken = update_and_forget(
-            self._events,
+        # Where the connection breaks here, nobody knows what will be marked: the page puts it back.
+        result = self._events.update_many(
             {**_waiting(until), "_id": {"$in": ids}},
             [
                 {
@@ -60,9 +62,10 @@ class Outbox:
                     }
                 }
             ],
+            hint=BY_ID,
         )
         # All of them, which is the rule: what was read of them before is good enough for an eta.
-        if taken == len(events):
+        if result.matched_count == len(events):
             return token, sorted(events)
         won = self._settled.find({"_id": {"$in": ids}, "dispatcher": token}, {"due_at": 1})
         return token, sorted(Due(row["due_at"], row["_id"]) for row in won)
