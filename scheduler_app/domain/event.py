@@ -137,7 +137,7 @@ def _compact(utc: datetime) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _expanded(text: str) -> datetime | None:
+def _instant_of(text: str) -> datetime | None:
     """The instant of a `compact` text, None for any other."""
     if not _COMPACT.fullmatch(text):
         return None
@@ -180,7 +180,7 @@ def from_id(event_id: str) -> Event | None:
     """The event that `scheduled` made under this id; None where the id says that it was not made by it."""
     schedule_id, _, rest = event_id.rpartition("-")
     schedule_id, _, revision = schedule_id.rpartition("-")
-    run_time = _expanded(rest)
+    run_time = _instant_of(rest)
     if run_time is None or not schedule_id or not (revision.isascii() and revision.isdigit()):
         return None
     return Event(event_id, schedule_id, int(revision), run_time, run_time)
