@@ -59,13 +59,13 @@ class Recovery:
         return Repairs(workers=len(again), messages=0, set_aside=len(spent))
 
     def recover_dispatches(self, now: datetime) -> Repairs:
-        """Puts back what was marked by one who died before its messages were sent. Raises a STORE_FAULT."""
+        """Puts back what was marked by one who has not sent its messages. Raises a STORE_FAULT."""
         back = self._outbox.put_back_abandoned(now, limit=PAGES_AT_ONCE)
         if back:
             metrics.recovered.labels("dispatch").inc(back)
             log.warning(
                 "recover.dispatches",
-                message="A beat or an API ended before it had sent its messages; their events wait again",
+                message="A beat or an API died, was cut off or is slow; what it has not sent waits again",
                 count=back,
             )
         return Repairs(workers=0, messages=back, set_aside=0)
