@@ -43,9 +43,9 @@ class Life:
 LIFE: dict[State, Life] = {
     State.READY_QUEUE: Life("expanded, waits in MongoDB for its time", "dispatch", "nothing to repair"),
     State.WORKER_QUEUE: Life(
-        "a message for it is in the broker or in a worker's memory",
+        "a message for it is in the broker or in a worker's memory, or will be in a moment",
         "deliver",
-        "overdue beyond its grace: recover puts it back",
+        "its page's lease, or its own grace after it was due, is over: recover puts it back",
     ),
     State.RUNNING: Life(
         "claimed by one worker until lease_until: its request is in flight, or about to be",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from scheduler_app.domain.event import Event, Kind, State, from_id
-from scheduler_app.store.event_documents import CLAIMED, finish, lease, sources, to_event, update_and_forget
+from scheduler_app.store.event_documents import CLAIMED, finish, lease, sources, to_event, update_by_token
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 
@@ -40,7 +40,7 @@ class Claims:
         return token, sorted(map(to_event, won), key=_turn)
 
     def _claim(self, which: Document, claimed: list[Document]) -> int | None:
-        return update_and_forget(self._events, which | {"state": sources("claim")}, claimed)
+        return update_by_token(self._events, which | {"state": sources("claim")}, claimed)
 
     def extend(self, ids: Sequence[str], token: str, lease_seconds: float) -> None:
         """A longer lease for requests that may take longer than the claim could know."""

@@ -100,7 +100,7 @@ def finish(
     return result.modified_count
 
 
-def update_and_forget(events: Collection[Document], which: Document, pipeline: list[Document]) -> int | None:
+def update_by_token(events: Collection[Document], which: Document, pipeline: list[Document]) -> int | None:
     """An update whose effect is read back by its token: `update_many` is not retryable, so after a broken
     connection only what stands in the collection tells what was won. Returns how many matched, None when
     only that can tell."""

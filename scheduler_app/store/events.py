@@ -11,7 +11,7 @@ from scheduler_app.store.event_documents import (
     sources,
     to_document,
     to_event,
-    update_and_forget,
+    update_by_token,
 )
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import Document, Mongo, new_token, only_duplicates
@@ -40,7 +40,7 @@ class Events:
         They are told from others by `redrive`, a token: `update_many` says only how many there were.
         """
         token = new_token()
-        update_and_forget(
+        update_by_token(
             self._events,
             {"_id": {"$in": list(ids)}, "state": sources("redrive")},
             [

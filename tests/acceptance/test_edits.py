@@ -77,7 +77,7 @@ def edit_at_random(stack: Stack, url: str, seed: int) -> tuple[str, list[Period]
 
 
 def went_with_its_schedule(stack: Stack, schedule_id: str, moment: datetime, periods: list[Period]) -> bool:
-    """Deletion voids all that is unsent, and with a crowded machine that is more than the last second."""
+    """Deletion voids all that is unsent, and on a crowded machine that is more than the last second."""
     *_, last, end = periods
     if not end.deleted:
         return False

@@ -97,6 +97,27 @@ def test_what_a_claim_says_of_an_event_is_what_is_stored_of_it(store: Store, now
     assert won == to_event(document(store, made.id))
 
 
+def test_of_new_events_a_claim_reads_nothing_and_dispatch_writes_each_page_once(
+    store: Store, now: datetime
+) -> None:
+    made = [event(now, f"s{number}") for number in range(3)]
+    store.events.insert(made, now, "made")
+
+    def asked() -> tuple[int, int]:
+        """Reads and updates of events so far, as mongod counts them."""
+        counts = store.mongo.client.admin.command("top")["totals"][f"{store.mongo.db.name}.events"]
+        return counts["queries"]["count"], counts["update"]["count"]
+
+    due = store.outbox.due(now, limit=10)
+    reads, updates = asked()
+    token, taken = store.outbox.take(due, now, now, lease_seconds=60)
+    assert len(taken) == 3
+    store.outbox.sent(token)
+    assert asked() == (reads, updates + 1)
+    assert len(claim(store, now, *(each.id for each in made))[1]) == 3
+    assert asked() == (reads, updates + 2)
+
+
 def test_an_event_beyond_the_horizon_is_not_claimed(store: Store, now: datetime) -> None:
     made = event(now + SECOND)
     store.events.insert([made], now, "made")
