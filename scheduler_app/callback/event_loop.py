@@ -43,7 +43,7 @@ class EventLoop:
         """Serves sockets and timers for at most `timeout` seconds, until fewer than `transfers` are running
         or `wake` is called. Returns how many are running."""
         deadline = monotonic() + timeout
-        running = transfers
+        running: int = transfers
         while True:
             now = monotonic()
             if self._timer is not None and self._timer <= now:

@@ -98,6 +98,10 @@ class Courier(EssentialThread):
     def in_flight(self) -> int:
         return len(self._flying)
 
+    def event_ids(self) -> tuple[str, ...]:
+        """The events whose requests are in flight."""
+        return tuple(self._flying)
+
     def loads(self) -> tuple[Load, ...]:
         """The busiest origins, as they were at the last review."""
         return self._loads

@@ -23,6 +23,7 @@ from scheduler_app.callback import (
 )
 from tests.integration.callback.receiver import Receiver, Seen, hangs, says, writes
 from tests.integration.callback.sending import request, send, send_one
+from tests.processes import wait_until
 
 Receive = Callable[..., Receiver]
 

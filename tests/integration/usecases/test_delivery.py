@@ -347,14 +347,14 @@ def test_a_receiver_that_hangs_holds_up_no_other_one(start: Callable[..., Bench]
         return list(found)
 
     wait_until(lambda: len(postponed()) >= 300 - 3 - 10, "what has no room to be postponed")
-    for event in postponed():
-        assert (event["state"], event["attempt"]) == ("ready_queue", 0)
-        assert event["due_at"] > clock.now() - SECOND
-        assert event["postponed_from"] == event["run_time"]
-        assert "requests in flight" in event["status"][-1]["message"]
-        assert "owner" not in event
+    for found in postponed():
+        assert (found["state"], found["attempt"]) == ("ready_queue", 0)
+        assert found["due_at"] > clock.now() - SECOND
+        assert found["postponed_from"] == found["run_time"]
+        assert "requests in flight" in found["status"][-1]["message"]
+        assert "owner" not in found
     # They come again one after the other, and not all at once.
-    assert len({event["due_at"] for event in postponed()}) >= 20
+    assert len({found["due_at"] for found in postponed()}) >= 20
     (load,) = [load for load in bench.pipeline.courier.loads() if load.postponed]
     assert (load.in_flight, load.postponed) == (3, len(postponed()))
     hanging.close()

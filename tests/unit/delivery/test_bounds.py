@@ -36,14 +36,13 @@ def test_a_worker_is_behind_when_an_outcome_is_old_or_when_there_are_many() -> N
 def test_room_is_waited_for_and_never_overdrawn() -> None:
     capacity = Capacity(100, is_behind=lambda: False)
     capacity.reserve(80)
-    held = []
-    thread = threading.Thread(target=lambda: (capacity.reserve(30), held.append(capacity.held)))
+    thread = threading.Thread(target=capacity.reserve, args=(30,))
     thread.start()
     capacity.release(9)
-    assert held == []
+    assert capacity.held == 71
     capacity.release(1)
     thread.join(10)
-    assert held == [100]
+    assert capacity.held == 100
 
 
 def test_nothing_is_reserved_while_outcomes_wait_too_long() -> None:
