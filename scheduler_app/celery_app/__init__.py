@@ -6,13 +6,14 @@ from typing import Any
 from celery import Celery
 from celery.signals import setup_logging
 
+from scheduler_app.celery_app import inspection
 from scheduler_app.celery_app.repairs import FastTimers, GiveBack
 from scheduler_app.celery_app.settings import celery_settings
 from scheduler_app.celery_app.transport import use_sturdy_transport
 from scheduler_app.config import InvalidSetting, Settings, load_settings
 from scheduler_app.telemetry import configure_logs
 
-__all__ = ["app", "make_app", "settings"]
+__all__ = ["app", "inspection", "make_app", "settings"]
 
 
 def make_app(settings: Settings) -> Celery:

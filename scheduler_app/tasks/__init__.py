@@ -5,11 +5,11 @@ from celery.exceptions import Reject
 from scheduler_app.celery_app import app
 from scheduler_app.delivery import Stopping
 from scheduler_app.store import STORE_FAULTS
-from scheduler_app.tasks import inspection, lifecycle
+from scheduler_app.tasks import lifecycle
 from scheduler_app.tasks.publisher import CeleryPublisher
 from scheduler_app.telemetry import get_logger
 
-__all__ = ["CeleryPublisher", "deliver", "inspection", "publisher"]
+__all__ = ["CeleryPublisher", "deliver", "publisher"]
 
 log = get_logger(__name__)
 

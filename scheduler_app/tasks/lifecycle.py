@@ -10,7 +10,7 @@ from celery import Celery, signals
 from prometheus_client import REGISTRY
 
 from scheduler_app.callback import Guard, Sender, parse_networks
-from scheduler_app.celery_app import settings
+from scheduler_app.celery_app import inspection, settings
 from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
@@ -24,6 +24,8 @@ log = get_logger(__name__)
 
 #: Beyond the grace of requests in flight: for writing outcomes and giving back.
 LAST_WORDS_SECONDS = 3.0
+#: Events that `inspect in_flight` names.
+MAX_EVENTS_SHOWN = 1_000
 
 
 class Worker:
@@ -54,6 +56,7 @@ class Worker:
     def start(self) -> None:
         _raise_file_limit()
         serve_metrics(self._settings.metrics_port, self._settings.metrics_host, self.presence.trouble)
+        inspection.answer_with(self._in_flight)
         REGISTRY.register(WorkerGauges(self.pipeline))
         self.pipeline.start()
         self.presence.start()
@@ -85,6 +88,10 @@ class Worker:
         # Something is still held: MongoDB is away, most likely. Leases and recovery do the rest.
         log.error("worker.forced", message="The worker ends with events open; their leases will run out")
         os._exit(1)
+
+    def _in_flight(self) -> dict[str, Any]:
+        shown = self.pipeline.courier.event_ids()[:MAX_EVENTS_SHOWN]
+        return {"in_flight": list(shown), **report(self.pipeline)}
 
     def _facts(self) -> dict[str, Any]:
         return {"consuming": self._consuming, **report(self.pipeline)}
