@@ -86,6 +86,8 @@ class Claims:
                     "$set": {
                         "state": State.READY_QUEUE,
                         "due_at": "$row.due_at",
+                        # Recovery's grace doubles with each message that led to nothing: this one led here.
+                        "dispatches": {"$subtract": ["$dispatches", 1]},
                         "postponed_from": "$row.postponed_from",
                         "status": appended("status", "$row.line"),
                     }
