@@ -29,27 +29,23 @@ HEAD_LENGTH = 200
 LINES_A_MINUTE = 20
 
 _MISSING = type(None)
+_NUMBERS = frozenset((int, float, _MISSING))
 #: What Celery takes for granted of headers, some of it in a pool's thread, where an exception is lost and the
-#: message with it never acknowledged.
-_HEADERS: dict[str, tuple[type, ...]] = {
-    "task": (str,),
-    "id": (str,),
-    "retries": (int, _MISSING),
-    "eta": (str, _MISSING),
-    "expires": (str, _MISSING),
-    "timelimit": (list, _MISSING),
-    "group": (str, _MISSING),
-    "shadow": (str, _MISSING),
-    "root_id": (str, _MISSING),
-    "parent_id": (str, _MISSING),
-    "argsrepr": (str, _MISSING),
-    "kwargsrepr": (str, _MISSING),
-    "origin": (str, _MISSING),
-    "ignore_result": (bool, _MISSING),
-    "replaced_task_nesting": (int, _MISSING),
-    "stamped_headers": (list, _MISSING),
-    "stamps": (dict, _MISSING),
-}
+#: message with it never acknowledged. Exact types: True is no number of retries.
+_HEADERS: tuple[tuple[str, tuple[type, ...]], ...] = (
+    *((name, (str,)) for name in ("task", "id")),
+    *((name, (int, _MISSING)) for name in ("retries", "replaced_task_nesting")),
+    *((name, (list, _MISSING)) for name in ("timelimit", "stamped_headers")),
+    ("stamps", (dict, _MISSING)),
+    ("ignore_result", (bool, _MISSING)),
+    *(
+        (name, (str, _MISSING))
+        for name in (
+            *("eta", "expires", "group", "shadow", "root_id", "parent_id"),
+            *("argsrepr", "kwargsrepr", "origin"),
+        )
+    ),
+)
 
 
 class Malformed(Exception):
@@ -76,7 +72,7 @@ def check_envelope(payload: Any) -> None:
         "its delivery info names no exchange and routing key",
     )
     _require(isinstance(payload.get("headers"), dict), "envelope", "its headers are no map")
-    _require(isinstance(payload.get("body"), str | None), "envelope", "its body is no text")
+    _require(isinstance(payload.get("body"), (str, _MISSING)), "envelope", "its body is no text")
     _require(
         properties.get("body_encoding") in (None, "base64"), "envelope", "its body is encoded in another way"
     )
@@ -86,17 +82,14 @@ def check_envelope(payload: Any) -> None:
 
 def check_headers(headers: Mapping[str, Any]) -> None:
     """What Celery takes for granted of a task's headers. Raises Malformed."""
-    for name, types in _HEADERS.items():
-        value = headers.get(name)
-        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-            raise Malformed("headers", f"its header {name} is {type(value).__name__}")
+    for name, types in _HEADERS:
+        found = type(headers.get(name))
+        if found not in types:
+            raise Malformed("headers", f"its header {name} is {found.__name__}")
     _require(0 < len(headers["id"]) <= MAX_TASK_ID_LENGTH, "headers", "its id is empty or too long")
     limits = headers.get("timelimit")
-    _require(
-        limits is None or (len(limits) == 2 and all(isinstance(one, int | float | None) for one in limits)),
-        "headers",
-        "its time limits are not two numbers",
-    )
+    if limits and (len(limits) != 2 or not _NUMBERS.issuperset(map(type, limits))):
+        raise Malformed("headers", "its time limits are not two numbers")
 
 
 def check_eta(eta: str | None) -> None:
@@ -115,28 +108,25 @@ def check_eta(eta: str | None) -> None:
 
 def check_body(body: Any) -> tuple[Any, Any]:
     """The arguments, positional and by name, of a task's decoded body. Raises Malformed."""
-    _require(isinstance(body, list | tuple) and len(body) == 3, "arguments", "its body has not three parts")
+    _require(isinstance(body, (list, tuple)) and len(body) == 3, "arguments", "its body has not three parts")
     args, kwargs, embed = body
-    _require(isinstance(args, list | tuple), "arguments", "its positional arguments are no list")
+    _require(isinstance(args, (list, tuple)), "arguments", "its positional arguments are no list")
     _require(isinstance(kwargs, dict), "arguments", "its named arguments are no map")
-    _require(isinstance(embed, dict | None), "arguments", "the third part of its body is no map")
+    _require(isinstance(embed, (dict, _MISSING)), "arguments", "the third part of its body is no map")
     return args, kwargs
 
 
 def check_deliver(args: Any, kwargs: Mapping[str, Any]) -> None:
     """What the task `deliver` is called with. Raises Malformed."""
     version, ids = kwargs.get("v"), kwargs.get("ids")
-    _require(isinstance(version, int) and not isinstance(version, bool), "arguments", "it has no version")
+    _require(type(version) is int, "arguments", "it has no version")
     # A newer release published it; recovery brings its events back, and a newer worker takes them.
-    _require(version == MESSAGE_VERSION, "version", f"its version is not {MESSAGE_VERSION}")
+    _require(version == MESSAGE_VERSION, "version", "it is of another version")
     _require(not args and kwargs.keys() == {"v", "ids"}, "arguments", "it has other arguments than v and ids")
     if not isinstance(ids, list) or len(ids) > MAX_IDS:
         raise Malformed("arguments", f"its ids are no list of at most {MAX_IDS}")
-    _require(
-        all(isinstance(one, str) and len(one) <= MAX_ID_LENGTH for one in ids),
-        "arguments",
-        f"its ids are not text of at most {MAX_ID_LENGTH} characters",
-    )
+    if ids and (set(map(type, ids)) != {str} or max(map(len, ids)) > MAX_ID_LENGTH):
+        raise Malformed("arguments", f"its ids are not text of at most {MAX_ID_LENGTH} characters")
 
 
 def _require(holds: bool, reason: str, detail: str) -> None:
