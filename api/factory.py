@@ -1,7 +1,5 @@
 """The application factory."""
 
-import sys
-
 from flask import Flask
 from flask_smorest import Api
 
@@ -23,8 +21,8 @@ from api import (
 )
 from api.openapi import spec_options
 from api.services import make_services
-from scheduler_app.config import InvalidSetting, Settings, load_settings
-from scheduler_app.domain.errors import InvalidField
+from scheduler_app.config import Settings, load_settings
+from scheduler_app.startup import starting
 from scheduler_app.tasks import CeleryPublisher, publisher
 from scheduler_app.telemetry import configure_logs, get_logger
 
@@ -34,18 +32,14 @@ log = get_logger(__name__)
 def create_app(settings: Settings | None = None, publish: CeleryPublisher = publisher) -> Flask:
     """The API. Without `settings` they are read as every process reads them, and a wrong one ends it."""
     if settings is None:
-        try:
+        with starting():
             settings = load_settings()
-        except InvalidSetting as error:
-            sys.exit(f"scheduler: {error}")
         configure_logs(settings.log_level, settings.log_format)
     app = Flask("rrule-scheduler")
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(spec_options(settings))
-    try:
+    with starting():
         made = make_services(settings, publish)
-    except InvalidField as error:
-        sys.exit(f"scheduler: {error}")
     app.extensions["scheduler"] = made
     paths.register(app)
     api = Api(app)

@@ -19,9 +19,10 @@ from scheduler_app.presence import Presence
 from scheduler_app.readiness import TICK_SECONDS
 from scheduler_app.recovery import Recovery
 from scheduler_app.rezoning import Rezoning
+from scheduler_app.startup import check_replica_set, serve_metrics_of, starting
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.tasks import publisher
-from scheduler_app.telemetry import get_logger, metrics, serve_metrics
+from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
 
@@ -45,7 +46,13 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
 
     def setup_schedule(self) -> None:
         self.merge_inplace(self.app.conf.beat_schedule)
+        with starting():
+            self._start()
+        self._ending.listen()
+
+    def _start(self) -> None:
         store = Store(settings)
+        check_replica_set(store)
         if not store.envelope.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
         ended = self._ending.asked
@@ -64,9 +71,8 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         ]
         self._presence = Presence(store, clock, "beat", facts=lambda: self._last_tick)
         self._ticked_at = monotonic()
-        serve_metrics(settings.metrics_port, settings.metrics_host, self._trouble)
+        serve_metrics_of(settings, self._trouble)
         self._presence.start()
-        self._ending.listen()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Does every duty once; returns the seconds until the next tick, 0 when there is more to do.

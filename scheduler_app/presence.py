@@ -40,6 +40,7 @@ class Presence(threading.Thread):
         self._ended = threading.Event()
         self._reachable = True
         self._turned_at = monotonic()
+        self._logged: set[tuple[str, type[Exception]]] = set()
 
     def beat_once(self) -> None:
         """Measures and reports once. Raises a STORE_FAULT."""
@@ -51,7 +52,7 @@ class Presence(threading.Thread):
             name=self._node_name,
             version=__version__,
             clock_offset_seconds=self._clock.offset_seconds,
-            **self._facts(),
+            **self._asked_facts(),
         )
 
     def _measure(self) -> None:
@@ -63,11 +64,33 @@ class Presence(threading.Thread):
                 message="This host's clock is off mongod's; set both by NTP",
                 offset_seconds=round(offset, 3),
             )
-        self._on_offset(offset)
+        try:
+            self._on_offset(offset)
+        except Exception as error:  # the broker may be away; the next measurement calls again
+            self._note_failure("on_offset", error)
+
+    def _asked_facts(self) -> Mapping[str, Any]:
+        try:
+            return self._facts()
+        except Exception as error:  # a report without them says at least that the process lives
+            self._note_failure("facts", error)
+            return {}
+
+    def _note_failure(self, step: str, error: Exception) -> None:
+        """Counts what must not end the thread, and logs each kind of it once."""
+        metrics.heartbeat_failures.labels(step).inc()
+        kind = (step, type(error))
+        if kind not in self._logged:
+            self._logged.add(kind)
+            log.error(
+                "heartbeat.failed",
+                message="A step of the heartbeat failed; it goes on, and more of this kind is only counted",
+                step=step,
+                exc_info=error,
+            )
 
     def run(self) -> None:
         while not self._ended.is_set():
-            self._turned_at = monotonic()
             try:
                 self.beat_once()
                 metrics.dependency_up.labels("mongodb").set(1)
@@ -82,6 +105,11 @@ class Presence(threading.Thread):
                         "mongodb.unreachable", message="MongoDB does not answer", error=str(error)[:300]
                     )
                 self._reachable = False
+            except Exception as error:  # whatever it is: without this thread nobody looks after the clock
+                self._note_failure("report", error)
+                self._ended.wait(REPORT_SECONDS)
+                continue
+            self._turned_at = monotonic()
             self._ended.wait(REPORT_SECONDS)
 
     def trouble(self) -> str | None:

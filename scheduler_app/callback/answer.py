@@ -11,10 +11,11 @@ class Answer(NamedTuple):
 
     `status` is None when there was no whole answer; then `error` says why, in a clear sentence. An answer has
     no error, except that a redirect says where it was not followed to: judge by `status` first.
-    `permanent` is True for what no retry can mend without an edit: a refused address, a scheme that is not
-    HTTP, a malformed URL or header. `retry_after` and `location` are the headers as received, without control
-    characters. `snippet` is the first KiB of the body, on one line. `duration_ms` counts from the start of
-    the transfer to its end.
+    `permanent` is True for what no retry can mend without an edit: a scheme that is not HTTP, a malformed URL
+    or header. `retry_after` and `location` are the headers as received, without control characters. `snippet`
+    is the first KiB of the body, on one line. `duration_ms` counts from the start of the transfer to its end.
+    `ours` is True for what this worker's own settings refused: not the receiver's fault, and another worker
+    may allow it.
     """
 
     key: str
@@ -25,6 +26,7 @@ class Answer(NamedTuple):
     location: str | None
     snippet: str
     duration_ms: float
+    ours: bool = False
 
 
 def refused(key: str, error: str) -> Answer:

@@ -97,6 +97,12 @@ def parse_networks(text: str) -> tuple[Network, ...]:
     return tuple(networks)
 
 
+def refused_by_settings(refusals: Iterable[str]) -> str:
+    """The sentence for an attempt of which the guard refused every address."""
+    reasons = "; ".join(dict.fromkeys(refusals))
+    return f"refused by this worker's settings: {reasons}; CALLBACK_ALLOWED_NETWORKS does not allow it"
+
+
 def one_word(text: str) -> str:
     """`text` made safe for a sentence: it may come from outside and be anything."""
     return repr(text[:64])

@@ -8,7 +8,7 @@ import pycurl
 
 from scheduler_app.callback import failure
 from scheduler_app.callback.answer import SNIPPET_BYTES, Answer, one_line, snippet_of
-from scheduler_app.callback.guard import Guard
+from scheduler_app.callback.guard import Guard, refused_by_settings
 from scheduler_app.callback.headers import USER_AGENT
 from scheduler_app.callback.request import Request
 
@@ -131,6 +131,9 @@ class Transfer:
         if code == pycurl.E_OK and not self._head_is_whole():
             code = pycurl.E_PARTIAL_FILE  # libcurl takes a connection closed amid the headers for their end
         if code != pycurl.E_OK and not cut_by_us:
+            if self._refusals and not self._opened:
+                error = one_line(refused_by_settings(self._refusals))
+                return Answer(request.key, None, error, False, None, None, snippet, duration_ms, ours=True)
             error, permanent = self._failure(code, message)
             return Answer(request.key, None, one_line(error), permanent, None, None, snippet, duration_ms)
         status = getinfo(pycurl.RESPONSE_CODE)
@@ -146,8 +149,6 @@ class Transfer:
 
     def _failure(self, code: int, message: str) -> tuple[str, bool]:
         refusals = "; ".join(dict.fromkeys(self._refusals))
-        if refusals and not self._opened:
-            return f"refused: {refusals}", True
         if self._socket_error is not None and not self._opened:
             return f"no socket could be opened: {self._socket_error.strerror}", False
         if code == pycurl.E_OPERATION_TIMEDOUT:

@@ -1,39 +1,47 @@
 """The Celery application. Importing this module reads the settings: a wrong one ends the process."""
 
-import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 from celery import Celery
 from celery.signals import setup_logging
+from kombu.transport import resolve_transport
 
 from scheduler_app.celery_app import inspection
 from scheduler_app.celery_app.repairs import FastTimers, GiveBack
 from scheduler_app.celery_app.settings import celery_settings
 from scheduler_app.celery_app.transport import use_sturdy_transport
 from scheduler_app.config import InvalidSetting, Settings, load_settings
+from scheduler_app.startup import starting
 from scheduler_app.telemetry import configure_logs
 
 __all__ = ["app", "inspection", "make_app", "settings"]
 
 
+def check_broker_url(url: str) -> None:
+    """Raises InvalidSetting for a BROKER_URL that no installed transport can open."""
+    try:
+        resolve_transport(urlsplit(url).scheme)
+    except (KeyError, ValueError, ImportError) as error:
+        raise InvalidSetting(
+            f"BROKER_URL cannot be used ({str(error).strip(chr(39))}); it begins with redis://, rediss://,"
+            " sentinel:// or amqp://"
+        ) from None
+
+
 def make_app(settings: Settings) -> Celery:
-    """A Celery application for these settings."""
+    """A Celery application for these settings. Raises InvalidSetting for an unusable BROKER_URL."""
     use_sturdy_transport()
+    check_broker_url(settings.broker)
     app = Celery("rrule-scheduler", include=["scheduler_app.tasks"], set_as_current=True)
     app.conf.update(celery_settings(settings))
     app.steps["worker"].update({FastTimers, GiveBack})
     return app
 
 
-def _settings() -> Settings:
-    try:
-        return load_settings()
-    except InvalidSetting as error:
-        sys.exit(f"scheduler: {error}")
-
-
-settings = _settings()
-app = make_app(settings)
+with starting():
+    settings = load_settings()
+    app = make_app(settings)
 
 
 @setup_logging.connect

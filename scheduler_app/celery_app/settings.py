@@ -1,6 +1,7 @@
 """Celery's settings, and why each differs from its default."""
 
 from typing import Any
+from urllib.parse import quote
 
 from kombu.entity import Exchange, Queue
 from redis.backoff import NoBackoff
@@ -9,6 +10,14 @@ from redis.retry import Retry
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings, is_redis
 
 QUEUE = "callbacks"
+#: The name of the task that a batch's message starts.
+DELIVER = "scheduler_app.tasks.deliver"
+
+
+def key_prefix(database: str) -> str:
+    """What every key and channel of a deployment begins with in Redis, which others may use as well: each
+    has a database of its own. Quoted, because a channel's name is read as a pattern."""
+    return f"{quote(database, safe='')}:"
 
 
 def celery_settings(settings: Settings) -> dict[str, Any]:
@@ -39,6 +48,10 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         # What a worker has fetched no other worker can take, and nothing that comes later can overtake. (What
         # has an eta does not count.)
         "worker_prefetch_multiplier": 1,
+        # Nothing that is put into the queue ends the worker.
+        "worker_consumer": "scheduler_app.celery_app.consumer:TolerantConsumer",
+        # The only pool that shares one claim, one courier and one recorder. It is also checked at the start.
+        "worker_pool": "threads",
         # Bounds what a worker holds; the horizon keeps it far from that.
         "worker_eta_task_limit": 5000,
         "worker_disable_rate_limits": True,
@@ -72,6 +85,8 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
     if not is_redis(settings.broker):
         return {}
     return _sentinel_options(settings) | {
+        # Two deployments on one Redis would take each other's messages, and obey each other's commands.
+        "global_keyprefix": key_prefix(settings.mongo_database),
         # Longer than the horizon and the longest callback together, so that what is held is not doubled.
         "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
         # By default what a dead worker held is looked for about every 100 s, and a worker killed in the

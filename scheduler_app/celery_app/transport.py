@@ -6,6 +6,8 @@ task that ends after the reconnection and acknowledges its message on the channe
 Redis at its `maxmemory`, which refuses the transaction of an acknowledgement. Here all of these are logged:
 the messages come back when their visibility timeout is over, which does no harm, and recovery does not wait
 for that.
+
+A message that is none (see `malformed`) is dropped before it reaches Celery.
 """
 
 from collections.abc import Iterator
@@ -14,11 +16,19 @@ from queue import Empty
 from typing import Any
 
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from kombu.utils.encoding import bytes_to_str
+from kombu.utils.json import loads
 from redis.exceptions import ResponseError
 
+from scheduler_app.celery_app.malformed import MAX_MESSAGE_BYTES, Malformed, check_envelope, note_dropped
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
+
+
+#: How it shows that what is kept of a held message was not written by kombu. Not AttributeError: that is how
+#: a connection shows which is gone.
+_NOT_KOMBUS = (Malformed, ValueError, TypeError, KeyError, RecursionError)
 
 
 class SturdyQoS(redis.QoS):
@@ -36,6 +46,13 @@ class SturdyQoS(redis.QoS):
                 message="Unacknowledged messages could not be given back; recovery takes their events up",
                 error=f"{type(error).__name__}: {error}",
             )
+
+    def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:
+        try:
+            super().restore_by_tag(tag, client, leftmost)
+        except _NOT_KOMBUS as error:  # left there, it would stop each sweep
+            note_dropped(Malformed("unacked", f"{type(error).__name__}: {error}"[:200]), tag)
+            self._remove_from_indices(tag).execute()
 
     def append(self, message: Any, delivery_tag: Any) -> None:
         # It has left the queue already. Unknown to Redis it is worked on all the same: the claim is in
@@ -80,9 +97,64 @@ class SturdyQoS(redis.QoS):
         return True
 
 
+class CheckedMessage(virtual.Message):
+    """A message that has the form which kombu and Celery rely on. Making one of another raises Malformed."""
+
+    def __init__(self, payload: Any, channel: Any = None, **kwargs: Any) -> None:
+        check_envelope(payload)
+        try:
+            super().__init__(payload, channel=channel, **kwargs)
+        except Exception as error:  # of its decoders, which raise what they like
+            raise Malformed("body", f"its body cannot be decoded: {type(error).__name__}") from None
+
+
 class SturdyChannel(redis.Channel):
     QoS = SturdyQoS
+    Message = CheckedMessage
     _shared: Any = None
+
+    def _brpop_read(self, **options: Any) -> bool:
+        """kombu's own, but that an item which is no message is dropped, and what follows it is read."""
+        client = self.client
+        try:
+            try:
+                found = client.parse_response(client.connection, "BRPOP", **options)
+            except self.connection_errors:
+                # The next round connects again.
+                client.connection.disconnect()
+                raise
+            if not found:
+                raise Empty
+            key, item = found
+            queue = bytes_to_str(key).rsplit(self.sep, 1)[0]
+            self._queue_cycle.rotate(queue)
+            try:
+                self.connection._deliver(_decoded(item), queue)
+            except Malformed as error:
+                note_dropped(error, item)
+            return True
+        finally:
+            self._in_poll = None  # type: ignore[assignment]  # as kombu has it
+            self._flush_brpop_reauth()
+
+    def _deliver_fanout_message(self, message: Any, exchange: str) -> bool:
+        try:
+            delivered: bool = super()._deliver_fanout_message(message, exchange)
+        except Malformed as error:
+            note_dropped(error, message)
+            return True
+        return delivered
+
+    def _do_restore_message(
+        self, payload: Any, exchange: Any, routing_key: Any, pipe: Any, leftmost: bool = False
+    ) -> None:
+        # kombu logs what it cannot put back, all of it.
+        check_envelope(payload)
+        super()._do_restore_message(payload, exchange, routing_key, pipe, leftmost)
+
+    def _has_queue(self, queue: str, **kwargs: Any) -> bool:
+        # kombu asks by EXISTS, to which it gives no prefix. Redis keeps no empty lists.
+        return bool(self._size(queue))
 
     def _create_client(self, asynchronous: bool = False) -> Any:
         """One client for as long as its pool of connections is the channel's.
@@ -105,6 +177,16 @@ class SturdyChannel(redis.Channel):
                 self._brpop_read()
         for tag in [tag for tag in self.qos.held() if tag not in but]:
             self.basic_reject(tag, requeue=True)
+
+
+def _decoded(item: Any) -> Any:
+    """A message as it lies in Redis. Raises Malformed."""
+    if len(item) > MAX_MESSAGE_BYTES:
+        raise Malformed("too_large", f"it has {len(item)} bytes")
+    try:
+        return loads(bytes_to_str(item))
+    except (Exception, RecursionError) as error:  # kombu's decoders of types raise what they like
+        raise Malformed("not_json", f"it is not JSON: {type(error).__name__}") from None
 
 
 class SturdyTransport(redis.Transport):

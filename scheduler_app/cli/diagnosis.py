@@ -1,25 +1,33 @@
 """All that `scheduler doctor` looks at, in the order in which things depend on each other."""
 
 from collections.abc import Mapping
+from concurrent.futures import Future
+from threading import Thread
 from typing import Any
 
 import requests
 from kombu.connection import Connection
-from kombu.exceptions import ChannelError
 
-from scheduler_app.celery_app.settings import QUEUE, celery_settings
+from scheduler_app.celery_app.settings import celery_settings
+from scheduler_app.celery_app.transport import use_sturdy_transport
 from scheduler_app.cli.preflight import without_password
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
 from scheduler_app.config import Settings, is_redis
 from scheduler_app.dispatch import MESSAGES_IN_QUEUE
 from scheduler_app.readiness import Check, check_fleet
+from scheduler_app.readiness.agreement import check_settings
 from scheduler_app.readiness.check import fine, note, unknown, wrong
 from scheduler_app.readiness.keys import check_keys
 from scheduler_app.readiness.mongodb import check_mongodb
 from scheduler_app.readiness.redis import check_queue, check_redis
-from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store import STORE_FAULTS, Store, within
+from scheduler_app.tasks.queue_probe import queue_length
+from scheduler_app.version import __version__
 
 PATIENCE_SECONDS = 3.0
+#: For all that is asked of MongoDB, and of the broker, each.
+STORE_SECONDS = 5.0
+BROKER_SECONDS = 5.0
 
 
 def diagnose(settings: Settings, flower_url: str) -> list[Check]:
@@ -27,7 +35,8 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
     store = Store(settings)
     try:
         address = without_password(settings.mongo_uri)
-        mongodb = check_mongodb(store, address, retention_days=settings.retention_days)
+        with within(STORE_SECONDS):
+            mongodb = check_mongodb(store, address, retention_days=settings.retention_days)
         # Not asked again when it has just not answered: each time that takes 5 s.
         processes = _processes(store) if mongodb[0].ok else _unknown_processes()
         return [
@@ -43,15 +52,18 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
 
 def _processes(store: Store) -> list[Check]:
     try:
-        nodes = store.nodes.alive()
-        offset = Clock().synchronize(store.mongo.server_time)
+        with within(STORE_SECONDS):
+            nodes = store.nodes.alive()
+            offset = Clock().synchronize(store.mongo.server_time)
     except STORE_FAULTS:
         return _unknown_processes()
-    return [*check_fleet(nodes), _own_clock(offset)]
+    agree = check_settings(nodes, store.nodes.settings, __version__)
+    return [*check_fleet(nodes), _own_clock(offset), agree]
 
 
 def _unknown_processes() -> list[Check]:
-    return [*check_fleet(None), unknown("this clock", "MongoDB does not answer")]
+    clock = unknown("this clock", "MongoDB does not answer")
+    return [*check_fleet(None), clock, check_settings(None, {}, __version__)]
 
 
 def _own_clock(offset: float) -> Check:
@@ -62,41 +74,53 @@ def _own_clock(offset: float) -> Check:
 
 
 def _broker(settings: Settings) -> list[Check]:
+    """Its drivers have timeouts for each step and each try; this bounds them all together."""
+    asked: Future[list[Check]] = Future()
+
+    def ask() -> None:
+        try:
+            asked.set_result(_ask_broker(settings))
+        except Exception as error:  # each transport has errors of its own
+            asked.set_exception(error)
+
+    Thread(target=ask, name="broker", daemon=True).start()
+    try:
+        return asked.result(BROKER_SECONDS)
+    except Exception as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        address = without_password(settings.broker)
+        remedy = "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right"
+        return [
+            wrong(_name(settings), f"{address} does not answer: {without_password(reason)}", remedy),
+            unknown("queue", "the broker does not answer"),
+        ]
+
+
+def _name(settings: Settings) -> str:
+    return "redis" if is_redis(settings.broker) else "broker"
+
+
+def _ask_broker(settings: Settings) -> list[Check]:
     address = without_password(settings.broker)
     redis = is_redis(settings.broker)
-    name = "redis" if redis else "broker"
     options = celery_settings(settings)["broker_transport_options"] | {
         "socket_connect_timeout": PATIENCE_SECONDS,
         "socket_timeout": PATIENCE_SECONDS,
         "max_retries": 1,
     }
-    try:
-        with Connection(  # type: ignore[no-untyped-call]
-            settings.broker, connect_timeout=PATIENCE_SECONDS, transport_options=options if redis else {}
-        ) as connection:
-            channel = connection.channel()
-            if not redis:
-                return [fine("broker", f"answers at {address}"), _queue(_length(channel))]
-            info: Mapping[str, Any] = channel.client.info()
-            return [*check_redis(info, address), _queue(channel.client.llen(QUEUE))]
-    except Exception as error:  # each transport has errors of its own
-        reason = " ".join(str(error).split()) or type(error).__name__
-        remedy = "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right"
-        return [
-            wrong(name, f"{address} does not answer: {without_password(reason)}", remedy),
-            unknown("queue", "the broker does not answer"),
-        ]
+    use_sturdy_transport()
+    with Connection(  # type: ignore[no-untyped-call]
+        settings.broker, connect_timeout=PATIENCE_SECONDS, transport_options=options if redis else {}
+    ) as connection:
+        channel = connection.channel()
+        if not redis:
+            return [fine("broker", f"answers at {address}"), _queue(queue_length(channel))]
+        info: Mapping[str, Any] = channel.client.info()
+        return [*check_redis(info, address), _queue(queue_length(channel))]
 
 
 def _queue(length: int) -> Check:
     return check_queue(length, most=MESSAGES_IN_QUEUE)
-
-
-def _length(channel: Any) -> int:
-    try:
-        return int(channel.queue_declare(QUEUE, passive=True).message_count)
-    except ChannelError:
-        return 0  # before the first worker or the first message there is no queue
 
 
 def _flower(url: str) -> Check:

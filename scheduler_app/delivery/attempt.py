@@ -8,6 +8,7 @@ from scheduler_app.callback import Answer, Request, headers_for, parse_retry_aft
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.outcomes import Record
+from scheduler_app.telemetry import metrics
 
 COMPLETED = "Event successfully processed"
 
@@ -73,6 +74,8 @@ class Attempt:
         if status is not None and status in self.schedule.success:
             return State.COMPLETED, None, COMPLETED
         said = answer.error or f"HTTP {status}"
+        if answer.ours:  # and so not permanent: it is retried, perhaps by a worker that allows it
+            metrics.refused.inc()
         if answer.permanent or (status is not None and status not in policy.codes):
             return State.ERROR, None, f"Attempt {self.number} failed for good: {said}"
         tries = self.number - self.event.attempts_before

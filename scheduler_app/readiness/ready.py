@@ -1,7 +1,9 @@
 """What `/readyz` answers from: the least that a callback needs, asked in three round trips."""
 
+from collections.abc import Callable
 from typing import Protocol
 
+from scheduler_app.clock import monotonic
 from scheduler_app.readiness.check import Check, fine, wrong
 from scheduler_app.readiness.fleet import Node, check_fleet
 from scheduler_app.store import STORE_FAULTS, Store, within
@@ -15,11 +17,14 @@ class Broker(Protocol):
 
     unavailable: tuple[type[Exception], ...]
 
-    def queue_length(self) -> int: ...
+    def ask_queue_length(self) -> Callable[[float], int]:
+        """Asks, and returns what waits so many seconds for the answer."""
+        ...
 
 
 def check_ready(store: Store, broker: Broker) -> list[Check]:
     """`mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
+    wait, started = broker.ask_queue_length(), monotonic()
     nodes: list[Node] | None = None
     try:
         with within(ANSWER_SECONDS):
@@ -29,12 +34,13 @@ def check_ready(store: Store, broker: Broker) -> list[Check]:
         mongodb = wrong(
             "mongodb", f"does not answer: {type(error).__name__}", "start it, or see that MONGO_URI is right"
         )
-    return [mongodb, _broker(broker), *check_fleet(nodes)]
+    left = started + ANSWER_SECONDS - monotonic()
+    return [mongodb, _broker(broker, wait, left), *check_fleet(nodes)]
 
 
-def _broker(broker: Broker) -> Check:
+def _broker(broker: Broker, wait: Callable[[float], int], seconds: float) -> Check:
     try:
-        length = broker.queue_length()
+        length = wait(seconds)
     except broker.unavailable as error:
         return wrong(
             "broker",

@@ -12,6 +12,7 @@ from pymongo.collection import Collection
 from pymongo.database import Database
 from pymongo.errors import (
     BulkWriteError,
+    ConfigurationError,
     ConnectionFailure,
     ExecutionTimeout,
     OperationFailure,
@@ -20,6 +21,8 @@ from pymongo.errors import (
 )
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
+
+from scheduler_app.config import InvalidSetting
 
 Document = dict[str, Any]
 
@@ -45,17 +48,24 @@ class Mongo:
     """One client for each process, made after any fork. Threads share it."""
 
     def __init__(self, uri: str, database: str, *, app_name: str = "rrule-scheduler") -> None:
-        self.client: MongoClient[Document] = MongoClient(
-            uri,
-            appname=app_name,
-            tz_aware=True,
-            retryWrites=True,
-            retryReads=True,
-            serverSelectionTimeoutMS=SELECT_SERVER_MS,
-            connectTimeoutMS=CONNECT_MS,
-            socketTimeoutMS=SOCKET_MS,
-            maxPoolSize=200,
-        )
+        """Raises InvalidSetting for an unusable MONGO_URI."""
+        try:
+            self.client: MongoClient[Document] = MongoClient(
+                uri,
+                appname=app_name,
+                tz_aware=True,
+                retryWrites=True,
+                retryReads=True,
+                serverSelectionTimeoutMS=SELECT_SERVER_MS,
+                connectTimeoutMS=CONNECT_MS,
+                socketTimeoutMS=SOCKET_MS,
+                maxPoolSize=200,
+            )
+        except (ConfigurationError, ValueError) as error:
+            raise InvalidSetting(
+                f"MONGO_URI cannot be used ({' '.join(str(error).split())}); give it as"
+                " mongodb://user:password@host:27017/?replicaSet=rs0"
+            ) from None
         self.db: Database[Document] = self.client.get_database(
             database,
             codec_options=CodecOptions(tz_aware=True, tzinfo=UTC),

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Mapping
 from typing import Any
 
 from scheduler_app.store.mongo import Document, Mongo, new_token
@@ -12,8 +13,10 @@ MOST_NODES = 1_000
 
 
 class Nodes:
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, settings: Mapping[str, Any]) -> None:
+        """`settings`: those of this process on which all must agree, nothing secret."""
         self._nodes = mongo.collection("nodes")
+        self.settings = settings
         # Not host and pid alone: after a reboot, or in containers, they come again.
         self._id = f"{socket.gethostname()}-{os.getpid()}-{new_token()[:6]}"
 
@@ -30,6 +33,7 @@ class Nodes:
                         "pid": os.getpid(),
                         "seen_at": "$$NOW",
                     }
+                    | {"settings": {"$literal": self.settings}}
                     | {name: {"$literal": fact} for name, fact in facts.items()}
                 }
             ],

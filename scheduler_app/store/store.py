@@ -15,6 +15,7 @@ from scheduler_app.store.outcomes import Outcomes
 from scheduler_app.store.repairs import Repairs
 from scheduler_app.store.schedules import Schedules
 from scheduler_app.store.secrets import Envelope
+from scheduler_app.store.shared_settings import shared_settings
 from scheduler_app.store.withdrawals import Withdrawals
 
 
@@ -22,7 +23,7 @@ class Store:
     """Made once in each process; connecting is lazy, so that making it needs no MongoDB."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises InvalidField for an unusable SECRETS_KEY."""
+        """Raises InvalidField for an unusable SECRETS_KEY, InvalidSetting for an unusable MONGO_URI."""
         self.mongo = Mongo(settings.mongo_uri, settings.mongo_database)
         self.envelope = Envelope(settings.secrets_key)
         self.events = Events(self.mongo)
@@ -34,7 +35,7 @@ class Store:
         self.outcomes = Outcomes(self.mongo)
         self.schedules = Schedules(self.mongo, self.envelope)
         self.cursors = Cursors(self.mongo, self.envelope)
-        self.nodes = Nodes(self.mongo)
+        self.nodes = Nodes(self.mongo, shared_settings(settings))
         self.idempotency = Idempotency(self.mongo)
         self._retention_days = settings.retention_days
         self._prepared = False

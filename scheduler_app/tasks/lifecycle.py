@@ -7,18 +7,21 @@ import time
 from typing import Any
 
 from celery import Celery, signals
+from celery.concurrency import get_implementation
+from celery.concurrency.thread import TaskPool as ThreadPool
 from prometheus_client import REGISTRY
 
 from scheduler_app.callback import Guard, Sender, parse_networks
 from scheduler_app.celery_app import inspection, settings
 from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.clock import clock
-from scheduler_app.config import Settings
+from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.delivery import Pipeline
 from scheduler_app.delivery.gauges import WorkerGauges, report
 from scheduler_app.presence import Presence
+from scheduler_app.startup import check_ca_bundle, check_replica_set, serve_metrics_of, starting
 from scheduler_app.store import Store
-from scheduler_app.telemetry import configure_logs, get_logger, serve_metrics
+from scheduler_app.telemetry import configure_logs, get_logger
 
 log = get_logger(__name__)
 
@@ -55,7 +58,7 @@ class Worker:
 
     def start(self) -> None:
         _raise_file_limit()
-        serve_metrics(self._settings.metrics_port, self._settings.metrics_host, self.presence.trouble)
+        serve_metrics_of(self._settings, self.presence.trouble)
         inspection.answer_with(self._in_flight)
         REGISTRY.register(WorkerGauges(self.pipeline))
         self.pipeline.start()
@@ -101,19 +104,29 @@ class Worker:
         fit = abs(offset) <= self._settings.horizon_seconds
         if fit == self._consuming:
             return
-        self._consuming = fit
+        # Noted only once the command is sent: a broker that is away is told again by the next measurement.
         if fit:
-            log.info("worker.consuming", message="The clock is right again; consuming")
             self._app.control.add_consumer(QUEUE, destination=[self._name])
+            log.info("worker.consuming", message="The clock is right again; consuming")
         else:
-            log.error("worker.clock_unfit", message="The clock is too far off; not consuming until it is set")
             self._app.control.cancel_consumer(QUEUE, destination=[self._name])
+            log.error("worker.clock_unfit", message="The clock is too far off; not consuming until it is set")
+        self._consuming = fit
 
 
 def _raise_file_limit() -> None:
     """As many connections at once as the courier may have need more than the 1,024 files of many a shell."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def check_pool(pool: Any) -> None:
+    """Raises InvalidSetting for a pool that does not share this process's claims, courier and recorder;
+    `pool` is a class, or a name as in --pool."""
+    found = get_implementation(pool)
+    if not issubclass(found, ThreadPool):
+        name = found.__module__.rpartition(".")[2]
+        raise InvalidSetting(f"--pool {name} cannot deliver callbacks; leave it out, or give --pool threads")
 
 
 _worker: Worker | None = None
@@ -133,10 +146,15 @@ def connect(app: Celery) -> None:
     def start(sender: Any, **_: Any) -> None:
         global _worker
         configure_logs(settings.log_level, settings.log_format)
-        _worker = Worker(settings, sender.hostname, app)
+        # Celery only logs what a handler raises, and the worker would claim events and call nobody.
+        with starting():
+            check_pool(sender.pool_cls)
+            check_ca_bundle(settings.callback_ca_bundle)
+            _worker = Worker(settings, sender.hostname, app)
+            check_replica_set(_worker.store)
+            _worker.start()
         if not _worker.store.envelope.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
-        _worker.start()
 
     @signals.worker_shutting_down.connect(weak=False)
     def shut_down(**_: Any) -> None:

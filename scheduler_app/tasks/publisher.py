@@ -1,14 +1,15 @@
 """Publishes batches through one held producer for many messages."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from celery import Celery
-from kombu.exceptions import ChannelError, OperationalError
 
-from scheduler_app.celery_app.settings import QUEUE
+from scheduler_app.celery_app.faults import broker_faults
+from scheduler_app.celery_app.malformed import MESSAGE_VERSION
 from scheduler_app.dispatch import Batch
+from scheduler_app.tasks.queue_probe import QueueProbe, queue_length
 from scheduler_app.telemetry import metrics
 
 POOL_SECONDS = 5.0
@@ -20,29 +21,27 @@ class CeleryPublisher:
     def __init__(self, app: Celery, task: Any) -> None:
         self._app = app
         self._task = task
-        connection = app.connection_for_write()
-        self.unavailable: tuple[type[Exception], ...] = (
-            OperationalError,
-            OSError,
-            *connection.connection_errors,
-            *connection.channel_errors,
-        )
+        self.unavailable = broker_faults(app.connection_for_write())
+        self._probe = QueueProbe(app)
 
     def publish(self, batches: Sequence[Batch]) -> None:
         with self._producer() as producer:
             for batch in batches:
                 self._task.apply_async(
-                    kwargs={"v": 1, "ids": list(batch.ids)}, eta=batch.eta, producer=producer, retry=False
+                    kwargs={"v": MESSAGE_VERSION, "ids": list(batch.ids)},
+                    eta=batch.eta,
+                    producer=producer,
+                    retry=False,
                 )
 
     def queue_length(self) -> int:
         """Messages that no worker has fetched yet."""
         with self._producer() as producer:
-            try:
-                declared = producer.channel.queue_declare(QUEUE, passive=True)
-            except ChannelError:
-                return 0  # Redis keeps no empty lists: no queue is an empty queue
-            return int(declared.message_count)
+            return queue_length(producer.channel)
+
+    def ask_queue_length(self) -> Callable[[float], int]:
+        """The same for whoever would rather not know than wait: see QueueProbe."""
+        return self._probe.ask()
 
     @contextmanager
     def _producer(self) -> Iterator[Any]:

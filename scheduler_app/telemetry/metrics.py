@@ -15,6 +15,17 @@ postponed = Counter(
 claims = Counter("scheduler_claims_total", "Events of messages, by what their claim came to", ["result"])
 expanded = Counter("scheduler_events_expanded_total", "Occurrences that became events")
 dispatched = Counter("scheduler_events_dispatched_total", "Events that became part of a message")
+dropped = Counter(
+    "scheduler_messages_dropped_total",
+    "Messages in the queue that were not ours, by what was wrong",
+    ["reason"],
+)
+refused = Counter(
+    "scheduler_callbacks_refused_total", "Attempts that this worker's own settings refused to make"
+)
+heartbeat_failures = Counter(
+    "scheduler_heartbeat_failures_total", "Steps of the heartbeat that failed by an error of ours", ["step"]
+)
 messages = Counter("scheduler_messages_published_total", "Messages published")
 recovered = Counter("scheduler_recovered_total", "What recovery put right, by what was lost", ["lost"])
 set_aside = Counter("scheduler_schedules_set_aside_total", "Schedules that went to error")

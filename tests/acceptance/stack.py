@@ -12,6 +12,7 @@ from typing import Any
 import requests
 from pymongo import MongoClient
 
+from scheduler_app.celery_app.settings import QUEUE, key_prefix
 from scheduler_app.embedded import free_port
 from tests.processes import wait_until
 
@@ -68,6 +69,10 @@ class Stack:
             wait_until(
                 lambda: nodes.find_one(alive) is not None, f"{role} {pid}\n{self.logs()}", START_SECONDS
             )
+
+    def key(self, name: str = QUEUE) -> str:
+        """The name of the queue, or of another key of kombu's, in Redis."""
+        return key_prefix(self.environment["MONGO_DATABASE"]) + name
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """kill -9: nothing of it gets to say a last word."""

@@ -41,7 +41,7 @@ def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
         due = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()
         made = stack.create_many(5, journal.url("/later"), run_at=due)
         with RedisClient(port=port) as client:
-            wait_until(lambda: client.hlen("unacked") > 1, "messages to be held")
+            wait_until(lambda: client.hlen(stack.key("unacked")) > 1, "messages to be held")
         redis.kill()
         wait_until(lambda: bool(stack.finished(held)), "the request to end without Redis")
         redis = Redis(folder, port)
@@ -66,7 +66,7 @@ def test_events_whose_messages_were_flushed_are_sent_all_the_same(
     due = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
     made = stack.create_many(5, journal.url("/flushed"), run_at=due)
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as client:
-        wait_until(lambda: client.llen("callbacks") > 0, "a message")
+        wait_until(lambda: client.llen(stack.key()) > 0, "a message")
         client.flushdb()
     stack.worker()
     for schedule in made:

@@ -57,10 +57,10 @@ def test_a_worker_finishes_what_is_in_flight_and_gives_the_rest_back_in_time_for
     due = soon(6)
     waiting = [stack.create(journal.url("/later"), run_at=due) for _ in range(20)]
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
-        wait_until(lambda: broker.hlen("unacked") > 1, "the first worker to hold the others")
-        assert broker.llen("callbacks") == 0
+        wait_until(lambda: broker.hlen(stack.key("unacked")) > 1, "the first worker to hold the others")
+        assert broker.llen(stack.key()) == 0
         first.send_signal(signal.SIGTERM)
-        wait_until(lambda: broker.llen("callbacks") > 0, "them to be given back", 3)
+        wait_until(lambda: broker.llen(stack.key()) > 0, "them to be given back", 3)
     stack.worker("second")
     for one in waiting:
         (event,) = stack.finished(one)

@@ -211,7 +211,7 @@ def test_6_a_redis_that_forgets_its_queue_loses_no_event(
     stack.beat()
     made = stack.create(journal.url("/forgotten"), run_at=in_seconds(1))
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
-        wait_until(lambda: broker.llen("callbacks") > 0, "the message")
+        wait_until(lambda: broker.llen(stack.key()) > 0, "the message")
         broker.flushdb()
     stack.worker()
     assert stack.finished(made, seconds=60)[0]["state"] == "completed"

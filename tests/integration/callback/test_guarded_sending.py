@@ -49,10 +49,11 @@ def test_loopback_is_refused_in_every_spelling_and_sees_no_connection(
     spelling: str, listener: socket.socket, strict_sender: Sender
 ) -> None:
     answer = send_one(strict_sender, spelling.format(port=listener.getsockname()[1]))
-    assert (answer.status, answer.permanent) == (None, True)
+    assert (answer.status, answer.permanent, answer.ours) == (None, False, True)
     assert answer.error is not None
-    assert answer.error.startswith("refused: ")
+    assert answer.error.startswith("refused by this worker's settings: ")
     assert "loopback" in answer.error
+    assert answer.error.endswith("CALLBACK_ALLOWED_NETWORKS does not allow it")
     assert not was_connected(listener)
 
 
@@ -78,6 +79,21 @@ def test_the_same_spellings_reach_loopback_where_it_is_allowed(
         ("http://10.0.0.1/", "10.0.0.1 is private"),
         ("http://100.100.100.200/", "shared by carriers"),
         ("http://255.255.255.255/", "broadcast"),
+    ],
+)
+def test_an_address_that_is_refused_says_why_and_whose_settings_refuse_it(
+    url: str, reason: str, strict_sender: Sender
+) -> None:
+    answer = send_one(strict_sender, url)
+    assert answer.error is not None
+    assert answer.error.startswith("refused by this worker's settings: ")
+    assert reason in answer.error
+    assert (answer.status, answer.permanent, answer.ours) == (None, False, True)
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
         ("file:///etc/passwd", "the scheme must be http or https, not file"),
         ("gopher://127.0.0.1:6379/_FLUSHALL", "not gopher"),
         ("http://user@example.com/", "user or password"),
@@ -149,8 +165,8 @@ def test_a_name_that_resolves_to_private_addresses_is_refused(
     resolve(f"innocent.test:{port}:{private}")
     answer = send_one(strict_sender, f"http://innocent.test:{port}/")
     assert answer.error is not None
-    assert answer.error.startswith("refused: ")
-    assert answer.permanent
+    assert answer.error.startswith("refused by this worker's settings: ")
+    assert (answer.permanent, answer.ours) == (False, True)
     assert not was_connected(listener)
 
 
@@ -178,7 +194,7 @@ def test_where_the_allowed_address_fails_the_refused_one_is_not_tried(
     with closing(Sender(Guard(parse_networks("127.0.0.2/32")))) as sender:
         answer = send_one(sender, f"http://mixed.test:{port}/")
     assert answer.error == "could not connect: connection refused (refused: 127.0.0.1 is loopback)"
-    assert not answer.permanent
+    assert (answer.permanent, answer.ours) == (False, False)
     assert not was_connected(listener)
 
 
@@ -245,10 +261,11 @@ def test_refusals_among_others_disturb_nobody(receive: Callable[..., Receiver], 
     assert [by_key[str(number)].status for number in range(7)] == [200, None, None, 200, None, None, 200]
     assert [by_key[str(number)].permanent for number in range(7)] == [
         False,
-        True,
-        True,
         False,
         True,
+        False,
+        False,
         True,
         False,
     ]
+    assert [key for key, answer in by_key.items() if answer.ours] == ["1", "4"]

@@ -37,10 +37,11 @@ def dispatch(store: Store, publisher: CeleryPublisher) -> Dispatch:
 
 
 def messages(redis_url: str) -> list[dict[str, Any]]:
-    """What a worker would get: each message's keywords and eta, oldest first."""
+    """What a worker would get: each message's keywords and eta, oldest first; the broker is the test's."""
     with Redis.from_url(redis_url) as client:
         found = []
-        for raw in reversed(client.lrange(QUEUE, 0, -1)):
+        (key,) = client.keys(f"*:{QUEUE}") or [QUEUE]
+        for raw in reversed(client.lrange(key, 0, -1)):
             message = json.loads(raw)
             _, keywords, _ = json.loads(base64.b64decode(message["body"]))
             found.append({**keywords, "eta": message["headers"]["eta"]})

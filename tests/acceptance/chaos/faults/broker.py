@@ -4,11 +4,15 @@ import json
 import time
 from typing import Any
 
-from tests.acceptance.chaos.cluster import Cluster
+from scheduler_app.celery_app.settings import QUEUE as NAME
+from scheduler_app.celery_app.settings import key_prefix
+from tests.acceptance.chaos.cluster import DATABASE, Cluster
 from tests.acceptance.chaos.faults.registry import fault
 from tests.acceptance.chaos.load import Load
 
-QUEUE = "callbacks"
+_PREFIX = key_prefix(DATABASE)
+QUEUE = _PREFIX + NAME
+UNACKED = f"{_PREFIX}unacked"
 
 
 @fault("redis-killed")
@@ -44,7 +48,7 @@ def messages_doubled(cluster: Cluster, load: Load) -> None:
     copied: set[str] = set()
     with cluster.broker() as redis:
         for _ in range(20):
-            fetched = [_message(value) for value in redis.hvals("unacked")]
+            fetched = [_message(value) for value in redis.hvals(UNACKED)]
             there = [*map(json.loads, redis.lrange(QUEUE, 0, -1)), *fetched]
             # Not the copies: they would double, too, each time.
             new = [message for message in there if message["headers"]["id"] not in copied]

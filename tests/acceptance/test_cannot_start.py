@@ -1,0 +1,133 @@
+"""A process that cannot work ends at once, and says in one sentence which setting to mend, and how."""
+
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from scheduler_app.embedded import free_port
+from scheduler_app.embedded.binaries import find_mongod
+from tests.processes import Program
+
+#: 5 s are promised; a start alone takes some of them where two cores do everything at once.
+SECONDS = 20
+
+Run = Callable[..., Program]
+WORKER = ("celery", "-A", "scheduler_app", "worker", "--without-gossip", "--without-mingle")
+BEAT = ("celery", "-A", "scheduler_app", "beat", "--pidfile=")
+API = ("gunicorn", "--bind", "127.0.0.1:{port}", "api:create_app()")
+
+
+@pytest.fixture
+def environment(mongo_uri: str, database_name: str, redis_url: str) -> dict[str, str]:
+    return {
+        "PYTHONPATH": os.environ.get("PYTHONPATH", os.getcwd()),
+        "MONGO_URI": mongo_uri,
+        "MONGO_DATABASE": database_name,
+        "BROKER_URL": redis_url,
+        "LOG_FORMAT": "json",
+    }
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port on which somebody else listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture
+def alone(tmp_path: Path, run: Run) -> str:
+    """The address of a mongod that belongs to no replica set."""
+    port, folder = free_port(), tmp_path / "alone"
+    folder.mkdir()
+    options = ("--port", str(port), "--bind_ip", "127.0.0.1", "--dbpath", str(folder), "--nounixsocket")
+    run(str(find_mongod()), *options).wait_for("Waiting for connections")
+    return f"mongodb://127.0.0.1:{port}"
+
+
+def sentence_of(program: Program) -> str:
+    """What it said, once it has ended by itself; a traceback or a second sentence is a failure."""
+    assert program.wait(SECONDS) != 0
+    assert "Traceback" not in program.output
+    (said,) = [line for line in program.output.splitlines() if line.startswith("scheduler: ")]
+    return said
+
+
+CAUSES = {
+    "bad SECRETS_KEY": ({"SECRETS_KEY": "no key"}, "SECRETS_KEY must be Fernet keys"),
+    "bad MONGO_URI": ({"MONGO_URI": "mongodb://[nowhere"}, "MONGO_URI cannot be used"),
+    "foreign MONGO_URI": ({"MONGO_URI": "http://nowhere"}, "MONGO_URI must begin with mongodb://"),
+    "bad networks": ({"CALLBACK_ALLOWED_NETWORKS": "10.0.0.1/8"}, "CALLBACK_ALLOWED_NETWORKS must be CIDR"),
+    "bad number": ({"REDIS_PORT": "none"}, "REDIS_PORT must be a whole number"),
+    "unknown broker": ({"BROKER_URL": "foo://localhost"}, "BROKER_URL cannot be used"),
+}
+
+
+@pytest.mark.parametrize("process", [WORKER, BEAT, API], ids=["worker", "beat", "api"])
+@pytest.mark.parametrize("cause", CAUSES)
+def test_a_wrong_setting_ends_each_kind_of_process(
+    cause: str, process: tuple[str, ...], run: Run, environment: dict[str, str]
+) -> None:
+    wrong, says = CAUSES[cause]
+    command = [word.format(port=free_port()) for word in process]
+    program = run(sys.executable, "-m", *command, **environment | wrong)
+    assert program.wait(SECONDS) != 0
+    assert "Traceback" not in program.output
+    said = {line for line in program.output.splitlines() if line.startswith("scheduler: ")}
+    assert len(said) == 1, program.output
+    assert says in said.pop()
+
+
+@pytest.mark.parametrize("process", [WORKER, BEAT], ids=["worker", "beat"])
+def test_a_taken_metrics_port_ends_worker_and_beat(
+    process: tuple[str, ...], taken: int, run: Run, environment: dict[str, str]
+) -> None:
+    said = sentence_of(run(sys.executable, "-m", *process, **environment, METRICS_PORT=str(taken)))
+    assert f"METRICS_PORT {taken} cannot be listened on" in said
+    assert "give each process" in said
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_a_ca_bundle_that_is_none_ends_a_worker(
+    content: str | None, tmp_path: Path, run: Run, environment: dict[str, str]
+) -> None:
+    bundle = tmp_path / "bundle.pem"
+    if content:
+        bundle.write_text(content)
+    said = sentence_of(run(sys.executable, "-m", *WORKER, **environment, CALLBACK_CA_BUNDLE=str(bundle)))
+    assert f"CALLBACK_CA_BUNDLE {bundle} cannot be read as certificates" in said
+
+
+@pytest.mark.parametrize("pool", ["solo", "processes"])
+def test_another_pool_ends_a_worker(pool: str, run: Run, environment: dict[str, str]) -> None:
+    said = sentence_of(run(sys.executable, "-m", *WORKER, "--pool", pool, **environment))
+    assert "cannot deliver callbacks" in said
+    assert "--pool threads" in said
+
+
+@pytest.mark.parametrize("process", [WORKER, BEAT], ids=["worker", "beat"])
+def test_a_mongod_on_its_own_ends_worker_and_beat(
+    process: tuple[str, ...], alone: str, run: Run, environment: dict[str, str]
+) -> None:
+    said = sentence_of(run(sys.executable, "-m", *process, **environment | {"MONGO_URI": alone}))
+    assert "replica set" in said
+    assert "rs.initiate()" in said
+
+
+def test_a_worker_needs_no_option_for_its_pool(run: Run, environment: dict[str, str]) -> None:
+    program = run(sys.executable, "-m", *WORKER, **environment)
+    program.wait_for("celery@.* ready")
+    assert "concurrency: 100 (thread)" in program.output
+
+
+def test_a_worker_waits_for_a_mongodb_that_is_away(
+    tmp_path: Path, run: Run, environment: dict[str, str]
+) -> None:
+    uri = f"mongodb://127.0.0.1:{free_port()}/?replicaSet=rs0"
+    program = run(sys.executable, "-m", *WORKER, **environment | {"MONGO_URI": uri})
+    program.wait_for("celery@.* ready")
+    program.wait_for("MongoDB does not answer yet")

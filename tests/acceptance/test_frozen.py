@@ -1,0 +1,112 @@
+"""Redis or MongoDB is frozen: connections are accepted, and nothing is ever answered."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import requests
+
+from scheduler_app.embedded import Mongod, Redis
+from scheduler_app.embedded.server import Server
+from tests.acceptance.stack import Stack
+from tests.processes import wait_until
+
+#: 2 s are promised, and some are for a machine that does other things as well.
+SECONDS = 4.0
+DOCTOR_SECONDS = 30.0
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[dict[str, Server]]:
+    with (
+        tempfile.TemporaryDirectory(prefix="frozen-") as folder,
+        Mongod(Path(folder) / "mongod") as mongod,
+        Redis(Path(folder) / "redis") as redis,
+    ):
+        yield {"mongodb": mongod, "broker": redis}
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack], servers: dict[str, Server]) -> Stack:
+    mongod, redis = servers["mongodb"], servers["broker"]
+    assert isinstance(mongod, Mongod)
+    assert isinstance(redis, Redis)
+    made = make_stack(MONGO_URI=mongod.uri, BROKER_URL=redis.url)
+    made.api()
+    made.beat()
+    made.worker()
+    return made
+
+
+@contextmanager
+def frozen(server: Server) -> Iterator[None]:
+    assert server.pid
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+
+
+def timed(stack: Stack, path: str) -> tuple[requests.Response, float]:
+    started = time.monotonic()
+    answer = requests.get(stack.url + path, timeout=60)
+    return answer, time.monotonic() - started
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("which", ["broker", "mongodb"])
+def test_probes_scrapes_and_doctor_say_so_soon(which: str, stack: Stack, servers: dict[str, Server]) -> None:
+    wait_until(lambda: timed(stack, "/readyz")[0].status_code == 200, "the stack to be ready", 30)
+    with frozen(servers[which]), ThreadPoolExecutor(12) as at_once:
+        # Several at once, and again: none waits for what another has asked.
+        for _ in range(2):
+            asked = [at_once.submit(timed, stack, path) for path in ("/readyz", "/metrics", "/healthz") * 3]
+            answers = [future.result() for future in asked]
+            assert [answer.status_code for answer, _ in answers] == [503, 200, 200] * 3
+            assert max(seconds for _, seconds in answers) < SECONDS
+            checks = answers[0][0].json()["checks"]
+            assert [name for name in ("mongodb", "broker") if not checks[name]["ok"]] == [which]
+        started = time.monotonic()
+        command = (sys.executable, "-m", "scheduler_app.cli", "doctor", "--flower-url", "http://127.0.0.1:9")
+        done = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1, done.stdout
+        assert "does not answer" in done.stdout
+        assert time.monotonic() - started < DOCTOR_SECONDS
+    wait_until(lambda: timed(stack, "/readyz")[0].status_code == 200, "the stack to be ready again", 60)
+
+
+def test_a_probe_whose_answer_never_comes_keeps_one_thread(
+    servers: dict[str, Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from scheduler_app.celery_app import make_app
+    from scheduler_app.config import Settings
+    from scheduler_app.tasks.queue_probe import QueueProbe
+
+    redis = servers["broker"]
+    assert isinstance(redis, Redis)
+    probe = QueueProbe(make_app(Settings(broker_url=redis.url)))
+    assert probe.ask()(10) == 0
+    with frozen(redis):
+        before = threading.active_count()
+        for wait in [probe.ask() for _ in range(50)]:
+            with pytest.raises(TimeoutError):
+                wait(0)
+        assert threading.active_count() <= before + 1
+
+    def answers() -> bool:
+        try:
+            return probe.ask()(1) == 0
+        except Exception:  # of a question that was asked while Redis was frozen
+            return False
+
+    wait_until(answers, "Redis to be asked again")
