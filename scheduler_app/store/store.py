@@ -8,6 +8,7 @@ from scheduler_app.store.event_lists import EventLists
 from scheduler_app.store.events import Events
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.inspections import Inspections
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.nodes import Nodes
 from scheduler_app.store.outbox import Outbox
@@ -34,6 +35,7 @@ class Store:
         self.outcomes = Outcomes(self.mongo)
         self.schedules = Schedules(self.mongo, self.envelope)
         self.cursors = Cursors(self.mongo, self.envelope)
+        self.inspections = Inspections(self.mongo, self.envelope)
         self.nodes = Nodes(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self._retention_days = settings.retention_days
