@@ -44,7 +44,8 @@ NO_OBJECT = ("x", 5, NAN, ["x"], True)
 
 SCHEDULES: dict[str, tuple[Any, ...]] = {
     "v": ("x", NAN, None, [1], {"x": 1}, MISSING, 0, -1, True),
-    "tenant": NO_TEXT,
+    # No lists: beside the list of tags MongoDB refuses to index them.
+    "tenant": (5, NAN, None, {"x": 1}, MISSING, True),
     "name": NO_TEXT,
     "rrule": (5, NAN, [1], {"x": 1}, True),
     "pinned": (5, NAN, None, [1], {"x": 1}, MISSING, "no rule", True),
@@ -76,7 +77,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "checkpoint": (*NO_OBJECT, {"v": 1, "rule": "x", "second": "x", "done": 5}),
     "zone_data": (5, NAN, [1], {"x": 1}, True),
     "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
-    "created_at": NO_DATE,
+    "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),
     "updated_at": NO_DATE,
     "owner": (5, NAN, None, ["x"], {"x": 1}),
     "lease_until": (*NO_DATE, Timestamp(2**31, 1), Regex("x"), FAR_DATE),

@@ -164,7 +164,7 @@ class Schedules:
         found: dict[str, Schedule | Unreadable] = {}
         rows = self._raw.find({"_id": {"$in": list(ids)}}, _CURSORS_LEFT_OUT)
         for row in cast("Iterable[RawBSONDocument]", rows):
-            reading = self._readings.of(row.raw)
+            reading = self._readings.of(bytes(row.raw))
             if isinstance(reading, Unreadable) and row.get("state") == ScheduleState.ACTIVE.value:
                 set_aside_unreadable(self._schedules, row, reading)
             found[reading.schedule_id if isinstance(reading, Unreadable) else reading.id] = reading
