@@ -8,6 +8,7 @@ from celery.beat import Scheduler
 from beat.dispatcher import Dispatcher
 from beat.ending import Ending
 from beat.expander import Expander
+from beat.inspector import Inspector
 from beat.pruner import Pruner
 from beat.recoverer import Recoverer
 from beat.rezoner import Rezoner
@@ -15,12 +16,13 @@ from scheduler_app.celery_app import settings
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.dispatch import Dispatch
 from scheduler_app.expansion import Expansion
+from scheduler_app.inspection import Inspection
 from scheduler_app.presence import Presence
 from scheduler_app.readiness import TICK_SECONDS
 from scheduler_app.recovery import Recovery
 from scheduler_app.rezoning import Rezoning
 from scheduler_app.startup import check_replica_set, serve_metrics_of, starting
-from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.tasks import publisher
 from scheduler_app.telemetry import get_logger, metrics
 
@@ -61,12 +63,14 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)), ended)
         recoverer = Recoverer(Recovery(store), publisher.queue_length)
         rezoner = Rezoner(Rezoning(store))
+        inspector = Inspector(Inspection(store))
         pruner = Pruner(store, retention_days=settings.retention_days)
         self._duties = [
             ("rezone", lambda: rezoner.run(clock.now)),
             ("expand", lambda: expander.run(clock.now)),
             ("dispatch", lambda: dispatcher.run(clock.now)),
             ("recover", lambda: recoverer.run(clock.now)),
+            ("inspect", lambda: inspector.run(clock.now)),
             ("prune", lambda: pruner.run(clock.now)),
         ]
         self._presence = Presence(store, clock, "beat", facts=lambda: self._last_tick)
@@ -107,6 +111,12 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
                     error=str(error)[:300],
                 )
             self._troubled.add(name)
+            return False
+        except REJECTED:
+            log.exception(
+                f"{name}.rejected",
+                message="MongoDB rejects a command of this duty; it is tried again next tick",
+            )
             return False
         except Exception:  # a fault of ours in one duty must not end the others
             log.exception(f"{name}.failed", message="A duty of the tick failed; it is tried again next tick")

@@ -10,12 +10,13 @@ from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parts import Parts
-from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store import REJECTED, STORE_FAULTS, Store
+from scheduler_app.store.corrupt_schedules import told_of_schedule
 from scheduler_app.store.cursors import Advance
+from scheduler_app.store.faults import of_one_document
+from scheduler_app.store.isolation import isolated
 from scheduler_app.store.unreadable import Unreadable
-from scheduler_app.telemetry import get_logger, metrics
-
-log = get_logger(__name__)
+from scheduler_app.telemetry import metrics
 
 SCHEDULES_A_PAGE = 1_000
 PARTS_AT_ONCE = 4
@@ -159,7 +160,8 @@ class Expansion:
                 events += _events(schedule, instants)
                 advances.append(advance)
         # Events first, cursor second: a crash in between expands once more, onto the same ids.
-        self._insert(events, now)
+        refused = self._insert_sound(events, token, now)
+        advances = [advance for advance in advances if advance.schedule_id not in refused]
         if self._store.cursors.advance(advances, token) < len(advances):
             self._withdraw_what_came_too_late([advance.schedule_id for advance in advances], now)
         if left_for_later:
@@ -216,6 +218,32 @@ class Expansion:
                     schedule_id, schedule.revision, schedule.revised_at, now, CHANGED
                 )
 
+    def _insert_sound(self, events: Sequence[Event], token: str, now: datetime) -> set[str]:
+        """Makes the events; sets schedules aside whose events MongoDB rejects, and returns their ids."""
+        try:
+            self._insert(events, now)
+            return set()
+        except REJECTED:
+            return self._insert_apart(events, token, now)
+
+    def _insert_apart(self, events: Sequence[Event], token: str, now: datetime) -> set[str]:
+        of_each: dict[str, list[Event]] = {}
+        for made in events:
+            of_each.setdefault(made.schedule_id, []).append(made)
+        refused: set[str] = set()
+
+        def condemn(schedule_id: str, error: Exception) -> bool:
+            if of_one_document(error):
+                self._set_aside(schedule_id, token, f"its events cannot be stored: {error}", now)
+                refused.add(schedule_id)
+            return schedule_id in refused
+
+        def insert(ids: Sequence[str]) -> int:
+            return self._insert([made for each in ids for made in of_each[each]], now)
+
+        isolated(list(of_each), insert, condemn)
+        return refused
+
     def _insert(self, events: Sequence[Event], now: datetime) -> int:
         made = self._store.events.insert(events, now, PRE_QUEUED)
         metrics.expanded.inc(made)
@@ -223,13 +251,7 @@ class Expansion:
 
     def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
         if self._store.cursors.set_aside(schedule_id, token, reason, now):
-            metrics.set_aside.inc()
-            log.error(
-                "schedule.set_aside",
-                message="A schedule cannot be expanded and is in error; mend its rule and resume it",
-                schedule_id=schedule_id,
-                reason=reason,
-            )
+            told_of_schedule(schedule_id, reason)
 
 
 def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:

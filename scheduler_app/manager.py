@@ -97,7 +97,10 @@ class Manager:
         if schedule is None:
             raise NotFound(f"there is no schedule {schedule_id}")
         if isinstance(schedule, Unreadable):
-            raise Conflict(f"the stored document of {schedule_id} is unreadable: {schedule.reason}")
+            raise Conflict(
+                f"the stored document of {schedule_id} is corrupt: {schedule.reason}. Mend that field in"
+                " MongoDB and then resume the schedule, or delete it and create it anew under another id"
+            )
         return schedule
 
     def edit(self, schedule_id: str, draft: Draft, now: datetime, *, version: int | None = None) -> Schedule:

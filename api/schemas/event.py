@@ -40,6 +40,14 @@ class EventOutput(Output):
     attempts = fields.List(fields.Nested(AttemptLine))
     created_at = Instant()
     archived_at = Instant()
+    corrupt = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        metadata={
+            "description": "The fields of its stored document that were wrong, each with the reason; none"
+            " where nothing was"
+        },
+    )
 
 
 class EventPage(Listed):

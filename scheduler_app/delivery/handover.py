@@ -4,7 +4,7 @@ import heapq
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from scheduler_app.delivery.attempt import Attempt, set_aside
@@ -12,11 +12,12 @@ from scheduler_app.delivery.courier import Courier
 from scheduler_app.delivery.essential import EssentialThread
 from scheduler_app.delivery.job import Job
 from scheduler_app.delivery.lease import Lease, Leases, timeout_class
-from scheduler_app.delivery.recorder import GivenBack, Outcome, Recorder, Voided
+from scheduler_app.delivery.recorder import Delayed, GivenBack, Outcome, Recorder, Voided
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.claims import Postponement
 from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.telemetry import get_logger
 
@@ -26,6 +27,8 @@ log = get_logger(__name__)
 BATCHES_AT_ONCE = 4
 #: The clock may be corrected while a batch waits for its time.
 LOOK_SECONDS = 1.0
+#: An event that this worker cannot do comes again for another one after so long.
+LEFT_TO_OTHERS = timedelta(seconds=60)
 BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
@@ -148,7 +151,9 @@ class Handover(EssentialThread):
         by_class: dict[float, list[Attempt]] = {}
         for event in batch.events:
             schedule = schedules.get(event.schedule_id)
-            if isinstance(schedule, Unreadable):
+            if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
+                self._recorder.put([self._left_to_others(event, batch.lease, schedule.reason)])
+            elif isinstance(schedule, Unreadable):
                 reason = f"its schedule cannot be read: {schedule.reason}"
                 record = set_aside(event, batch.lease.token, self._worker, reason, self._now())
                 self._recorder.put([Outcome(record, batch.lease)])
@@ -163,6 +168,13 @@ class Handover(EssentialThread):
             for lease in [self._lease(batch.lease, seconds, attempts)]
             for attempt, isolated in self._isolated(attempts, lease)
         ]
+
+    def _left_to_others(self, event: Event, lease: Lease, reason: str) -> Delayed:
+        """Nothing is wrong with the event: another worker may have the key, or the release, that it needs."""
+        due_at = self._now() + LEFT_TO_OTHERS
+        message = f"Postponed to {due_at.isoformat()}: {self._worker} cannot read its schedule: {reason}"
+        since = event.postponed_from or event.due_at
+        return Delayed(Postponement(event.id, lease.token, due_at, since, message), lease)
 
     def _lease(self, lease: Lease, seconds: float, attempts: Iterable[Attempt]) -> Lease:
         """The lease of events of one timeout class: the claim knew no timeouts."""

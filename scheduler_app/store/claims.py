@@ -5,10 +5,19 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import Event, Kind, State, from_id
-from scheduler_app.store.event_documents import CLAIMED, finish, lease, sources, to_event, update_by_token
+from scheduler_app.store.event_documents import (
+    CLAIMED,
+    READABLE,
+    finish,
+    lease,
+    sources,
+    to_events,
+    update_by_token,
+)
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.one_update import own_value
+from scheduler_app.store.set_aside import update_sound
 
 #: What tells an event that is as `scheduled` made it from one that came back.
 AS_MADE: Document = {
@@ -41,9 +50,10 @@ class Claims:
     ) -> tuple[str, list[Event]]:
         """Claims the events that are unclaimed and due up to `until`, with a fresh token. Returns both.
 
-        What is not among the answer belongs to somebody else, is finished, or is not due: no error.
+        What is not among the answer belongs to somebody else, is finished, or is not due: no error. What
+        cannot be read is set aside.
         """
-        token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}}
+        token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}} | READABLE
         claimed = _claimed(token, now, lease_seconds, worker)
         told = [event for event in map(from_id, ids) if event is not None]
         # All of them, and as they were made, which is the rule: their ids say what a read would.
@@ -51,7 +61,7 @@ class Claims:
             return token, sorted(told, key=_turn)
         self._claim(which, claimed)
         won = self._settled.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED)
-        return token, sorted(map(to_event, won), key=_turn)
+        return token, sorted(to_events(self._events, won), key=_turn)
 
     def _claim(self, which: Document, claimed: list[Document]) -> int | None:
         return update_by_token(self._events, which | {"state": sources("claim")}, claimed)
@@ -74,7 +84,8 @@ class Claims:
         """Claims whose origins have no room: no attempt is counted, and each event waits for its own time."""
         ids = [each.event_id for each in postponements]
         row = own_value(ids, [_postponed(each, now) for each in postponements])
-        result = self._events.update_many(
+        written = update_sound(
+            self._events,
             {
                 "_id": {"$in": ids},
                 "state": sources("postpone"),
@@ -96,11 +107,12 @@ class Claims:
             ],
             hint=BY_ID,
         )
-        return result.modified_count
+        return written.modified
 
     def give_back(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
         """A claim that came to nothing: no request was made, no attempt is counted."""
-        result = self._events.update_many(
+        written = update_sound(
+            self._events,
             {"_id": {"$in": list(ids)}, "owner": token, "state": sources("give_back")},
             [
                 {
@@ -113,7 +125,7 @@ class Claims:
             ],
             hint=BY_ID,
         )
-        return result.modified_count
+        return written.modified
 
     def void(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
         """A claimed event that turns out to be withdrawn is not sent."""

@@ -8,9 +8,19 @@ from typing import Any
 
 from pymongo.errors import AutoReconnect
 
+from scheduler_app.clock import clock
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.corrupt_schedules import (
+    set_aside_unreadable,
+    set_schedule_aside,
+    told_of_schedule,
+)
+from scheduler_app.store.event_documents import lease, lease_over
+from scheduler_app.store.faults import of_one_document
+from scheduler_app.store.isolation import isolated
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.one_update import or_removed, own_value
+from scheduler_app.store.schedule_documents import READABLE
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.unreadable import Unreadable, read
 
@@ -61,15 +71,19 @@ class Cursors:
         token = new_token()
         if not ids:
             return token, []
-        # What was won is read by the token: `update_many` is not retryable after a broken connection.
-        with suppress(AutoReconnect):
-            self._schedules.update_many(
-                {**free, "_id": {"$in": list(ids)}},
-                [{"$set": {"owner": token, "lease_until": {"$add": ["$$NOW", int(lease_seconds * 1000)]}}}],
-                hint=BY_ID,
-            )
-        rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token}, _UNREAD)
-        won = {row["_id"]: _without_request(row) for row in rows}
+
+        def claim(part: Sequence[str]) -> None:
+            # What was won is read by the token: `update_many` is not retryable after a broken connection.
+            with suppress(AutoReconnect):
+                self._schedules.update_many(
+                    {**free, "_id": {"$in": list(part)}},
+                    [{"$set": {"owner": token, "lease_until": lease(lease_seconds)}}],
+                    hint=BY_ID,
+                )
+
+        isolated(ids, claim, self._condemn)
+        rows = self._settled.find({"_id": {"$in": list(ids)}, "owner": token}, UNREAD)
+        won = {row["_id"]: without_request(row) for row in rows}
         # MongoDB gives them in the order of its own. A page may come to its end before the last of them: what
         # has the least left must not be that one, time and again.
         return token, [read(won[each], self._envelope) for each in ids if each in won]
@@ -82,14 +96,20 @@ class Cursors:
         """
         if not advances:
             return 0
-        ids = [advance.schedule_id for advance in advances]
-        row = {"$set": {"row": own_value(ids, list(map(_row, advances)))}}
-        moved = {key: or_removed(f"$row.{key}") for key in ("next_run_at", "finishes_at", "checkpoint")}
-        result = self._schedules.update_many(
-            {"_id": {"$in": ids}, "owner": token},
-            [row, {"$set": moved}, {"$unset": ["row", "cut_pending", "owner", "lease_until"]}],
-        )
-        return result.matched_count
+
+        def move(part: Sequence[Advance]) -> int:
+            ids = [advance.schedule_id for advance in part]
+            row = {"$set": {"row": own_value(ids, list(map(_row, part)))}}
+            moved = {key: or_removed(f"$row.{key}") for key in ("next_run_at", "finishes_at", "checkpoint")}
+            return self._schedules.update_many(
+                {"_id": {"$in": ids}, "owner": token},
+                [row, {"$set": moved}, {"$unset": ["row", "cut_pending", "owner", "lease_until"]}],
+            ).matched_count
+
+        def condemn(advance: Advance, error: Exception) -> bool:
+            return self._condemn(advance.schedule_id, error)
+
+        return sum(isolated(advances, move, condemn).results)
 
     def release(self, ids: Sequence[str], token: str) -> None:
         """Lets go of claimed schedules without a change; another tick takes them."""
@@ -99,20 +119,32 @@ class Cursors:
 
     def set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> bool:
         """A schedule that cannot be expanded is in `error` with its reason; the others go on."""
-        result = self._schedules.update_one(
-            {"_id": schedule_id, "owner": token},
-            {
-                "$set": {"state": ScheduleState.ERROR.value, "reason": reason[:1000], "updated_at": now},
-                "$unset": {"next_run_at": "", "owner": "", "lease_until": ""},
-            },
-        )
-        return result.matched_count == 1
+        return set_schedule_aside(self._schedules, {"_id": schedule_id, "owner": token}, reason, now)
+
+    def _condemn(self, schedule_id: str, error: Exception) -> bool:
+        """Sets a schedule aside whose document MongoDB does not let be written to."""
+        row = self._schedules.find_one({"_id": schedule_id})
+        found = read(row, self._envelope) if row else None
+        is_corrupt = isinstance(found, Unreadable) and not found.readable_elsewhere
+        if found is not None and not is_corrupt and not of_one_document(error):
+            return False
+        reason = found.reason if isinstance(found, Unreadable) else str(error)
+        if row and set_schedule_aside(self._schedules, {"_id": schedule_id}, reason, clock.now()):
+            told_of_schedule(schedule_id, reason)
+        return True
 
     def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
-        """Active schedules whose future was computed with older zone data than `version`."""
-        which = {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}
-        rows = [read(row, self._envelope) for row in self._schedules.find(which).limit(limit)]
-        return [row for row in rows if isinstance(row, Schedule)]
+        """Active schedules whose future was computed with older zone data than `version`. Those that cannot
+        be read are set aside: they would stay on this page for ever."""
+        which = {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}} | READABLE
+        found = []
+        for row in list(self._schedules.find(which).limit(limit)):
+            schedule = read(row, self._envelope)
+            if isinstance(schedule, Schedule):
+                found.append(schedule)
+            else:
+                set_aside_unreadable(self._schedules, row, schedule)
+        return found
 
     def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
         """Notes that `version` computes the same future; False when the schedule was changed meanwhile."""
@@ -133,12 +165,12 @@ class Cursors:
 
 #: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets
 #: among them more than all its other work.
-_UNREAD = {"action.body": 0, "action.headers": 0, "signing": 0}
+UNREAD = {"action.body": 0, "action.headers": 0, "signing": 0}
 
 
-def _without_request(row: Document) -> Document:
+def without_request(row: Document) -> Document:
     action = row.get("action")
-    return row | {"action": action | {"body": None, "headers": ()}} if isinstance(action, dict) else row
+    return row | {"action": action | {"body": None, "headers": []}} if isinstance(action, dict) else row
 
 
 def _ready(before: datetime) -> Document:
@@ -150,8 +182,8 @@ def _free(next_run_at: Document) -> Document:
     return {
         "state": ScheduleState.ACTIVE.value,
         "next_run_at": next_run_at,
-        "$or": [{"owner": {"$exists": False}}, {"$expr": {"$lte": ["$lease_until", "$$NOW"]}}],
-    }
+        "$or": [{"owner": {"$exists": False}}, *lease_over("lease_until")["$or"]],
+    } | READABLE
 
 
 def _row(advance: Advance) -> Document:

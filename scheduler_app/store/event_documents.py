@@ -1,19 +1,23 @@
 """Events as MongoDB keeps them, and what their transitions have in common."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from pymongo.collection import Collection
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
+from scheduler_app.store.collection import Document, Documents
+from scheduler_app.store.event_types import DOCUMENT_VERSION
+from scheduler_app.store.field_types import Corrupt, instant, one_of, optional, text, version, whole
 from scheduler_app.store.history import appended, line
-from scheduler_app.store.mongo import BY_ID, Document
+from scheduler_app.store.mongo import BY_ID
+from scheduler_app.store.set_aside import set_aside, update_sound
 
-DOCUMENT_VERSION = 1
 #: What a claim brings along: all but the history.
 CLAIMED = {
+    "v": 1,
     "schedule_id": 1,
     "revision": 1,
     "run_time": 1,
@@ -26,6 +30,10 @@ CLAIMED = {
     "postponed_from": 1,
 }
 
+#: Leases are minutes; a clock of mongod's that is put back by less than this ends none.
+LONGEST_LEASE_MS = 86_400_000
+_KINDS = tuple(kind.value for kind in Kind)
+
 
 #: What a claim, or the postponements before it, have noted on an event, and its end removes.
 WHILE_CLAIMED = ("isolated", "postponed_from")
@@ -36,9 +44,20 @@ def sources(verb: str) -> dict[str, list[str]]:
     return {"$in": sorted(TRANSITIONS[verb].sources)}
 
 
+#: Documents of a newer release are left to its processes.
+READABLE: Document = {"v": {"$not": {"$gt": DOCUMENT_VERSION}}}
+
+
 def lease(seconds: float) -> dict[str, Any]:
     """A lease that mongod's own clock ends."""
     return {"$add": ["$$NOW", int(seconds * 1000)]}
+
+
+def lease_over(field: str) -> Document:
+    """The condition of a lease that is over by mongod's clock. One that is no date counts as over, and so
+    does one that ends later than any that is ever given: it would hold what it is on for ever."""
+    beyond = {"$add": ["$$NOW", LONGEST_LEASE_MS]}
+    return {"$or": [{"$expr": {"$lte": [f"${field}", "$$NOW"]}}, {"$expr": {"$gt": [f"${field}", beyond]}}]}
 
 
 def to_document(event: Event, now: datetime, message: str) -> Document:
@@ -64,32 +83,46 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
 
 
 def to_event(row: Document) -> Event:
-    """What delivery and dispatch need to know of it."""
+    """What delivery and dispatch need to know of it. Raises Corrupt."""
+    version(row.get("v"), DOCUMENT_VERSION)
     return Event(
-        id=row["_id"],
-        schedule_id=row["schedule_id"],
-        revision=row["revision"],
-        run_time=row["run_time"],
-        due_at=row["due_at"],
-        kind=Kind(row["kind"]),
-        attempt=row["attempt"],
-        attempts_before=row.get("attempts_before", 0),
-        lost_leases=row.get("lost_leases", 0),
-        tenant=row["tenant"],
-        postponed_from=row.get("postponed_from"),
+        id=text(row["_id"], "_id"),
+        schedule_id=text(row.get("schedule_id"), "schedule_id"),
+        revision=whole(row.get("revision"), "revision", least=1),
+        run_time=instant(row.get("run_time"), "run_time"),
+        due_at=instant(row.get("due_at"), "due_at"),
+        kind=Kind(one_of(row.get("kind"), "kind", _KINDS)),
+        attempt=whole(row.get("attempt"), "attempt"),
+        attempts_before=whole(row.get("attempts_before") or 0, "attempts_before"),
+        lost_leases=whole(row.get("lost_leases") or 0, "lost_leases"),
+        tenant=text(row.get("tenant"), "tenant"),
+        postponed_from=optional(instant, row.get("postponed_from"), "postponed_from"),
     )
 
 
+def to_events(events: Documents, rows: Iterable[Document]) -> list[Event]:
+    """Those that can be read. The others are set aside, unless a newer release wrote them."""
+    found = []
+    for row in rows:
+        try:
+            found.append(to_event(row))
+        except Corrupt as error:
+            set_aside(events, row["_id"], error)
+    return found
+
+
 def finish(
-    events: Collection[Document],
+    events: Documents,
     which: Document,
     state: State,
     now: datetime,
     message: str,
     extra: Document | None = None,
 ) -> int:
-    """Moves what matches `which` into a final state; returns how many."""
-    result = events.update_many(
+    """Moves what matches `which` into a final state; returns how many at least. What MongoDB rejects is set
+    aside."""
+    written = update_sound(
+        events,
         which,
         [
             {
@@ -103,13 +136,15 @@ def finish(
             {"$unset": ["due_at", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED]},
         ],
     )
-    return result.modified_count
+    return written.modified
 
 
-def update_by_token(events: Collection[Document], which: Document, pipeline: list[Document]) -> int | None:
+def update_by_token(events: Documents, which: Document, pipeline: list[Document]) -> int | None:
     """An update whose effect is read back by its token: `update_many` is not retryable, so after a broken
-    connection only what stands in the collection tells what was won. Returns how many matched, None when
-    only that can tell."""
+    connection only what stands in the collection tells what was won; and so after one that MongoDB has
+    rejected for some of its documents, which are set aside. Returns how many matched, None when only that can
+    tell."""
     with suppress(AutoReconnect):
-        return events.update_many(which, pipeline, hint=BY_ID).matched_count
+        written = update_sound(events, which, pipeline, hint=BY_ID)
+        return written.matched if written.at_once else None
     return None

@@ -10,11 +10,14 @@ from scheduler_app.store.event_documents import (
     CLAIMED,
     sources,
     to_document,
-    to_event,
+    to_events,
     update_by_token,
 )
+from scheduler_app.store.event_types import sound
+from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.field_types import EARLIEST, LATEST
 from scheduler_app.store.history import appended, line
-from scheduler_app.store.mongo import Document, Mongo, new_token, only_duplicates
+from scheduler_app.store.mongo import Document, Mongo, new_token
 
 
 class Events:
@@ -23,7 +26,8 @@ class Events:
         self._settled = mongo.majority("events")
 
     def insert(self, events: Sequence[Event], now: datetime, message: str) -> int:
-        """Makes occurrences durable; what is there already is left alone. Returns how many were new."""
+        """Makes occurrences durable; what is there already is left alone. Returns how many were new. Raises
+        BulkWriteError when MongoDB rejects some of them; the others are there then."""
         if not events:
             return 0
         documents = [to_document(event, now, message) for event in events]
@@ -39,31 +43,32 @@ class Events:
 
         They are told from others by `redrive`, a token: `update_many` says only how many there were.
         """
-        token = new_token()
-        update_by_token(
-            self._events,
-            {"_id": {"$in": list(ids)}, "state": sources("redrive")},
-            [
-                {
-                    "$set": {
-                        "state": State.READY_QUEUE,
-                        "due_at": now,
-                        "attempts_before": "$attempt",
-                        "lost_leases": 0,
-                        "isolated_losses": 0,
-                        "redrive": token,
-                        "status": appended("status", line(now, State.READY_QUEUE, message)),
-                    }
-                },
-                # Retention ends what is archived, and this is alive again.
-                {"$unset": ["archived_at"]},
-            ],
-        )
+        token, which = new_token(), {"_id": {"$in": list(ids)}, "state": sources("redrive")}
+        pipeline: list[Document] = [
+            {
+                "$set": {
+                    "state": State.READY_QUEUE,
+                    "due_at": now,
+                    "attempts_before": "$attempt",
+                    "lost_leases": 0,
+                    "isolated_losses": 0,
+                    "redrive": token,
+                    "status": appended("status", line(now, State.READY_QUEUE, message)),
+                }
+            },
+            # Retention ends what is archived, and this is alive again.
+            {"$unset": ["archived_at"]},
+        ]
+        if update_by_token(self._events, which, pipeline) is None:
+            # Those that MongoDB rejected are mended by now.
+            update_by_token(self._events, which, pipeline)
         won = self._settled.find({"_id": {"$in": list(ids)}, "redrive": token}, CLAIMED)
-        return [to_event(row) for row in won]
+        return to_events(self._events, won)
 
     def get(self, event_id: str) -> Document | None:
-        return self._events.find_one({"_id": event_id})
+        """The event; where its document is corrupt, without what is wrong (see `sound`)."""
+        row = self._events.find_one({"_id": event_id})
+        return sound(row) if row else None
 
     def any_of_schedule(self, schedule_id: str) -> bool:
         return self._events.find_one({"schedule_id": schedule_id}, {"_id": 1}) is not None
@@ -79,6 +84,6 @@ class Events:
 
     def oldest_due(self) -> datetime | None:
         """When the longest-waiting event was due."""
-        waiting = {"state": sources("mark_dispatched"), "due_at": {"$exists": True}}
+        waiting = {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lt": LATEST}}
         row = self._events.find_one(waiting, {"due_at": 1}, sort=[("due_at", 1)])
         return row["due_at"] if row else None

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
+from scheduler_app.domain.errors import Conflict
+from scheduler_app.store.event_documents import lease_over
+from scheduler_app.store.field_types import Corrupt, fields, text, whole, wrong
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
 DOCUMENT_VERSION = 1
@@ -43,13 +46,34 @@ class Answered:
     body: bytes
 
 
+def _read(record: Document, request: str, token: str) -> Begun | InFlight | Different | Answered:
+    """Raises Corrupt."""
+    if text(record.get("request"), "request") != request:
+        return Different()
+    if record.get("token") == token:
+        return Begun(record["_id"], token, text(record.get("seed"), "seed"))
+    if record.get("answer") is None:
+        return InFlight()
+    answer = fields(record["answer"], "answer")
+    headers = fields(answer.get("headers"), "answer.headers")
+    body = answer.get("body")
+    if not isinstance(body, bytes):
+        raise wrong("answer.body", body, "binary data")
+    return Answered(
+        whole(answer.get("status"), "answer.status", least=200, most=599),
+        {name: text(value, f"answer.headers: {name}") for name, value in headers.items()},
+        bytes(body),
+    )
+
+
 class Idempotency:
     def __init__(self, mongo: Mongo) -> None:
         self._records = mongo.collection("idempotency")
         self._settled = mongo.majority("idempotency")
 
     def begin(self, owner: str, key: str, request: str) -> Begun | InFlight | Different | Answered:
-        """`owner` is a digest of who asks, `request` one of what is asked for."""
+        """`owner` is a digest of who asks, `request` one of what is asked for. Raises Conflict where the
+        record can no longer be read."""
         identity, token, seed = f"{owner}:{key}", new_token(), str(ObjectId())
         lease: Document = {"lease_until": {"$add": ["$$NOW", LEASE_SECONDS * 1000]}, "token": token}
         first = {"v": DOCUMENT_VERSION, "request": request, "seed": seed, "created_at": "$$NOW"}
@@ -68,8 +92,8 @@ class Idempotency:
                 "_id": identity,
                 "request": request,
                 "answer": {"$exists": False},
-                "$expr": {"$lte": ["$lease_until", "$$NOW"]},
-            },
+            }
+            | lease_over("lease_until"),
             [{"$set": lease}],
         )
         return self._judge(self._settled.find_one({"_id": identity}), request, token)
@@ -78,14 +102,14 @@ class Idempotency:
     def _judge(record: Document | None, request: str, token: str) -> Begun | InFlight | Different | Answered:
         if record is None:
             return InFlight()  # it was given up this very moment; whoever asks again begins it anew
-        if record["request"] != request:
-            return Different()
-        if record["token"] == token:
-            return Begun(record["_id"], token, record["seed"])
-        answer = record.get("answer")
-        if answer is None:
-            return InFlight()
-        return Answered(answer["status"], answer["headers"], bytes(answer["body"]))
+        try:
+            return _read(record, request, token)
+        except Corrupt as error:
+            # Nobody knows any more whether it was done; to do it again may be to do it twice.
+            raise Conflict(
+                f"what is kept under this Idempotency-Key is corrupt ({error}): look whether the request was"
+                " done, and take a new key"
+            ) from None
 
     def finish(self, begun: Begun, status: int, headers: dict[str, str], body: bytes) -> bool:
         """Keeps the answer; False when the lease was lost to another try."""

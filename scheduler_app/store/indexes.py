@@ -113,7 +113,7 @@ def _ensure_ttl(mongo: Mongo, name: str, field: str, index: str, seconds: int, *
         [IndexModel([(field, ASCENDING)], name=index, expireAfterSeconds=seconds, **options)],
     )
     if collection.index_information()[index].get("expireAfterSeconds") != seconds:
-        mongo.db.command("collMod", name, index={"name": index, "expireAfterSeconds": seconds})
+        mongo.command("collMod", name, index={"name": index, "expireAfterSeconds": seconds})
 
 
 def _ensure_archive_view(mongo: Mongo) -> None:
@@ -121,7 +121,7 @@ def _ensure_archive_view(mongo: Mongo) -> None:
     from scheduler_app.domain.event import FINAL
 
     try:
-        mongo.db.command(
+        mongo.command(
             "create",
             "archived_events",
             viewOn="events",

@@ -11,6 +11,7 @@ from typing import Any, Generic, TypeVar
 from pymongo import DESCENDING
 from pymongo.collection import Collection
 
+from scheduler_app.store.field_types import EARLIEST, LATEST
 from scheduler_app.store.mongo import Document
 
 Row = TypeVar("Row")
@@ -59,7 +60,8 @@ def newest(
 ) -> Page[Document]:
     """A page of the documents that match `which`, by an index that ends in (`moment`, `_id`), descending.
 
-    `rest` is what that index cannot tell: `{field: {"$in": […]}}`.
+    `rest` is what that index cannot tell: `{field: {"$in": […]}}`. A document whose `moment` is no date is in
+    no list.
     """
     if rest is None:
         query, order = _after(moment, which, window), [(moment, DESCENDING), ("_id", DESCENDING)]
@@ -73,7 +75,7 @@ def newest(
     most = MAX_EXAMINED + window.skip
     with closing(_scan(collection, moment, field, which, window, most + 1, hint)) as cursor:
         for row in islice(cursor, most):
-            if row.get(field) in allowed:
+            if isinstance(row.get(field), str) and row[field] in allowed:
                 if len(chosen) == window.skip + window.limit:
                     break
                 chosen.append(row["_id"])
@@ -84,7 +86,7 @@ def newest(
     ids = chosen[window.skip :]
     # What has left the state in between is no longer to be shown.
     rows = list(collection.find({"_id": {"$in": ids}} | rest)) if ids else []
-    rows.sort(key=lambda row: (row[moment], row["_id"]), reverse=True)
+    rows.sort(key=lambda row: (row[moment], str(row["_id"])), reverse=True)
     return Page(rows, _position(seen, moment) if seen else None)
 
 
@@ -112,15 +114,16 @@ def _scan(
 
 
 def _position(row: Document, moment: str) -> Position:
-    return Position(row[moment], row["_id"])
+    return Position(row[moment], str(row["_id"]))
 
 
 def _after(moment: str, which: Document, window: Window) -> Document:
-    since: dict[str, Any] = {"$gte": window.since} if window.since else {}
-    until: dict[str, Any] = {"$lt": window.until} if window.until else {}
+    # What is no date has no place in the list: between two pages it would be lost, or come twice.
+    since: dict[str, Any] = {"$gte": window.since or EARLIEST}
+    until: dict[str, Any] = {"$lt": window.until or LATEST}
     last = window.after
     if last is None or (window.until and last.moment >= window.until):
-        return which | ({moment: since | until} if since or until else {})
+        return which | {moment: since | until}
     older = which | {moment: since | {"$lt": last.moment}}
     if window.since and last.moment < window.since:
         return older

@@ -6,35 +6,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pymongo
-from bson.codec_options import CodecOptions
+from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import MongoClient
-from pymongo.collection import Collection
 from pymongo.database import Database
-from pymongo.errors import (
-    BulkWriteError,
-    ConfigurationError,
-    ConnectionFailure,
-    ExecutionTimeout,
-    OperationFailure,
-    PyMongoError,
-    WriteConcernError,
-)
+from pymongo.errors import ConfigurationError, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from scheduler_app.config import InvalidSetting
+from scheduler_app.store.collection import Document, Documents, documents
+from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, told_apart
 
-Document = dict[str, Any]
-
-#: What a retry may mend: MongoDB is away, electing, full, slow. A write-concern error counts as not written.
-STORE_FAULTS: tuple[type[Exception], ...] = (
-    ConnectionFailure,
-    ExecutionTimeout,
-    WriteConcernError,
-    OperationFailure,
-)
-
-DUPLICATE_KEY = 11000
 #: The index for documents that are named one by one. Unless it is told, mongod tries those of the other
 #: conditions beside it, and reads many documents in vain before it knows better.
 BY_ID = "_id_"
@@ -68,20 +50,35 @@ class Mongo:
             ) from None
         self.db: Database[Document] = self.client.get_database(
             database,
-            codec_options=CodecOptions(tz_aware=True, tzinfo=UTC),
+            # A date beyond Python's years is a `DatetimeMS`, and bytes that are no UTF-8 are replaced: one
+            # such value would otherwise keep the whole answer that it is part of from being decoded. What has
+            # no place in a field is found where its type is checked.
+            codec_options=CodecOptions(
+                tz_aware=True,
+                tzinfo=UTC,
+                datetime_conversion=DatetimeConversion.DATETIME_AUTO,
+                unicode_decode_error_handler="replace",
+            ),
             write_concern=WriteConcern("majority", j=True),
         )
 
-    def collection(self, name: str) -> Collection[Document]:
-        return self.db.get_collection(name)
+    def collection(self, name: str) -> Documents:
+        """The collection, whose verbs tell what is transient from what is rejected (see `faults`)."""
+        return documents(self.db.get_collection(name))
 
-    def majority(self, name: str) -> Collection[Document]:
+    def majority(self, name: str) -> Documents:
         """The same collection, read with the concern that shows only what a failover cannot take back."""
-        return self.db.get_collection(name, read_concern=ReadConcern("majority"))
+        return documents(self.db.get_collection(name, read_concern=ReadConcern("majority")))
+
+    def command(self, name: str, value: Any = 1, **options: Any) -> Document:
+        """A command on the database. Raises a STORE_FAULT, and OperationFailure where it is refused."""
+        with told_apart():
+            return self.db.command(name, value, **options)
 
     def server_time(self) -> datetime:
         """mongod's clock, in whole milliseconds. Raises a STORE_FAULT."""
-        hello = self.client.admin.command("hello")
+        with told_apart():
+            hello = self.client.admin.command("hello")
         moment: datetime = hello["localTime"]
         return moment.replace(tzinfo=UTC)
 
@@ -98,14 +95,6 @@ def within(seconds: float) -> AbstractContextManager[None]:
 def new_token() -> str:
     """A claim's token: 64 random bits, fresh for each claim."""
     return secrets.token_hex(8)
-
-
-def only_duplicates(error: BulkWriteError) -> bool:
-    """Whether all that went wrong is that documents were there already."""
-    details = error.details or {}
-    return not details.get("writeConcernErrors") and all(
-        failure["code"] == DUPLICATE_KEY for failure in details.get("writeErrors", [])
-    )
 
 
 __all__ = [

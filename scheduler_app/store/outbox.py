@@ -1,13 +1,18 @@
 """Dispatch's transitions: waiting events are taken, and put back when their message was not sent."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import State
-from scheduler_app.store.event_documents import lease, sources
+from scheduler_app.store.event_documents import READABLE, lease, lease_over, sources
+from scheduler_app.store.field_types import EARLIEST, Corrupt, items, text
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.set_aside import set_aside, update_sound
+from scheduler_app.telemetry import get_logger, metrics
+
+log = get_logger(__name__)
 
 PAGE_VERSION = 1
 
@@ -33,7 +38,7 @@ class Outbox:
     def due(self, until: datetime, *, limit: int) -> list[Due]:
         """Waiting events due up to `until`, oldest first."""
         rows = self._events.find(_waiting(until), {"due_at": 1}).sort("due_at", 1).limit(limit)
-        return [Due(row["due_at"], row["_id"]) for row in rows]
+        return self._readable(rows)
 
     def take(
         self, events: Sequence[Due], until: datetime, now: datetime, *, lease_seconds: float
@@ -47,7 +52,8 @@ class Outbox:
         page = {"v": PAGE_VERSION, "ids": {"$literal": ids}, "until": lease(lease_seconds)}
         self._pages.update_one({"_id": token}, [{"$set": page}], upsert=True)
         # Where the connection breaks here, nobody knows what will be marked: the page puts it back.
-        result = self._events.update_many(
+        written = update_sound(
+            self._events,
             {**_waiting(until), "_id": {"$in": ids}},
             [
                 {
@@ -65,10 +71,20 @@ class Outbox:
             hint=BY_ID,
         )
         # All of them, which is the rule: what was read of them before is good enough for an eta.
-        if result.matched_count == len(events):
+        if written.at_once and written.matched == len(events):
             return token, sorted(events)
         won = self._settled.find({"_id": {"$in": ids}, "dispatcher": token}, {"due_at": 1})
-        return token, sorted(Due(row["due_at"], row["_id"]) for row in won)
+        return token, sorted(self._readable(won))
+
+    def _readable(self, rows: Iterable[Document]) -> list[Due]:
+        found = []
+        for row in rows:
+            # What else is in a document is looked at by who needs it. An id that is no text fits no message.
+            if isinstance(row["_id"], str):
+                found.append(Due(row["due_at"], row["_id"]))
+            else:
+                set_aside(self._events, row["_id"], Corrupt("_id is no text"))
+        return found
 
     def sent(self, token: str) -> None:
         """The messages are out: the page has done its work."""
@@ -81,13 +97,19 @@ class Outbox:
     def put_back_abandoned(self, now: datetime, *, limit: int) -> int:
         """The same for at most so many pages whose lease is over: who took them died before `sent`, or was
         slow."""
-        over = {"$expr": {"$lte": ["$until", "$$NOW"]}}
-        return sum(self._put_back(page, now) for page in self._pages.find(over).limit(limit))
+        over = self._pages.find(lease_over("until")).limit(limit)
+        return sum(self._put_back(page, now) for page in over)
 
     def _put_back(self, page: Document, now: datetime) -> int:
-        which = {"_id": {"$in": page["ids"]}, "dispatcher": page["_id"], "state": sources("put_back")}
+        try:
+            ids = [text(each, "an item of ids") for each in items(page.get("ids"), "ids")]
+        except Corrupt as error:
+            self._discard(page, error)
+            return 0
+        which = {"_id": {"$in": ids}, "dispatcher": page["_id"], "state": sources("put_back")}
         message = "Put back: its message may not have been sent"
-        result = self._events.update_many(
+        written = update_sound(
+            self._events,
             which,
             [
                 {
@@ -103,8 +125,21 @@ class Outbox:
             hint=BY_ID,
         )
         self.sent(page["_id"])
-        return result.modified_count
+        return written.modified
+
+    def _discard(self, page: Document, error: Corrupt) -> None:
+        """A page that does not say what it holds is of no use. Recovery takes its events for those of a lost
+        message, some seconds after they were due."""
+        self.sent(page["_id"])
+        metrics.pages_discarded.inc()
+        log.error(
+            "outbox.discarded",
+            message="A page of the outbox is corrupt and was removed; its events are recovered as overdue",
+            token=str(page["_id"])[:200],
+            reason=str(error),
+        )
 
 
 def _waiting(until: datetime) -> Document:
-    return {"state": sources("mark_dispatched"), "due_at": {"$lte": until}}
+    # Dates before 1970 are none that dispatch can compare with its own.
+    return {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lte": until}} | READABLE

@@ -5,12 +5,16 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from pymongo import UpdateOne
+from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import TRANSITIONS, State
 from scheduler_app.store.event_documents import WHILE_CLAIMED
+from scheduler_app.store.faults import rejected_positions
 from scheduler_app.store.history import appended, line
+from scheduler_app.store.isolation import isolated
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.one_update import or_removed, own_value
+from scheduler_app.store.set_aside import set_aside
 
 
 class Record(NamedTuple):
@@ -49,27 +53,42 @@ class Outcomes:
         return refused
 
     def record_late(self, records: Sequence[Record]) -> None:
-        """Keeps what came after its claim was lost: it is shown, and changes no state."""
-        self._events.bulk_write(
-            [
-                UpdateOne(
-                    {"_id": record.event_id, "attempts.claim": {"$ne": record.token}},
-                    [{"$set": {"attempts": appended("attempts", _attempt(record) | {"late": True})}}],
-                )
-                for record in records
-            ],
-            ordered=False,
-        )
+        """Keeps what came after its claim was lost: it is shown, and changes no state. An event that cannot
+        even keep that is set aside with it."""
+        try:
+            self._events.bulk_write(
+                [
+                    UpdateOne(
+                        {"_id": record.event_id, "attempts.claim": {"$ne": record.token}},
+                        [{"$set": {"attempts": appended("attempts", _late(record))}}],
+                    )
+                    for record in records
+                ],
+                ordered=False,
+            )
+        except BulkWriteError as error:
+            for position in rejected_positions(error):
+                record = records[position]
+                if not set_aside(self._events, record.event_id, error, attempt=_late(record)):
+                    raise
 
     def _record(self, records: Sequence[Record]) -> list[Record]:
-        which, pipeline = _written_at_once(records)
-        if self._events.update_many(which, pipeline, hint=BY_ID).matched_count == len(records):
+        def write(part: Sequence[Record]) -> int:
+            which, pipeline = _written_at_once(part)
+            return self._events.update_many(which, pipeline, hint=BY_ID).matched_count
+
+        def condemn(record: Record, error: Exception) -> bool:
+            return set_aside(self._events, record.event_id, error, attempt=_attempt(record))
+
+        matched, at_once = isolated(records, write, condemn)
+        if at_once and matched == [len(records)]:
             return []
         ids = [record.event_id for record in records]
         written = {
             (row["_id"], attempt["claim"])
             for row in self._settled.find({"_id": {"$in": ids}}, {"attempts.claim": 1})
-            for attempt in row.get("attempts", [])
+            for attempt in _lines(row.get("attempts"))
+            if isinstance(attempt.get("claim"), str)
         }
         return [record for record in records if (record.event_id, record.token) not in written]
 
@@ -106,6 +125,14 @@ def _row(record: Record) -> Document:
         "line": line(record.ended_at, record.state, record.message),
     }
     return row | ({"archived_at": record.ended_at} if record.due_at is None else {"due_at": record.due_at})
+
+
+def _lines(attempts: Any) -> list[Document]:
+    return [each for each in attempts if isinstance(each, dict)] if isinstance(attempts, list) else []
+
+
+def _late(record: Record) -> Document:
+    return _attempt(record) | {"late": True}
 
 
 def _attempt(record: Record) -> Document:

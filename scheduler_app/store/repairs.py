@@ -3,9 +3,11 @@
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, State
-from scheduler_app.store.event_documents import finish, sources
+from scheduler_app.store.event_documents import finish, lease_over, sources
+from scheduler_app.store.field_types import EARLIEST, Corrupt, whole
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.set_aside import set_aside, update_sound
 
 MAX_GRACE_DOUBLINGS = 6
 
@@ -18,18 +20,24 @@ class Repairs:
         """Puts back events whose message must be lost: overdue since they were dispatched, beyond a grace
         that doubles with each dispatch that led to nothing. Returns their ids."""
         # What led to an attempt, or to a lease, was no lost message: a retry's grace begins anew.
-        heard_of = {"$add": [1, *({"$ifNull": [field, 0]} for field in ("$attempt", "$lost_leases"))]}
-        unheard_of = {"$subtract": [{"$ifNull": ["$dispatches", 1]}, heard_of]}
+        heard_of = {"$add": [1, _number("$attempt", 0), _number("$lost_leases", 0)]}
+        unheard_of = {"$subtract": [_number("$dispatches", 1), heard_of]}
         doublings = {"$min": [{"$max": [unheard_of, 0]}, MAX_GRACE_DOUBLINGS]}
         grace_ms = {"$multiply": [grace_seconds * 1000, {"$pow": [2, doublings]}]}
+        # A dispatch that is still to come is none; beats' clocks differ by no more than a minute.
+        is_past = {"$lt": ["$dispatched_at", now + timedelta(minutes=1)]}
+        is_date = {"$eq": [{"$type": "$dispatched_at"}, "date"]}
+        dispatched_at = {"$cond": [{"$and": [is_date, is_past]}, "$dispatched_at", "$due_at"]}
+        # No expression here may fail: what rejects a query would hold up all that the query is for.
         lost = {
             "state": sources("recover_message"),
-            "due_at": {"$lt": now - timedelta(seconds=grace_seconds)},
-            "$expr": {"$lt": [{"$add": [{"$max": ["$due_at", "$dispatched_at"]}, grace_ms]}, now]},
+            "due_at": {"$gte": EARLIEST, "$lt": now - timedelta(seconds=grace_seconds)},
+            "$expr": {"$lt": [{"$max": ["$due_at", dispatched_at]}, {"$subtract": [now, grace_ms]}]},
         }
         found = [row["_id"] for row in self._events.find(lost, {"_id": 1}).sort("due_at", 1).limit(limit)]
         if found:
-            self._events.update_many(
+            update_sound(
+                self._events,
                 {**lost, "_id": {"$in": found}},
                 [
                     {
@@ -50,28 +58,29 @@ class Repairs:
         dead: Document = {
             "state": sources("recover_worker"),
             "due_at": {"$exists": True},
-            "$expr": {"$lt": ["$lease_until", "$$NOW"]},
-        }
+        } | lease_over("lease_until")
         # Its own request was being made, and no other suspect's: `isolated` is the claim that said so.
-        alone = {"$eq": ["$isolated", "$owner"]}
-        last = {"$gte": [{"$ifNull": ["$isolated_losses", 0]}, MAX_ISOLATED_LOSSES - 1]}
-        spent_now = {"$and": [{"$gt": ["$isolated", None]}, alone, last]}
-        rows = list(self._events.find(dead, {"spent": spent_now}).limit(limit))
-        spent = [row["_id"] for row in rows if row["spent"]]
-        again = [row["_id"] for row in rows if not row["spent"]]
+        alone = {"$and": [{"$gt": ["$isolated", None]}, {"$eq": ["$isolated", "$owner"]}]}
+        isolated_losses = _number("$isolated_losses", 0)
+        spent_now = {"$and": [alone, {"$gte": [isolated_losses, MAX_ISOLATED_LOSSES - 1]}]}
+        spent: list[str] = []
+        again: list[str] = []
+        for row in self._events.find(dead, {"lost_leases": 1, "spent": spent_now}).limit(limit):
+            try:
+                whole(row.get("lost_leases") or 0, "lost_leases")
+            except Corrupt as error:
+                set_aside(self._events, row["_id"], error)
+                continue
+            (spent if row["spent"] else again).append(row["_id"])
         losses = {
             "lost_leases": {"$add": [{"$ifNull": ["$lost_leases", 0]}, 1]},
-            "isolated_losses": {
-                "$add": [
-                    {"$ifNull": ["$isolated_losses", 0]},
-                    {"$cond": [{"$and": [{"$gt": ["$isolated", None]}, alone]}, 1, 0]},
-                ]
-            },
+            "isolated_losses": {"$add": [isolated_losses, {"$cond": [alone, 1, 0]}]},
         }
         if again:
             message = "Recovered: its worker did not report before the lease was over"
             # Another beat may have ended this lease, and a worker have lost the next one, since it was read.
-            self._events.update_many(
+            update_sound(
+                self._events,
                 {"$and": [dead, {"$expr": {"$not": [spent_now]}}], "_id": {"$in": again}},
                 [
                     {
@@ -95,3 +104,7 @@ class Repairs:
                 losses,
             )
         return again, spent
+
+
+def _number(path: str, otherwise: int) -> Document:
+    return {"$cond": [{"$isNumber": path}, path, otherwise]}

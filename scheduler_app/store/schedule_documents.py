@@ -1,18 +1,41 @@
 """A schedule as MongoDB keeps it, and back."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.masking import is_secret
-from scheduler_app.domain.retry import Codes, RetryPolicy
-from scheduler_app.domain.schedule import Action, Body, BodyKind, Schedule, ScheduleState
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
+from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.domain.timing import Timing
+from scheduler_app.store.field_types import (
+    Corrupt,
+    fields,
+    flag,
+    instant,
+    items,
+    number,
+    one_of,
+    optional,
+    text,
+    version,
+    whole,
+    wrong,
+)
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.secrets import Envelope
 
 DOCUMENT_VERSION = 1
+
+#: Documents of a newer release are left to its processes.
+READABLE: Document = {"v": {"$not": {"$gt": DOCUMENT_VERSION}}}
+#: No timeout is shorter, whoever asked for it.
+LEAST_TIMEOUT_SECONDS = 0.001
+_STATES = tuple(state.value for state in ScheduleState)
+_BODY_KINDS = tuple(kind.value for kind in BodyKind)
 
 #: Most schedules have the same ones, and reading them is half of what reading a schedule costs.
 _codes = lru_cache(maxsize=256)(Codes)
@@ -67,50 +90,106 @@ def to_document(schedule: Schedule, envelope: Envelope) -> Document:
 
 
 def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
-    """Raises UnreadableSecret, and KeyError, TypeError or ValueError for a document that somebody bent."""
-    action, retry = row["action"], row["retry"]
+    """Raises Corrupt for a document that somebody bent, Newer for a newer release's, and UnreadableSecret."""
+    version(row.get("v"), DOCUMENT_VERSION)
+    get = row.get
+    action, retry = fields(get("action"), "action"), fields(get("retry"), "retry")
+    body = action.get("body")
     return Schedule(
-        id=row["_id"],
-        name=row["name"],
-        timing=Timing(
-            rrule=row.get("rrule"),
-            pinned=row.get("pinned"),
-            run_at=row.get("run_at"),
-            timezone=row["timezone"],
-            gap=row["gap"],
-            overlap=row["overlap"],
-        ),
+        id=text(row["_id"], "_id"),
+        name=text(get("name"), "name"),
+        timing=_timing(row),
         action=Action(
-            url=action["url"],
-            method=action["method"],
-            headers=tuple((name, _opened(value, envelope)) for name, value in action["headers"]),
-            body=Body(BodyKind(action["body"]["kind"]), action["body"]["data"]) if action["body"] else None,
+            url=text(action.get("url"), "action.url"),
+            method=one_of(action.get("method"), "action.method", METHODS),
+            headers=tuple(_header(each, envelope) for each in items(action.get("headers"), "action.headers")),
+            body=None if body is None else _read_body(fields(body, "action.body")),
         ),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
+        created_at=instant(get("created_at"), "created_at"),
+        updated_at=instant(get("updated_at"), "updated_at"),
         retry=RetryPolicy(
-            max_retries=retry["max_retries"],
-            backoff_seconds=retry["backoff_seconds"],
-            backoff_max_seconds=retry["backoff_max_seconds"],
-            codes=_codes(tuple(retry["codes"])),
+            max_retries=whole(retry.get("max_retries"), "retry.max_retries", most=MAX_RETRIES),
+            backoff_seconds=number(
+                retry.get("backoff_seconds"), "retry.backoff_seconds", most=MAX_BACKOFF_SECONDS
+            ),
+            backoff_max_seconds=number(
+                retry.get("backoff_max_seconds"), "retry.backoff_max_seconds", most=MAX_BACKOFF_SECONDS
+            ),
+            codes=_read_codes(retry.get("codes"), "retry.codes"),
         ),
-        timeout_seconds=row["timeout_seconds"],
-        success=_codes(tuple(row["success"])),
-        tags=tuple(row.get("tags", ())),
-        state=ScheduleState(row["state"]),
-        reason=row.get("reason"),
-        version=row["version"],
-        revision=row["revision"],
-        revised_at=row["revised_at"],
-        cuts=tuple((number, since) for number, since in row.get("cuts", ())),
-        next_run_at=row.get("next_run_at"),
-        finishes_at=row.get("finishes_at"),
-        cut_pending=row.get("cut_pending", False),
-        checkpoint=row.get("checkpoint"),
-        zone_data=row.get("zone_data"),
-        signing=_opened_signing(row.get("signing"), envelope),
-        tenant=row["tenant"],
+        timeout_seconds=number(
+            get("timeout_seconds"), "timeout_seconds", least=LEAST_TIMEOUT_SECONDS, most=MAX_TIMEOUT_SECONDS
+        ),
+        success=_read_codes(get("success"), "success"),
+        tags=tuple([text(tag, "an item of tags") for tag in items(get("tags") or [], "tags")]),
+        state=ScheduleState(one_of(get("state"), "state", _STATES)),
+        reason=optional(text, get("reason"), "reason"),
+        version=whole(get("version"), "version", least=1),
+        revision=whole(get("revision"), "revision", least=1),
+        revised_at=instant(get("revised_at"), "revised_at"),
+        cuts=tuple([_cut(each) for each in items(get("cuts") or [], "cuts")]),
+        next_run_at=optional(instant, get("next_run_at"), "next_run_at"),
+        finishes_at=optional(instant, get("finishes_at"), "finishes_at"),
+        cut_pending=bool(optional(flag, get("cut_pending"), "cut_pending")),
+        checkpoint=optional(fields, get("checkpoint"), "checkpoint"),
+        zone_data=optional(text, get("zone_data"), "zone_data"),
+        signing=_opened_signing(get("signing"), envelope),
+        tenant=text(get("tenant"), "tenant"),
     )
+
+
+def _timing(row: Mapping[str, Any]) -> Timing:
+    timing = Timing(
+        rrule=optional(text, row.get("rrule"), "rrule"),
+        pinned=optional(text, row.get("pinned"), "pinned"),
+        run_at=optional(instant, row.get("run_at"), "run_at"),
+        timezone=text(row.get("timezone"), "timezone"),
+        gap=text(row.get("gap"), "gap"),
+        overlap=text(row.get("overlap"), "overlap"),
+    )
+    if timing.run_at is None and timing.pinned is None:
+        raise Corrupt("run_at and pinned are both missing: nothing says when it fires")
+    return timing
+
+
+def _read_codes(value: Any, name: str) -> Codes:
+    # To a cache 5.0 and True are numbers like 5 and 1, and a list has no hash.
+    written = [
+        code if isinstance(code, str) else whole(code, f"an item of {name}") for code in items(value, name)
+    ]
+    try:
+        return _codes(tuple(written))
+    except ValueError as error:
+        raise Corrupt(f"{name}: {error}") from None
+
+
+def _header(pair: Any, envelope: Envelope) -> tuple[str, str]:
+    if len(items(pair, "an item of action.headers")) != 2:
+        raise Corrupt("an item of action.headers is no pair of a name and a value")
+    name, value = text(pair[0], "a name in action.headers"), pair[1]
+    if isinstance(value, dict):
+        return name, _unsealed(value, "action.headers", envelope)
+    return name, text(value, "a value in action.headers")
+
+
+def _unsealed(value: Any, name: str, envelope: Envelope) -> str:
+    sealed = fields(value, name)
+    text(sealed.get("value"), f"{name}: a sealed value")
+    whole(sealed.get("enc"), f"{name}: enc", most=1)
+    return envelope.open(sealed)
+
+
+def _cut(pair: Any) -> tuple[int, datetime]:
+    if len(items(pair, "an item of cuts")) != 2:
+        raise Corrupt("an item of cuts is no pair of a revision and a date")
+    return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")
+
+
+def _read_body(body: Mapping[str, Any]) -> Body:
+    data = body.get("data")
+    if not isinstance(data, bytes):
+        raise wrong("action.body.data", data, "binary data")
+    return Body(BodyKind(one_of(body.get("kind"), "action.body.kind", _BODY_KINDS)), data)
 
 
 def _body(body: Body | None) -> Document | None:
@@ -119,10 +198,6 @@ def _body(body: Body | None) -> Document | None:
 
 def _sealed(name: str, value: str, envelope: Envelope) -> Any:
     return envelope.seal(value) if is_secret(name) else value
-
-
-def _opened(value: Any, envelope: Envelope) -> str:
-    return envelope.open(value) if isinstance(value, dict) else value
 
 
 def _sealed_signing(signing: Signing | None, envelope: Envelope) -> Document | None:
@@ -135,11 +210,21 @@ def _sealed_signing(signing: Signing | None, envelope: Envelope) -> Document | N
     }
 
 
-def _opened_signing(value: Mapping[str, Any] | None, envelope: Envelope) -> Signing | None:
+def _opened_signing(value: Any, envelope: Envelope) -> Signing | None:
     if value is None:
         return None
+    kept = fields(value, "signing")
+    retiring = [
+        fields(old, "an item of signing.retiring") for old in items(kept.get("retiring"), "signing.retiring")
+    ]
     return Signing(
-        secret=envelope.open(value["secret"]),
-        since=value["since"],
-        retiring=tuple(Retiring(envelope.open(old["secret"]), old["until"]) for old in value["retiring"]),
+        secret=_unsealed(kept.get("secret"), "signing.secret", envelope),
+        since=instant(kept.get("since"), "signing.since"),
+        retiring=tuple(
+            Retiring(
+                _unsealed(old.get("secret"), "signing.retiring", envelope),
+                instant(old.get("until"), "signing.retiring: until"),
+            )
+            for old in retiring
+        ),
     )

@@ -1,9 +1,10 @@
 """Schedules: made, edited by version, looked at, and removed in the end."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import repeat
+from typing import cast
 
 import bson
 from bson import ObjectId
@@ -12,13 +13,15 @@ from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.corrupt_schedules import set_aside_unreadable
+from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.listing import Page, Window, newest
-from scheduler_app.store.mongo import Document, Mongo, only_duplicates
+from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.readings import Readings
 from scheduler_app.store.schedule_documents import to_document
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.together import Together
-from scheduler_app.store.unreadable import Unreadable, read
+from scheduler_app.store.unreadable import Unreadable, read, read_whole
 
 NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
 #: A linearizable read waits for a majority, for ever if it is told no limit.
@@ -110,20 +113,23 @@ class Schedules:
         """False when there is none, or not at `version`. The document stays until its last event is gone,
         its secrets do not."""
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}
-        result = self._schedules.update_one(
-            which if version is None else which | {"version": version},
-            {
-                "$set": {"state": ScheduleState.DELETED.value, "deleted_at": now, "updated_at": now},
-                "$unset": {
-                    "next_run_at": "",
-                    "finishes_at": "",
-                    "owner": "",
-                    "lease_until": "",
-                    "signing": "",
-                },
-                "$inc": {"version": 1},
+        if version is not None:
+            which["version"] = version
+        change = {
+            "$set": {"state": ScheduleState.DELETED.value, "deleted_at": now, "updated_at": now},
+            "$unset": {
+                "next_run_at": "",
+                "finishes_at": "",
+                "owner": "",
+                "lease_until": "",
+                "signing": "",
             },
-        )
+        }
+        try:
+            result = self._schedules.update_one(which, change | {"$inc": {"version": 1}})
+        except REJECTED:
+            # A version that is no number cannot rise. Whatever else is wrong with it: it goes.
+            result = self._schedules.update_one(which, change)
         return result.matched_count == 1
 
     # -- retention ---------------------------------------------------------------------------------------
@@ -142,7 +148,7 @@ class Schedules:
         a question to the others."""
         collection = self._surely if surely else self._settled
         row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
-        return read(row, self._envelope) if row else None
+        return read_whole(row, self._envelope) if row else None
 
     def exists(self, schedule_id: str) -> bool:
         """Whether there is such a schedule, deleted ones included: their history stays readable."""
@@ -152,11 +158,15 @@ class Schedules:
         """Schedules by id, deleted ones included; read after the claim of their events, never before.
 
         They come without their cursors, which a delivery has no use for: expansion moves those time and
-        again, and what has not changed but for them need not be decoded anew.
+        again, and what has not changed but for them need not be decoded anew. An active one that cannot be
+        read is set aside.
         """
         found: dict[str, Schedule | Unreadable] = {}
-        for row in self._raw.find({"_id": {"$in": list(ids)}}, _CURSORS_LEFT_OUT):
-            reading = self._readings.of(row.raw)
+        rows = self._raw.find({"_id": {"$in": list(ids)}}, _CURSORS_LEFT_OUT)
+        for row in cast("Iterable[RawBSONDocument]", rows):
+            reading = self._readings.of(bytes(row.raw))
+            if isinstance(reading, Unreadable) and row.get("state") == ScheduleState.ACTIVE.value:
+                set_aside_unreadable(self._schedules, row, reading)
             found[reading.schedule_id if isinstance(reading, Unreadable) else reading.id] = reading
         return found
 
@@ -176,7 +186,7 @@ class Schedules:
         if tag is not None:
             which["tags"] = tag
         found = newest(self._schedules, "created_at", which, window)
-        return Page([read(row, self._envelope) for row in found.rows], found.following)
+        return Page([read_whole(row, self._envelope) for row in found.rows], found.following)
 
 
 _CURSORS_LEFT_OUT = dict.fromkeys(

@@ -8,6 +8,7 @@ from scheduler_app.store.event_lists import EventLists
 from scheduler_app.store.events import Events
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.inspections import Inspections
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.nodes import Nodes
 from scheduler_app.store.outbox import Outbox
@@ -36,6 +37,7 @@ class Store:
         self.schedules = Schedules(self.mongo, self.envelope)
         self.cursors = Cursors(self.mongo, self.envelope)
         self.nodes = Nodes(self.mongo, shared_settings(settings))
+        self.inspections = Inspections(self.mongo, self.envelope)
         self.idempotency = Idempotency(self.mongo)
         self._retention_days = settings.retention_days
         self._prepared = False

@@ -29,6 +29,10 @@ heartbeat_failures = Counter(
 messages = Counter("scheduler_messages_published_total", "Messages published")
 recovered = Counter("scheduler_recovered_total", "What recovery put right, by what was lost", ["lost"])
 set_aside = Counter("scheduler_schedules_set_aside_total", "Schedules that went to error")
+events_set_aside = Counter(
+    "scheduler_events_set_aside_total", "Events that went to error because their documents are corrupt"
+)
+pages_discarded = Counter("scheduler_outbox_pages_discarded_total", "Pages of the outbox that were corrupt")
 tick_duration = Histogram(
     "scheduler_tick_duration_seconds", "How long a tick of beat took", buckets=LAG_BUCKETS
 )

@@ -104,6 +104,7 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
     _use_schedules(store.schedules, now)
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
+    _use_inspections(store.inspections, now)
     store.nodes.report("worker")
     assert store.nodes.alive()
     store.nodes.leave()
@@ -198,6 +199,14 @@ def _use_lists(lists: Any, now: datetime) -> None:
                 Window(limit=10, after=after, since=now - 3600 * SECOND, until=now),
             ):
                 lists.page(window, tenant="default", schedule_id=schedule_id, states=states)
+
+
+def _use_inspections(inspections: Any, now: datetime) -> None:
+    inspections.misplaced_events(limit=10)
+    inspections.misplaced_schedules(limit=10)
+    inspections.forgotten_events("default", now - 60 * SECOND, now, limit=10)
+    after, _ = inspections.schedules_after(None, limit=10)
+    inspections.schedules_after(after, limit=10)
 
 
 def _use_idempotency(idempotency: Any) -> None:

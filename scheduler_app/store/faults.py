@@ -1,0 +1,125 @@
+"""What may go wrong between us and MongoDB, told apart by what mends it.
+
+*Transient*: MongoDB is away, electing, full, slow, or does not let this process in. The same command succeeds
+later: these are `STORE_FAULTS`, and whoever catches them tries again.
+
+*Rejected*: MongoDB, or the encoder in front of it, will never do this command on this document: an expression
+over a wrong type, a document that grew too large, failed validation. Trying again is in vain, and holds up
+whatever shares the command. These are `REJECTED`; `isolation` finds the document.
+
+pymongo has one class, `OperationFailure`, for both. An `except` chooses by class alone, so the collections
+that `Mongo.collection` gives (`Documents`) raise a transient one as `Unavailable` and leave the others as
+they are. That is a `try` around each command, which costs nothing where nothing is raised; and no verb of the
+store has to remember it.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from bson.errors import BSONError
+from pymongo.errors import (
+    BulkWriteError,
+    ConnectionFailure,
+    ExecutionTimeout,
+    OperationFailure,
+    PyMongoError,
+    WriteConcernError,
+)
+
+
+class Unavailable(PyMongoError):
+    """MongoDB refused a command for a reason of its own, and not of a document's: the same one succeeds when
+    that reason is gone."""
+
+
+#: What a retry may mend. None of them is among REJECTED.
+STORE_FAULTS: tuple[type[Exception], ...] = (ConnectionFailure, Unavailable)
+
+#: What no retry mends. The last two are what bson raises for a number, or a text, that it cannot encode. To
+#: be caught around a command of the store alone.
+REJECTED: tuple[type[Exception], ...] = (OperationFailure, BSONError, OverflowError, UnicodeError)
+
+DUPLICATE_KEY = 11000
+
+_TRANSIENT_LABELS = ("RetryableWriteError", "TransientTransactionError", "RetryableError", "NetworkError")
+_TRANSIENT_CODES = frozenset(
+    {
+        *(6, 7, 89, 202, 317, 384, 9001),  # hosts, sockets, connection pools
+        *(91, 189, 10058, 10107, 11600, 11602, 13435, 13436),  # shutting down, no primary
+        *(64, 75, 79, 100, 133, 134, 216),  # write and read concerns, elections
+        *(24, 46, 50, 112, 262, 365, 462, 11601),  # locks, time limits, conflicts, overload, interrupted
+        *(43, 136, 175, 237, 239, 246),  # cursors, plans and snapshots that ended
+        *(39, 146, 292, 14031),  # files, memory, disk space
+        *(63, 70, 150, 13388),  # a cluster's routing that moved on
+    }
+)
+#: They concern no document: an operator's fault, to be told and tried again. Atlas tells of quotas by 8000.
+_ACCESS_CODES = frozenset({13, 18, 391, 8000})
+#: What MongoDB says of one document whose fields have all the right types: it failed the validation of the
+#: collection, or became too large.
+_OF_ONE_DOCUMENT = frozenset({121, 10334, 17280, 17419, 17420})
+
+
+def judged(error: OperationFailure) -> PyMongoError:
+    """The error itself where MongoDB rejects a command for what it is; `Unavailable` where a retry helps."""
+    # A write concern that was not met counts as not written.
+    if isinstance(error, ExecutionTimeout | WriteConcernError):
+        return Unavailable(str(error))
+    codes = _codes(error)
+    if codes & _ACCESS_CODES:
+        return Unavailable(
+            "MongoDB does not let this process in, or not do this; see to the user, its password and its role"
+            f" (readWrite) in MONGO_URI: {error}"
+        )
+    if codes & _TRANSIENT_CODES or any(map(error.has_error_label, _TRANSIENT_LABELS)):
+        return Unavailable(str(error))
+    return error
+
+
+def raise_judged(error: OperationFailure) -> NoReturn:
+    """Raises what `judged` makes of it."""
+    told = judged(error)
+    if told is error:
+        raise error
+    raise told from error
+
+
+@contextmanager
+def told_apart() -> Iterator[None]:
+    """Raises transient failures as STORE_FAULTS, for commands that no collection's verb makes."""
+    try:
+        yield
+    except OperationFailure as error:
+        raise_judged(error)
+
+
+def of_one_document(error: Exception) -> bool:
+    """Whether the error says by itself that the fault is the document's, or its new values'."""
+    if not isinstance(error, OperationFailure):
+        return True  # it could not even be encoded
+    return bool(_codes(error) & _OF_ONE_DOCUMENT)
+
+
+def only_duplicates(error: BulkWriteError) -> bool:
+    """Whether all that went wrong is that documents were there already."""
+    return not rejected_positions(error) and not (error.details or {}).get("writeConcernErrors")
+
+
+def rejected_positions(error: BulkWriteError) -> dict[int, str]:
+    """The operations of an unordered bulk write that were rejected, but for duplicates, and why."""
+    return {
+        failure["index"]: str(failure.get("errmsg"))
+        for failure in (error.details or {}).get("writeErrors", [])
+        if failure["code"] != DUPLICATE_KEY
+    }
+
+
+def _codes(error: OperationFailure) -> set[Any]:
+    """The code of a command, or those of each part of a bulk write."""
+    if not isinstance(error, BulkWriteError):
+        return {error.code}
+    details: Mapping[str, Any] = error.details or {}
+    concerns = {each.get("code", 64) for each in details.get("writeConcernErrors", [])}
+    # Whatever a write concern says: it counts as not written.
+    return {each.get("code") for each in details.get("writeErrors", [])} | ({64} if concerns else set())

@@ -1,0 +1,85 @@
+"""Looks for documents that no query of the other verbs finds, because a field that the queries go by is
+wrong: nothing would ever happen to them, and nobody would be told."""
+
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.domain.event import LIVING, State
+from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.store.collection import Document
+from scheduler_app.store.corrupt_schedules import set_aside_unreadable
+from scheduler_app.store.cursors import UNREAD, without_request
+from scheduler_app.store.field_types import EARLIEST, LATEST, Corrupt
+from scheduler_app.store.mongo import Mongo
+from scheduler_app.store.secrets import Envelope
+from scheduler_app.store.set_aside import set_aside
+from scheduler_app.store.unreadable import Unreadable, read
+
+_LIVING = {"$in": sorted(LIVING)}
+#: Null is such a value, too.
+_NO_DATE = {"$exists": True, "$not": {"$gte": EARLIEST, "$lt": LATEST}}
+#: To these the schedule's document is of no concern any more, or it has been told already.
+_SETTLED = (ScheduleState.DELETED.value, ScheduleState.ERROR.value)
+
+
+class Inspections:
+    def __init__(self, mongo: Mongo, envelope: Envelope) -> None:
+        self._events = mongo.collection("events")
+        self._schedules = mongo.collection("schedules")
+        self._envelope = envelope
+
+    def misplaced_events(self, *, limit: int) -> int:
+        """Sets events aside that wait for a time which is no date, or in a state that there is not. By index:
+        only such events are read. Returns how many were found."""
+        no_date = {"state": _LIVING, "due_at": _NO_DATE}
+        no_state = {"state": {"$nin": sorted(State)}, "due_at": {"$exists": True}}
+        found = [
+            row
+            for which in (no_date, no_state)
+            for row in self._events.find(which, {"_id": 1}, hint="due_v1").limit(limit)
+        ]
+        for row in found:
+            set_aside(self._events, row["_id"], Corrupt("due_at or state"))
+        return len(found)
+
+    def forgotten_events(self, tenant: str, since: datetime, until: datetime, *, limit: int) -> int:
+        """Sets events of these run times aside that are alive and wait for nothing: without `due_at` no index
+        of the living has them. Reads all events of that time. Returns how many were found."""
+        which = {
+            "tenant": tenant,
+            "run_time": {"$gte": since, "$lt": until},
+            "state": _LIVING,
+            "due_at": {"$exists": False},
+        }
+        found = list(self._events.find(which, {"_id": 1}, hint="list_v1").limit(limit))
+        for row in found:
+            set_aside(self._events, row["_id"], Corrupt("due_at"))
+        return len(found)
+
+    def misplaced_schedules(self, *, limit: int) -> int:
+        """Sets active schedules aside whose next occurrence, or last one, is no date. By index, as above."""
+        found = []
+        for field, index in (("next_run_at", "expand_v1"), ("finishes_at", "finish_v1")):
+            which = {"state": ScheduleState.ACTIVE.value, field: _NO_DATE}
+            found += list(self._schedules.find(which, UNREAD, hint=index).limit(limit))
+        return sum(map(self._inspect, found))
+
+    def schedules_after(self, schedule_id: Any, *, limit: int) -> tuple[Any, int]:
+        """Reads the next schedules in the order of their ids, and sets those aside that cannot be read, or
+        that are active and wait for nothing. Returns where to go on, None at the end, and how many those
+        were."""
+        which = {} if schedule_id is None else {"_id": {"$gt": schedule_id}}
+        rows = list(self._schedules.find(which, UNREAD, hint="_id_").sort("_id", 1).limit(limit))
+        found = sum(map(self._inspect, rows))
+        return (rows[-1]["_id"] if len(rows) == limit else None), found
+
+    def _inspect(self, row: Document) -> bool:
+        if row.get("state") in _SETTLED:
+            return False
+        found = read(without_request(row), self._envelope)
+        if not isinstance(found, Unreadable):
+            if found.state is not ScheduleState.ACTIVE or found.next_run_at or found.finishes_at:
+                return False
+            found = Unreadable(found.id, "it is active, and next_run_at and finishes_at are both missing")
+        set_aside_unreadable(self._schedules, row, found)
+        return True

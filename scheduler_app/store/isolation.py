@@ -1,0 +1,71 @@
+"""One bad document harms only itself: what MongoDB rejects together is tried in halves, down to the single
+item whose fault it is."""
+
+from collections.abc import Callable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from scheduler_app.store.faults import REJECTED
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Isolated(NamedTuple, Generic[Result]):
+    """`results` are those of the parts that were accepted; `at_once`: there was one part, with every item."""
+
+    results: list[Result]
+    at_once: bool
+
+
+def isolated(
+    items: Sequence[Item],
+    work: Callable[[Sequence[Item]], Result],
+    condemn: Callable[[Item, Exception], bool],
+) -> Isolated[Result]:
+    """Does `work` on all items together or, where that is rejected, on as large parts as are accepted.
+
+    An item that is rejected alone goes to `condemn`, which sets it aside, or returns False where it finds no
+    fault with it. Such a one is passed over and logged: the others go on. If nothing at all was accepted, the
+    command itself is at fault, and not what it was done on: then the error is raised, and nothing with a
+    sound document is set aside. A rejected part may have been done for some of its items: what was done must
+    be read back. Raises a STORE_FAULT, too.
+    """
+    try:
+        return Isolated([work(items)], at_once=True)
+    except REJECTED as error:
+        if not items:
+            raise
+        first = error
+    results: list[Result] = []
+    innocent: list[tuple[Item, Exception]] = []
+    parts = _halves(items) if len(items) > 1 else []
+    if not parts and not condemn(items[0], first):
+        raise first
+    while parts:
+        part = parts.pop()
+        try:
+            results.append(work(part))
+        except REJECTED as error:
+            if len(part) > 1:
+                parts += _halves(part)
+            elif not condemn(part[0], error):
+                innocent.append((part[0], error))
+    if innocent and len(innocent) == len(items):
+        raise first
+    for item, refusal in innocent:
+        log.error(
+            "store.rejected",
+            message="MongoDB rejects a write to a document with which nothing is wrong; it is passed over",
+            item=str(item)[:200],
+            error=str(refusal)[:300],
+        )
+    return Isolated(results, at_once=False)
+
+
+def _halves(items: Sequence[Item]) -> list[Sequence[Item]]:
+    """Both, the first one last: it is taken next."""
+    middle = len(items) // 2
+    return [items[middle:], items[:middle]]

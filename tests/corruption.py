@@ -1,0 +1,147 @@
+"""What a hand, a restore or a newer release may leave in a field: for each field of each kind of document."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from bson import Regex, Timestamp
+from bson.datetime_ms import DatetimeMS
+
+MISSING = object()
+NAN = float("nan")
+HUGE = 2**62
+#: The year 142 million, and one before all years.
+HUGE_DATE, TINY_DATE = DatetimeMS(2**62), DatetimeMS(-(2**60))
+FAR_DATE = datetime(9990, 1, 1, tzinfo=UTC)
+
+
+class Corruption(NamedTuple):
+    """A field, by its path, and a value that it must not have; MISSING takes it away."""
+
+    path: str
+    value: Any
+
+    def update(self) -> dict[str, Any]:
+        if self.value is MISSING:
+            return {"$unset": {self.path: ""}}
+        return {"$set": {self.path: self.value}}
+
+    @property
+    def field(self) -> str:
+        """What a reason names at least: the last part of the path."""
+        return self.path.rpartition(".")[2]
+
+    def __str__(self) -> str:
+        value = "missing" if self.value is MISSING else repr(self.value)
+        return f"{self.path}={value[:40]}"
+
+
+NO_TEXT = (5, NAN, None, ["x"], {"x": 1}, MISSING, True)
+NO_WHOLE = ("x", NAN, None, [1], {"x": 1}, MISSING, HUGE, -1, True, 0.5)
+NO_DATE = ("soon", 5, NAN, None, ["x"], {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True)
+NO_LIST = ("x", 5, NAN, {"x": 1}, True)
+NO_OBJECT = ("x", 5, NAN, ["x"], True)
+
+SCHEDULES: dict[str, tuple[Any, ...]] = {
+    "v": ("x", NAN, None, [1], {"x": 1}, MISSING, 0, -1, True),
+    # No lists: beside the list of tags MongoDB refuses to index them.
+    "tenant": (5, NAN, None, {"x": 1}, MISSING, True),
+    "name": NO_TEXT,
+    "rrule": (5, NAN, [1], {"x": 1}, True),
+    "pinned": (5, NAN, None, [1], {"x": 1}, MISSING, "no rule", True),
+    "run_at": ("soon", 5, NAN, [1], {"x": 1}, HUGE_DATE, True),
+    "timezone": (*NO_TEXT, "Nowhere/At all"),
+    "gap": (*NO_TEXT, "leap"),
+    "overlap": (*NO_TEXT, "both"),
+    "action": ("x", 5, NAN, None, ["x"], MISSING, {}),
+    "action.url": NO_TEXT,
+    "action.method": (*NO_TEXT, "BREW"),
+    "action.headers": (*NO_LIST, None, MISSING, ["x"], [["x"]], [[1, 2]], [["x", 5]], [["x", {"enc": 1}]]),
+    "action.body": (*NO_OBJECT, {}, {"kind": "body", "data": "text"}, {"kind": "song", "data": b"x"}),
+    "retry": (*NO_OBJECT, None, MISSING, {}),
+    "retry.max_retries": NO_WHOLE,
+    "retry.backoff_seconds": ("soon", NAN, None, [1], {"x": 1}, MISSING, HUGE, -1, float("inf"), True),
+    "retry.backoff_max_seconds": ("soon", NAN, None, [1], {"x": 1}, MISSING, HUGE, -1, True),
+    "retry.codes": (*NO_LIST, None, MISSING, [None], [{"x": 1}], ["9xx"], [NAN]),
+    "timeout_seconds": ("10", NAN, None, [1], {"x": 1}, MISSING, HUGE, 0, -1, float("inf"), True),
+    "success": (*NO_LIST, None, MISSING, [[1]], ["?"], [True]),
+    "tags": (*NO_LIST, [5], [None]),
+    "state": (5, NAN, None, ["x"], {"x": 1}, MISSING, "asleep"),
+    "version": NO_WHOLE,
+    "revision": (*NO_WHOLE, 0),
+    "revised_at": NO_DATE,
+    "cuts": (*NO_LIST, ["x"], [[1]], [["x", "y"]], [[NAN, FAR_DATE]], [[1, 5]]),
+    "next_run_at": NO_DATE,
+    "finishes_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, True),
+    "cut_pending": ("x", 5, NAN, [1], {"x": 1}),
+    "checkpoint": (*NO_OBJECT, {"v": 1, "rule": "x", "second": "x", "done": 5}),
+    "zone_data": (5, NAN, [1], {"x": 1}, True),
+    "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
+    "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),
+    "updated_at": NO_DATE,
+    "owner": (5, NAN, None, ["x"], {"x": 1}),
+    "lease_until": (*NO_DATE, Timestamp(2**31, 1), Regex("x"), FAR_DATE),
+}
+
+EVENTS: dict[str, tuple[Any, ...]] = {
+    "v": ("x", NAN, None, [1], {"x": 1}, MISSING, 0, True),
+    "tenant": NO_TEXT,
+    "schedule_id": NO_TEXT,
+    "revision": (*NO_WHOLE, 0),
+    "kind": (*NO_TEXT, "wedding"),
+    "run_time": NO_DATE,
+    "state": (5, NAN, None, ["x"], {"x": 1}, MISSING, "asleep"),
+    "due_at": NO_DATE,
+    "queue": NO_TEXT,
+    "attempt": NO_WHOLE,
+    "attempts_before": NO_WHOLE,
+    "dispatches": NO_WHOLE,
+    "dispatched_at": (*NO_DATE, Timestamp(2**31, 1), FAR_DATE),
+    "lost_leases": NO_WHOLE,
+    "status": (*NO_LIST, None, MISSING, ["x"], [5], [None]),
+    "attempts": (*NO_LIST, None, MISSING, ["x"], [{}], [{"claim": {"x": 1}}]),
+    "created_at": NO_DATE,
+    "owner": (5, NAN, None, ["x"], {"x": 1}),
+    "dispatcher": (5, NAN, None, ["x"], {"x": 1}),
+    "lease_until": (*NO_DATE, Timestamp(2**31, 1), Regex("x"), FAR_DATE),
+    "archived_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE),
+    "corrupt": ("x", 5, NAN, ["x"]),
+}
+
+PAGES: dict[str, tuple[Any, ...]] = {
+    "v": NO_WHOLE,
+    "ids": (*NO_LIST, None, MISSING, [5], [["x"]]),
+    "until": (*NO_DATE, Timestamp(2**31, 1), Regex("x"), FAR_DATE),
+}
+
+NODES: dict[str, tuple[Any, ...]] = {
+    "v": NO_WHOLE,
+    "role": NO_TEXT,
+    "host": NO_TEXT,
+    "name": NO_TEXT,
+    "pid": NO_WHOLE,
+    "version": NO_TEXT,
+    "seen_at": (*NO_DATE, Timestamp(2**31, 1), Regex("x")),
+    "clock_offset_seconds": ("x", NAN, None, [1], {"x": 1}, MISSING, True),
+    "last_tick_at": NO_DATE,
+    "consuming": ("x", 5, NAN, None, [1], {"x": 1}, MISSING),
+}
+
+IDEMPOTENCY: dict[str, tuple[Any, ...]] = {
+    "v": NO_WHOLE,
+    "request": NO_TEXT,
+    "seed": NO_TEXT,
+    "token": NO_TEXT,
+    "created_at": NO_DATE,
+    "lease_until": (*NO_DATE, Timestamp(2**31, 1), Regex("x"), FAR_DATE),
+    "answer": (*NO_OBJECT, {}, {"status": "x"}),
+    "answer.status": NO_WHOLE,
+    "answer.headers": (*NO_OBJECT, None, MISSING, {"ETag": 5}),
+    "answer.body": (*NO_TEXT, "text"),
+}
+
+
+def corruptions(table: dict[str, tuple[Any, ...]]) -> Iterator[Corruption]:
+    for path, values in table.items():
+        for value in values:
+            yield Corruption(path, value)

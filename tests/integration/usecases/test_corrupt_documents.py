@@ -1,0 +1,270 @@
+"""A corrupt document harms only itself: each field of each document is corrupted, beside healthy ones, and
+all go through every verb together."""
+
+import base64
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from bson import ObjectId
+from redis import Redis
+
+from scheduler_app.celery_app import make_app
+from scheduler_app.celery_app.settings import QUEUE
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from scheduler_app.dispatch import Dispatch
+from scheduler_app.domain.errors import Conflict
+from scheduler_app.domain.event import FINAL, State
+from scheduler_app.expansion import Expansion
+from scheduler_app.inspection import Inspection
+from scheduler_app.recovery import GRACE_SECONDS, Recovery
+from scheduler_app.store import Store
+from scheduler_app.store.idempotency import Begun, InFlight
+from scheduler_app.store.mongo import Document
+from scheduler_app.store.outcomes import Record
+from scheduler_app.store.repairs import MAX_GRACE_DOUBLINGS
+from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.tasks import CeleryPublisher, deliver
+from tests.acceptance.journal import Journal
+from tests.builders import event, schedule
+from tests.corruption import (
+    EVENTS,
+    IDEMPOTENCY,
+    MISSING,
+    NODES,
+    PAGES,
+    SCHEDULES,
+    Corruption,
+    corruptions,
+)
+from tests.integration.usecases.test_delivery import Bench, bench, journal
+from tests.processes import wait_until
+
+__all__ = ["bench", "journal"]  # fixtures
+
+SECOND = timedelta(seconds=1)
+HEALTHY = 20
+#: Longer ago than the grace of a lost message, doubled as often as it may be.
+LONG_AGO = 2 ** (MAX_GRACE_DOUBLINGS + 1) * GRACE_SECONDS * SECOND
+#: Four occurrences, all of them due when the schedule is made.
+OVERDUE = "FREQ=SECONDLY;COUNT=5"
+
+
+class System:
+    """What beats and workers do, one step at a time, over a real MongoDB and a real Redis."""
+
+    def __init__(self, bench: Bench, settings: Settings) -> None:
+        self.bench = bench
+        self.store = bench.store
+        self._settings = settings
+        app = make_app(settings)
+        self._publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+        self._expansion = Expansion(self.store, timeframe_seconds=60)
+        self._dispatch = Dispatch(self.store, self._publisher, horizon_seconds=5)
+        self._recovery = Recovery(self.store)
+        self._inspection = Inspection(self.store)
+
+    def collection(self, name: str) -> Any:
+        return self.store.mongo.collection(name)
+
+    def turn(self) -> None:
+        """One tick of a beat, and what workers make of it."""
+        self._expansion.finish_ended(clock.now())
+        while self._expansion.expand_page(clock.now()).full:
+            pass
+        self._recovery.recover_workers(clock.now())
+        self._recovery.recover_dispatches(clock.now())
+        self._recovery.recover_messages(clock.now(), queue_length=self._publisher.queue_length())
+        self._inspection.inspect(clock.now())
+        while self._dispatch.dispatch_page(clock.now()).full:
+            pass
+        with Redis.from_url(self._settings.broker_url) as client:
+            while raw := client.rpop(QUEUE):
+                keywords = json.loads(base64.b64decode(json.loads(raw)["body"]))[1]
+                self.bench.hand_over(keywords["ids"])
+
+    def turn_until(self, condition: Callable[[], bool], what: str) -> None:
+        def turned() -> bool:
+            self.turn()
+            return condition()
+
+        wait_until(turned, what, 40)
+
+    def states(self, ids: list[str]) -> dict[str, str]:
+        rows = self.collection("events").find({"_id": {"$in": ids}}, {"state": 1})
+        return {row["_id"]: row.get("state") for row in rows}
+
+    def are_completed(self, ids: list[str]) -> bool:
+        return set(self.states(ids).values()) == {"completed"}
+
+    def are_final(self, ids: list[str]) -> bool:
+        return all(isinstance(state, str) and state in FINAL for state in self.states(ids).values())
+
+
+@pytest.fixture
+def system(bench: Bench, settings: Settings) -> System:
+    return System(bench, settings)
+
+
+def healthy_events(system: System, url: str, now: datetime) -> list[str]:
+    """Of schedules of their own, due by and by around now."""
+    ids = []
+    for number in range(HEALTHY):
+        rule = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
+        system.bench.schedule(url, f"healthy-{number}", rrule=rule)
+        ids.append(system.bench.event(now - number * SECOND, f"healthy-{number}"))
+    return ids
+
+
+def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal) -> None:
+    now = clock.now()
+    healthy = healthy_events(system, journal.url("/healthy"), now)
+    table = dict(enumerate(corruptions(SCHEDULES)))
+    documents = system.collection("schedules")
+    for number, corruption in table.items():
+        made = schedule(now - 10 * SECOND, f"bad-{number}", url=journal.url("/bad"), rrule=OVERDUE)
+        system.store.schedules.insert(made)
+        documents.update_one({"_id": made.id}, corruption.update())
+    for number in range(HEALTHY):
+        system.bench.schedule(journal.url("/due"), f"due-{number}", rrule=OVERDUE)
+
+    def occurred() -> int:
+        which = {"schedule_id": {"$regex": "^due-"}, "state": "completed"}
+        return int(system.collection("events").count_documents(which))
+
+    system.turn_until(lambda: system.are_completed(healthy), "healthy events")
+    system.turn_until(lambda: occurred() == 4 * HEALTHY, "the occurrences of healthy schedules")
+    for number, corruption in table.items():
+        row = documents.find_one({"_id": f"bad-{number}"})
+        if _is_harmless(corruption):
+            assert row["state"] in ("active", "finished"), f"{corruption}: {row.get('reason')}"
+        elif corruption.path.startswith(("action.headers", "signing", "action.body")):
+            # What is sent is not read until it is to be sent.
+            assert isinstance(system.store.schedules.get(f"bad-{number}"), Unreadable), str(corruption)
+        else:
+            assert row["state"] == "error", str(corruption)
+            assert corruption.field in row["reason"] or corruption.path == "pinned", (
+                f"{corruption}: {row['reason']}"
+            )
+
+
+def _is_harmless(corruption: Corruption) -> bool:
+    """Beats judge a claim by its lease, and one without an end has ended."""
+    return corruption.path in ("owner", "lease_until")
+
+
+def test_a_corrupt_event_harms_only_itself(system: System, journal: Journal) -> None:
+    now = clock.now()
+    healthy = healthy_events(system, journal.url("/healthy"), now)
+    system.bench.schedule(journal.url("/bad"), "bad", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
+    token = str(ObjectId())
+    living: dict[State, Document] = {
+        State.READY_QUEUE: {},
+        State.WORKER_QUEUE: {"dispatcher": token, "dispatches": 1, "dispatched_at": now - LONG_AGO},
+        State.RUNNING: {"owner": token, "lease_until": now - LONG_AGO},
+        State.RETRYING: {"attempt": 1, "attempts": [{"number": 1}], "dispatches": 1},
+    }
+    due = now - LONG_AGO
+    table: dict[str, tuple[State, Corruption]] = {}
+    documents = system.collection("events")
+    for state, fields in living.items():
+        for corruption in corruptions(EVENTS):
+            due -= timedelta(milliseconds=1)
+            made = event(due, "bad")
+            table[made.id] = state, corruption
+            system.store.events.insert([made], now, "made")
+            documents.update_one({"_id": made.id}, {"$set": {"state": state.value} | fields})
+            documents.update_one({"_id": made.id}, corruption.update())
+    system.turn_until(lambda: system.are_completed(healthy), "healthy events")
+    system.turn_until(lambda: system.are_final(list(table)), "an end of each corrupt event")
+    for event_id, (state, corruption) in table.items():
+        row = documents.find_one({"_id": event_id})
+        where = f"{state} {corruption}: {row.get('state')} {row['status'][-1]}"
+        if row["state"] == "completed":
+            assert not _must_be_set_aside(state, corruption), where
+        else:
+            assert row["state"] == "error", where
+            assert corruption.field in row["status"][-1]["message"], where
+            assert system.store.events.redrive([event_id], clock.now(), "redriven"), where
+    system.turn_until(lambda: system.are_completed(list(table)), "those that were redriven")
+
+
+def _must_be_set_aside(state: State, corruption: Corruption) -> bool:
+    """Whatever else is in the document: its id says what is to be done, as long as these can be written. A
+    lease that ran out gets a new time anyway."""
+    lists = corruption.path in ("status", "attempts") and isinstance(corruption.value, str | int | dict)
+    due_at = corruption.path == "due_at" and (state is not State.RUNNING or corruption.value is MISSING)
+    return lists or due_at or corruption.path == "state"
+
+
+@pytest.mark.parametrize("path", ["status", "attempts", "attempt"])
+def test_an_outcome_that_cannot_be_written_is_kept_with_the_event_that_is_set_aside(
+    system: System, journal: Journal, path: str
+) -> None:
+    now = clock.now()
+    healthy = healthy_events(system, journal.url("/healthy"), now)
+    system.bench.schedule(journal.url("/bad"), "bad", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
+    bad = system.bench.event(now, "bad")
+    token, won = system.store.claims.claim([*healthy, bad], until=now, now=now, lease_seconds=60, worker="w1")
+    system.collection("events").update_one({"_id": bad}, {"$set": {path: "bent"}})
+    records = [
+        Record(each.id, token, State.COMPLETED, "done", None, {"number": 1, "status_code": 200}, now)
+        for each in won
+    ]
+    assert system.store.outcomes.record(records) == []
+    assert system.are_completed(healthy)
+    row = system.bench.document(bad)
+    assert (row["state"], row["attempts"][-1]["status_code"]) == ("error", 200)
+    assert f"{path} is a str" in row["status"][-1]["message"]
+    assert "bent" in row["corrupt"][path]
+
+
+def test_a_corrupt_page_of_the_outbox_harms_only_itself(system: System, journal: Journal) -> None:
+    now = clock.now()
+    healthy = healthy_events(system, journal.url("/healthy"), now)
+    system.bench.schedule(journal.url("/bad"), "bad", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
+    pages, ids = system.collection("outbox"), []
+    for number, corruption in enumerate(corruptions(PAGES)):
+        ids.append(system.bench.event(now - LONG_AGO - number * SECOND, "bad"))
+        due = system.store.outbox.due(now - LONG_AGO, limit=1)
+        token, _ = system.store.outbox.take(due, now, now - LONG_AGO, lease_seconds=-5)
+        pages.update_one({"_id": token}, corruption.update())
+    system.turn_until(lambda: system.are_completed([*healthy, *ids]), "the events of all pages")
+    system.turn_until(lambda: pages.count_documents({}) == 0, "the end of all pages")
+
+
+def test_a_corrupt_node_harms_only_itself(store: Store) -> None:
+    store.nodes.report("beat", name="healthy")
+    nodes = store.mongo.collection("nodes")
+    (healthy,) = nodes.find()
+    for number, corruption in enumerate(corruptions(NODES)):
+        nodes.insert_one(healthy | {"_id": f"bad-{number}"})
+        nodes.update_one({"_id": f"bad-{number}"}, corruption.update())
+    alive = store.nodes.alive()
+    assert healthy["_id"] in {node["_id"] for node in alive}
+    assert all(isinstance(node["role"], str) and node["age_seconds"] < 60 for node in alive)
+
+
+def test_a_corrupt_record_of_an_answer_harms_only_its_key(store: Store) -> None:
+    records = store.mongo.collection("idempotency")
+    for number, corruption in enumerate(corruptions(IDEMPOTENCY)):
+        begun = store.idempotency.begin("me", str(number), "digest")
+        assert isinstance(begun, Begun)
+        if corruption.path.startswith("answer"):
+            store.idempotency.finish(begun, 201, {"ETag": '"1"'}, b"{}")
+        records.update_one({"_id": begun.id}, corruption.update())
+        found = _begun_again(store, str(number))
+        if isinstance(found, Conflict):
+            assert corruption.field in str(found)
+        elif isinstance(found, InFlight):
+            assert corruption.path in ("v", "seed", "token", "created_at"), str(corruption)
+
+
+def _begun_again(store: Store, key: str) -> object:
+    try:
+        return store.idempotency.begin("me", key, "digest")
+    except Conflict as error:
+        return error
