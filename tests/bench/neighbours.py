@@ -1,0 +1,268 @@
+"""Victims at a steady rate beside a bad neighbour: how late they are, before it comes and while it is there.
+
+One run for each case, an undisturbed phase first: its figures are ratios of one run. The neighbour's lag is
+not judged, and what hangs in the end is not waited for; it must only be there still, in some state.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from scheduler_app.clock import clock
+from scheduler_app.domain.event import LIVING, Event
+from tests.bench.arrivals import Arrival, watched
+from tests.bench.ground import CORES, Ground, ground, wait_for
+from tests.bench.neighbours_cases import Neighbour, neighbours
+from tests.bench.planted import events_at, insert, make_schedules, soon
+from tests.bench.receiver import Receiver, receiver
+from tests.bench.report import Report, Row
+
+#: What the processes use when nothing is due is measured in it, before victims are dispatched.
+IDLE_SECONDS = 3
+LEAD_SECONDS = 6 + IDLE_SECONDS
+#: How long victims that are late are waited for, and then the records of those that came.
+GRACE_SECONDS = 60
+RECORD_SECONDS = 10
+#: What hangs is measured in it, when no victim is due any more.
+QUIET_SECONDS = 5
+#: A victim's p99 may be that many times what it was undisturbed, or so many ms, whichever is more.
+RATIO = 2
+ALWAYS_ALLOWED_MS = 50
+SAMPLES = 60
+VICTIM = "victim"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    names = list(neighbours())
+    parser.add_argument(
+        "--case", nargs="+", choices=names, default=names, metavar="NAME", help=", ".join(names)
+    )
+    parser.add_argument("--seconds", type=int, default=60, help="the disturbed phase; 360 for the full run")
+    parser.add_argument("--undisturbed", type=int, default=20, metavar="SECONDS", help="the phase before")
+    parser.add_argument("--rate", type=int, default=100, help="victims a second")
+    parser.add_argument("--workers", type=int, default=CORES)
+
+
+def run(options: argparse.Namespace) -> Report:
+    rows = [_case(name, neighbours()[name], options) for name in options.case]
+    return Report(rows, summary(options.case, rows), all(map(harmless, rows)), options.case)
+
+
+def _case(name: str, neighbour: Neighbour, options: argparse.Namespace) -> Row:
+    """Starts everything for one case, and stops it without waiting for what hangs."""
+    with (
+        receiver(neighbour.origins) as stranger,
+        ground(workers=options.workers, beats=1, apis=neighbour.apis) as made,
+    ):
+        try:
+            return Run(made, neighbour, stranger, options).row()
+        finally:
+            neighbour.stop()
+
+
+class Run:
+    """One case: what is planted, and what is seen of it."""
+
+    def __init__(
+        self, made: Ground, neighbour: Neighbour, stranger: Receiver, options: argparse.Namespace
+    ) -> None:
+        self._made, self._neighbour, self._stranger = made, neighbour, stranger
+        self._rate, self._undisturbed, self._seconds = options.rate, options.undisturbed, options.seconds
+        self._arrivals: list[Arrival] = []
+
+    def row(self) -> Row:
+        made, neighbour = self._made, self._neighbour
+        begin, victims, planted = self._plant()
+        idle = self._cpu_per_s(IDLE_SECONDS)
+        first = begin - timedelta(seconds=self._undisturbed)
+        _sleep_until(first)
+        neighbour.watch()
+        made.costs.start()
+        _sleep_until(begin)
+        cpu = {"undisturbed": self._since_start(self._undisturbed)}
+        made.costs.start()
+        neighbour.disturb()
+        disturbed_from = clock.now()
+        memory = self._memory(begin + timedelta(seconds=self._seconds))
+        cpu["disturbed"] = self._since_start((clock.now() - begin).total_seconds())
+        requests = self._stranger.arrivals()
+        until = self._wait_for(victims)
+        waiting = self._waiting(idle)
+        neighbour.stop()
+        made.stack.close()
+        return {
+            **_judged(victims, self._arrivals, begin, disturbed_from, until),
+            "states": self._states(),
+            "planted": {"victims": len(victims), "others": planted},
+            "neighbour": {
+                "requests": len(requests),
+                "twice": len(requests) - len({arrival.key for arrival in requests}),
+                **neighbour.figures(begin),
+            },
+            "cpu_percent": cpu,
+            "waiting": waiting,
+            "memory_mib": memory,
+        }
+
+    def _plant(self) -> tuple[datetime, list[Event], int]:
+        """The instant at which the neighbour begins, the victims of both phases, and how many others."""
+        made, count = self._made, self._rate * (self._undisturbed + self._seconds)
+        schedules = make_schedules(made, prefix=VICTIM)
+        # The neighbour's count too: 600 a second at most.
+        first = soon(LEAD_SECONDS, count + 600 * self._seconds)
+        begin = first + timedelta(seconds=self._undisturbed)
+        pause = 1000 / self._rate
+        victims = events_at(
+            schedules, count, lambda number: first + timedelta(milliseconds=int(number * pause))
+        )
+        insert(made, victims)
+        return begin, victims, self._neighbour.prepare(made, self._stranger, begin, self._seconds)
+
+    def _since_start(self, seconds: float) -> Row:
+        """CPU by kind of process since the costs' start, as a percentage of one core."""
+        by_kind: Row = {}
+        for name, used in self._made.costs.since_start(1)["cpu_s"].items():
+            kind = name.rstrip("0123456789")
+            by_kind[kind] = by_kind.get(kind, 0) + used
+        return {kind: round(100 * used / seconds, 2) for kind, used in by_kind.items()}
+
+    def _cpu_per_s(self, seconds: float) -> Row:
+        self._made.costs.start()
+        time.sleep(seconds)
+        return self._since_start(seconds)
+
+    def _memory(self, until: datetime) -> Row:
+        """Of workers, beat and API until then: at the start, in the middle, at the end, and how much more the
+        last third ends with than it began."""
+        began, samples = clock.now(), [self._sample()]
+        pause = (until - began).total_seconds() / SAMPLES
+        for number in range(1, SAMPLES + 1):
+            _sleep_until(began + timedelta(seconds=number * pause))
+            samples.append(self._sample())
+        return {
+            name: {
+                "start": samples[0][name],
+                "middle": samples[len(samples) // 2][name],
+                "end": samples[-1][name],
+                "growth": round(_last_third([sample[name] for sample in samples])),
+            }
+            for name in samples[0]
+        }
+
+    def _sample(self) -> dict[str, int]:
+        servers = ("mongod", "redis", "sink")
+        return {name: mib for name, mib in self._made.costs.memory().items() if name not in servers}
+
+    def _wait_for(self, victims: Sequence[Event]) -> datetime:
+        """Until all have come and are recorded, or the time for it is over; returns when it stopped looking
+        for arrivals."""
+        try:
+            wait_for(lambda: self._all_came(len(victims)), GRACE_SECONDS, "the victims")
+            until = clock.now()
+            wait_for(lambda: self._completed() == len(victims), RECORD_SECONDS, "the victims' records")
+        except TimeoutError:  # they are told as missing, or as not completed
+            return clock.now()
+        return until
+
+    def _all_came(self, count: int) -> bool:
+        self._arrivals += self._made.arrivals()
+        return len({arrival.key for arrival in self._arrivals}) >= count
+
+    def _completed(self) -> int:
+        victims = {"schedule_id": {"$regex": f"^{VICTIM}"}, "state": "completed"}
+        return self._made.store.mongo.collection("events").count_documents(victims)
+
+    def _waiting(self, idle: Mapping[str, float]) -> Row | None:
+        """What the requests that hang cost when nothing else is to be done: of one core, and for each."""
+        held = self._stranger.held()
+        if not held:
+            return None
+        used = self._cpu_per_s(QUIET_SECONDS)
+        more = {kind: used[kind] - idle[kind] for kind in ("worker", "beat", "mongod")}
+        return {
+            "held": held,
+            "cpu_percent": {kind: round(percent, 2) for kind, percent in more.items()},
+            "worker_us_per_s_each": round(max(0.0, more["worker"]) * 1e4 / held, 1),
+        }
+
+    def _states(self) -> Row:
+        """How many events of the victims and of the others are in which state."""
+        whose = {"$regexMatch": {"input": "$schedule_id", "regex": f"^{VICTIM}"}}
+        groups = self._made.store.mongo.collection("events").aggregate(
+            [{"$group": {"_id": {"victim": whose, "state": "$state"}, "count": {"$sum": 1}}}]
+        )
+        states: Row = {"victims": {}, "others": {}}
+        for group in groups:
+            whose_states = states["victims" if group["_id"]["victim"] else "others"]
+            whose_states[group["_id"]["state"]] = group["count"]
+        return states
+
+
+def _judged(
+    victims: Sequence[Event],
+    arrivals: Sequence[Arrival],
+    begin: datetime,
+    disturbed_from: datetime,
+    until: datetime,
+) -> Row:
+    """The victims of both phases. Those that fell due while the neighbour was still being let loose must
+    arrive like the others; how late they are is not judged."""
+    due = {event.id: event.due_at for event in victims}
+    first = min(due.values())
+    undisturbed, unjudged, disturbed = (
+        watched(
+            {key: at.timestamp() for key, at in due.items() if low <= at < high}, arrivals, until.timestamp()
+        )
+        for low, high in ((first, begin), (begin, disturbed_from), (disturbed_from, until))
+    )
+    p99, allowed = disturbed["lag_ms"]["p99"], max(RATIO * undisturbed["lag_ms"]["p99"], ALWAYS_ALLOWED_MS)
+    missing = unjudged["missing"] + disturbed["missing"]
+    return {
+        "undisturbed": undisturbed,
+        "disturbed": disturbed,
+        "unjudged": unjudged,
+        "p99_ratio": round(p99 / undisturbed["lag_ms"]["p99"], 2),
+        "of_allowed": round(p99 / allowed, 2),
+        "met": p99 <= allowed and not missing,
+    }
+
+
+def harmless(row: Row) -> bool:
+    """Whether no victim came twice or early, and no event is lost: each that was planted is in a state, and
+    a victim that has not come is not finished."""
+    phases = [row[phase] for phase in ("undisturbed", "unjudged", "disturbed")]
+    states, planted = row["states"], row["planted"]
+    living = sum(count for state, count in states["victims"].items() if state in LIVING)
+    return (
+        not any(phase["twice"] or phase["early"] for phase in phases)
+        and sum(states["victims"].values()) == planted["victims"]
+        and sum(states["others"].values()) >= planted["others"]
+        and living >= sum(phase["missing"] for phase in phases)
+    )
+
+
+def summary(names: Sequence[str], rows: Sequence[Row]) -> Row:
+    """The worst of all cases, and each by its name."""
+    memory = [figures for row in rows for figures in row["memory_mib"].values()]
+    each = [row["waiting"]["worker_us_per_s_each"] for row in rows if row["waiting"]]
+    return {
+        "unmet": [name for name, row in zip(names, rows, strict=True) if not row["met"]],
+        "of_allowed_max": max(row["of_allowed"] for row in rows),
+        "missing": sum(row["disturbed"]["missing"] + row["unjudged"]["missing"] for row in rows),
+        "growth_mib_max": max(figures["growth"] for figures in memory),
+        "waiting_us_per_s_each_max": max(each, default=0.0),
+        "cases": dict(zip(names, rows, strict=True)),
+    }
+
+
+def _last_third(samples: Sequence[float]) -> float:
+    """Medians at both ends, of a few samples each: one that met a garbage collection tells nothing."""
+    third = samples[len(samples) * 2 // 3 :]
+    few = max(1, len(third) // 4)
+    return statistics.median(third[-few:]) - statistics.median(third[:few])
+
+
+def _sleep_until(moment: datetime) -> None:
+    time.sleep(max(0.0, (moment - clock.now()).total_seconds()))
