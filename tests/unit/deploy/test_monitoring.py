@@ -109,6 +109,12 @@ if shutil.which("promtool"):
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_alarms_are_tried_as_often_as_prometheus_looks_at_them() -> None:
+    config = yaml.safe_load(RULES.with_name("prometheus.yml").read_text())
+    tried = yaml.safe_load(RULES_TEST.read_text())
+    assert config["global"]["evaluation_interval"] == tried["evaluation_interval"]
+
+
 def test_the_jobs_that_alarms_name_are_scraped() -> None:
     config = yaml.safe_load(RULES.with_name("prometheus.yml").read_text())
     named = set(re.findall(r'job="([\w-]+)"', RULES.read_text()))
