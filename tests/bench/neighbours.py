@@ -93,7 +93,7 @@ class Run:
         neighbour.stop()
         made.stack.close()
         return {
-            **_judged(victims, self._arrivals, begin, disturbed_from, until),
+            **judged_by_phase(victims, self._arrivals, begin, disturbed_from, until),
             "states": self._states(),
             "planted": {"victims": len(victims), "others": planted},
             "neighbour": {
@@ -110,15 +110,16 @@ class Run:
         """The instant at which the neighbour begins, the victims of both phases, and how many others."""
         made, count = self._made, self._rate * (self._undisturbed + self._seconds)
         schedules = make_schedules(made, prefix=VICTIM)
-        # The neighbour's count too: 600 a second at most.
-        first = soon(LEAD_SECONDS, count + 600 * self._seconds)
+        planted = self._neighbour.events(self._seconds)
+        first = soon(LEAD_SECONDS, count + planted)
         begin = first + timedelta(seconds=self._undisturbed)
         pause = 1000 / self._rate
         victims = events_at(
             schedules, count, lambda number: first + timedelta(milliseconds=int(number * pause))
         )
         insert(made, victims)
-        return begin, victims, self._neighbour.prepare(made, self._stranger, begin, self._seconds)
+        self._neighbour.prepare(made, self._stranger, begin, self._seconds)
+        return begin, victims, planted
 
     def _since_start(self, seconds: float) -> Row:
         """CPU by kind of process since the costs' start, as a percentage of one core."""
@@ -200,7 +201,7 @@ class Run:
         return states
 
 
-def _judged(
+def judged_by_phase(
     victims: Sequence[Event],
     arrivals: Sequence[Arrival],
     begin: datetime,

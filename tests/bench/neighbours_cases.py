@@ -27,9 +27,12 @@ class Neighbour:
     origins = 1
     apis = 0
 
-    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> int:
-        """Plants what falls due from `begin` on for so many seconds; returns how many events."""
+    def events(self, seconds: float) -> int:
+        """How many events `prepare` plants."""
         return 0
+
+    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
+        """Plants what falls due from `begin` on for so many seconds."""
 
     def watch(self) -> None:
         """Begins what goes on in the undisturbed phase too."""
@@ -48,15 +51,19 @@ class Neighbour:
 class HangingRequests(Neighbour):
     """A steady rate of callbacks to receivers that do not answer in time.
 
-    No retries, so that the rate is the rate. A schedule for each request of a second, as if each fired
-    every second, and at least one for each origin.
+    The rate is that of the events, `retries` for each of them come on top. A schedule for each event of a
+    second, as if each fired every second, and at least one for each origin.
     """
 
-    def __init__(self, path: str, rate: int, timeout: float, origins: int) -> None:
+    def __init__(self, path: str, rate: int, timeout: float, origins: int, retries: int = 3) -> None:
         self.origins = origins
+        self._retries = retries
         self._path, self._rate, self._timeout = path, rate, timeout
 
-    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> int:
+    def events(self, seconds: float) -> int:
+        return int(self._rate * seconds)
+
+    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
         schedules = make_schedules(
             made,
             prefix="hanging",
@@ -64,35 +71,41 @@ class HangingRequests(Neighbour):
             count=max(self._rate, self.origins),
             receiver=receiver,
             timeout_seconds=self._timeout,
-            max_retries=0,
+            max_retries=self._retries,
         )
-        count, pause = int(self._rate * seconds), timedelta(seconds=1 / self._rate)
-        # Halfway between victims: on the same instants the two would travel together less often.
-        insert(made, events_at(schedules, count, lambda number: _whole_ms(begin + (number + 0.5) * pause)))
-        return count
+        pause = timedelta(seconds=1 / self._rate)
+        insert(
+            made,
+            events_at(schedules, self.events(seconds), lambda number: _whole_ms(begin + number * pause)),
+        )
 
 
 class Overdue(Neighbour):
     """A backlog of another receiver, which answers: everything in it was due an hour ago, before any victim.
 
-    It appears in the disturbed phase, for about as long as MongoDB takes to write it; `begin` of the
-    victims that are judged comes after that.
+    The events are planted far ahead and become overdue at `begin` by one write, as if beats and workers came
+    back; victims that fall due during that write are not judged.
     """
 
     def __init__(self, events: int) -> None:
         self._events = events
 
-    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> int:
-        schedules = make_schedules(made, prefix="overdue", count=100, receiver=receiver)
+    def events(self, seconds: float) -> int:
+        return self._events
+
+    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
+        schedules = make_schedules(made, prefix="overdue", receiver=receiver)
         due = _whole_ms(clock.now() - timedelta(hours=1))
         planted = events_at(
             schedules, self._events, lambda number: due + timedelta(milliseconds=number // 30)
         )
-        self._insert = lambda: insert(made, planted)
-        return self._events
+        insert(made, [event._replace(due_at=begin + timedelta(days=1)) for event in planted])
+        self._collection = made.store.mongo.collection("events")
 
     def disturb(self) -> None:
-        self._insert()
+        self._collection.update_many(
+            {"schedule_id": {"$regex": "^overdue"}}, [{"$set": {"due_at": "$run_time"}}]
+        )
 
 
 class BulkCreations(Neighbour):
@@ -106,7 +119,7 @@ class BulkCreations(Neighbour):
         self._answers: list[Row] = []
         self._sockets = ExitStack()
 
-    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> int:
+    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
         # Bound and not listening: connections are refused, and nobody else gets the port.
         refused = self._sockets.enter_context(socket.socket())
         refused.bind(("127.0.0.1", 0))
@@ -121,7 +134,6 @@ class BulkCreations(Neighbour):
             threading.Thread(target=self._create, args=(f"{made.stack.url}/api/schedules/bulk", body))
             for _ in range(self._clients)
         ]
-        return 0
 
     def disturb(self) -> None:
         for thread in self._threads:
@@ -160,10 +172,9 @@ class HalfOpen(Neighbour):
         self._connections = connections
         self._exit = ExitStack()
 
-    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> int:
+    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
         self._clients = PacedClients(made.stack.url)
         self._half_open = HalfOpenConnections(made.stack.url, self._connections)
-        return 0
 
     def watch(self) -> None:
         self._exit.enter_context(self._clients)
