@@ -1,4 +1,4 @@
-"""Everything in turn, and the budgets beside what was measured: a quarter of an hour; `--full` takes hours."""
+"""Everything in turn, with the budgets beside it: a quarter of an hour; `--full` takes hours."""
 
 import argparse
 import json
