@@ -92,13 +92,16 @@ class Run:
         waiting = self._waiting(idle)
         neighbour.stop()
         made.stack.close()
+        states, attempts = self._states()
         return {
             **judged_by_phase(victims, self._arrivals, begin, disturbed_from, until),
-            "states": self._states(),
+            "states": states,
             "planted": {"victims": len(victims), "others": planted},
             "neighbour": {
                 "requests": len(requests),
-                "twice": len(requests) - len({arrival.key for arrival in requests}),
+                # Two of one key are an attempt and its retry, or a repeat.
+                "keys": len({arrival.key for arrival in requests}),
+                "recorded": attempts,
                 **neighbour.figures(begin),
             },
             "cpu_percent": cpu,
@@ -188,17 +191,20 @@ class Run:
             "worker_us_per_s_each": round(max(0.0, more["worker"]) * 1e4 / held, 1),
         }
 
-    def _states(self) -> Row:
-        """How many events of the victims and of the others are in which state."""
+    def _states(self) -> tuple[Row, int]:
+        """How many events of the victims and of the others are in which state, and the others' attempts."""
         whose = {"$regexMatch": {"input": "$schedule_id", "regex": f"^{VICTIM}"}}
+        counted = {"count": {"$sum": 1}, "attempts": {"$sum": {"$size": "$attempts"}}}
         groups = self._made.store.mongo.collection("events").aggregate(
-            [{"$group": {"_id": {"victim": whose, "state": "$state"}, "count": {"$sum": 1}}}]
+            [{"$group": {"_id": {"victim": whose, "state": "$state"}, **counted}}]
         )
         states: Row = {"victims": {}, "others": {}}
+        attempts = 0
         for group in groups:
-            whose_states = states["victims" if group["_id"]["victim"] else "others"]
-            whose_states[group["_id"]["state"]] = group["count"]
-        return states
+            victim = group["_id"]["victim"]
+            states["victims" if victim else "others"][group["_id"]["state"]] = group["count"]
+            attempts += 0 if victim else group["attempts"]
+        return states, attempts
 
 
 def judged_by_phase(
