@@ -50,11 +50,15 @@ class PacedClients:
     def figures(self, begin: float) -> Row:
         """Of the requests made before and after `begin`; a request without an answer counts as long as it
         was waited for."""
-        return {
+        figures = {
             f"{name}_{phase}": _figures([asked for asked in all_asked if (asked.at >= begin) == late])
             for name, all_asked in (("creates", self._creates), ("health", self._health))
             for phase, late in (("undisturbed", False), ("disturbed", True))
         }
+        before, after = (
+            figures[f"creates_{phase}"]["answered_per_s"] for phase in ("undisturbed", "disturbed")
+        )
+        return {**figures, "creates_ratio": round(after / max(before, 0.1), 2)}
 
     def _ask_to_create(self) -> None:
         body = {"name": "paced", "callback_url": "http://127.0.0.1:9/", "run_at": "2090-01-01T00:00:00Z"}
@@ -91,7 +95,7 @@ class PacedClients:
 
 def _figures(asked: Sequence[_Asked]) -> Row:
     if not asked:
-        return {"asked": 0, "answered_per_s": 0.0}
+        return {"asked": 0, "unanswered": 0, "answered_per_s": 0.0}
     seconds = max(each.at + each.seconds for each in asked) - min(each.at for each in asked)
     return {
         "asked": len(asked),
