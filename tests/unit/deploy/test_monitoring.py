@@ -39,7 +39,7 @@ def queries() -> list[str]:
 
 
 def existing() -> set[str]:
-    """The series that our processes show: those of `metrics`, and those that the API makes when asked."""
+    """The series that our processes show: those of `metrics`, and those that are made when Prometheus asks."""
     suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
     assert metrics.lag is not None
     found = {
@@ -48,8 +48,8 @@ def existing() -> set[str]:
         if family.name.startswith("scheduler_")
         for suffix in suffixes[family.type]
     }
-    api = "".join(path.read_text() for path in (ROOT / "api").rglob("*.py"))
-    return found | set(re.findall(r'"(scheduler_[a-z_]+)"', api))
+    sources = [path.read_text() for part in ("api", "scheduler_app") for path in (ROOT / part).rglob("*.py")]
+    return found | set(re.findall(r'"(scheduler_[a-z_]+)"', "".join(sources)))
 
 
 def selected(node: Any) -> Iterator[promql_parser.VectorSelector]:
