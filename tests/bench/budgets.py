@@ -60,7 +60,7 @@ BUDGETS = (
     Budget("spread at 100/s, lag p99", "spread", "lag_ms.p99", 20, "ms", original="seconds"),
     Budget("beside a bad neighbour, lag p99 of what is allowed", "neighbours", "of_allowed_max", 1),
     Budget("… callbacks not made after another minute", "neighbours", "missing", 0),
-    Budget("… a process's growth in the last third", "neighbours", "growth_mib_max", 16, "MiB"),
+    Budget("… a process's growth in the last third", "neighbours", "growth_mib_max", 32, "MiB"),
     Budget("… a worker's CPU for each that hangs", "neighbours", "waiting_us_per_s_each_max", 100, "µs/s"),
     Budget(
         "beside half-open connections, health unanswered",

@@ -39,7 +39,7 @@ def queries() -> list[str]:
 
 
 def existing() -> set[str]:
-    """The series that our processes show: those of `metrics`, and those that are made when Prometheus asks."""
+    """The series that our processes show: those of `metrics`, and those that they make when asked."""
     suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
     assert metrics.lag is not None
     found = {
