@@ -21,7 +21,7 @@ USUAL = {
     "sustained": "--rate 2500 --seconds 60",
     "spread": "--rate 100 --seconds 20",
     "neighbours": (
-        "--seconds 15 --undisturbed 8 --case silent-60-10s-1 silent-600-300s-50 bulk half-open overdue"
+        "--seconds 15 --undisturbed 8 --case silent-600-10s-1 silent-600-300s-50 bulk half-open overdue"
     ),
     "trigger": "",
     "tick": "--schedules 100000",
