@@ -134,7 +134,10 @@ class Settings:
         0.0, _seconds(0, 60), "how far ahead events become messages; 0 means max(5, ticker + 4)"
     )
     worker_count: int = _setting(0, _whole(0, 256), "workers that `scheduler up` starts; 0 means one a core")
-    worker_concurrency: int = _setting(100, _whole(1, 1000), "batches at once in a worker")
+    worker_concurrency: int = _setting(16, _whole(1, 1000), "batches that a worker claims at once")
+    worker_max_events: int = _setting(
+        10_000, _whole(100, 100_000), "events that a worker holds: waiting, in flight, not yet recorded"
+    )
     worker_max_retries: int = _setting(3, _whole(0, 50), "retries of a schedule that names none")
     worker_soft_shutdown_seconds: float = _setting(
         35.0, _seconds(0, 600), "how long a worker that was told to stop lets requests finish"
@@ -147,6 +150,9 @@ class Settings:
     api_keys: tuple[str, ...] = _setting((), _keys, "keys of the API, separated by commas", secret=True)
     callback_allowed_networks: str = _setting(
         "", _networks, "private networks (CIDR, separated by commas) that callbacks may reach"
+    )
+    callback_origin_concurrency: int = _setting(
+        200, _whole(1, 2000), "requests of a worker in flight to one origin (scheme, host and port)"
     )
     callback_ca_bundle: str = _setting("", _text, "a file of certificate authorities instead of certifi's")
     retention_days: int = _setting(30, _whole(1, 3650), "how long finished events are kept")

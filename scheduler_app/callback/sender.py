@@ -1,28 +1,25 @@
 """Sending many requests at once from one thread."""
 
 import os
-import time
 
 import certifi
 import pycurl
 
 from scheduler_app.callback import wire
 from scheduler_app.callback.answer import Answer, refused
+from scheduler_app.callback.event_loop import EventLoop
 from scheduler_app.callback.guard import Guard
 from scheduler_app.callback.request import Request
 from scheduler_app.callback.transfer import Transfer
 from scheduler_app.domain.errors import InvalidField
 
-# pycurl waits with select(2), which knows no descriptor from here on (FD_SETSIZE); libcurl leaves them out.
-_SELECT_LIMIT = 1024
-_POLL_SECONDS = 0.001
-
 
 class Sender:
     """Sends requests through one libcurl multi handle, and keeps connections open between them.
 
-    It belongs to one thread. Nothing moves outside of `wait`. `start` never queues: who calls it decides how
-    many requests are under way at once.
+    It belongs to one thread, but for `wake`. Nothing moves outside of `wait`. `start` never queues: its
+    caller decides how many requests are under way at once. A request that waits for its receiver costs
+    nothing meanwhile: libcurl is told of each socket that is ready, and of nothing else.
 
     `max_connections` is how many idle connections are kept for reuse. A receiver may close an idle connection
     at the very moment that the next request is written to it; libcurl then sends the request again on a new
@@ -42,10 +39,10 @@ class Sender:
         self._max_idle = max_connections
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, max_connections)
+        self._loop = EventLoop(self._multi)
         self._idle: list[Transfer] = []
         self._active: dict[pycurl.Curl, Transfer] = {}
         self._done: list[Answer] = []
-        self._beyond_select = False
 
     @property
     def in_flight(self) -> int:
@@ -71,22 +68,17 @@ class Sender:
         self._active[transfer.curl] = transfer
 
     def wait(self, timeout: float) -> list[Answer]:
-        """Drive the transfers until one ends, for at most `timeout` seconds; the answers that there are then.
+        """Drive the transfers for at most `timeout` seconds, until one ends or `wake` is called; the answers
+        that there are then."""
+        running = self._loop.run(0.0 if self._done else timeout, len(self._active))
+        if running < len(self._active):
+            self._collect()
+        done, self._done = self._done, []
+        return done
 
-        Returns at once with answers that are ready, or with none when nothing is in flight.
-        """
-        deadline = time.monotonic() + timeout
-        while True:
-            _, running = self._multi.perform()
-            if running < len(self._active):
-                self._collect()
-            if self._done or not self._active:
-                done, self._done = self._done, []
-                return done
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                return []
-            self._pause(remaining)
+    def wake(self) -> None:
+        """End the present `wait`, or the next one, at once. Any thread may call it."""
+        self._loop.wake()
 
     def close(self) -> None:
         """Close every connection; requests in flight are dropped without an answer. May be called twice.
@@ -102,6 +94,7 @@ class Sender:
         self._active.clear()
         self._idle.clear()
         self._multi.close()
+        self._loop.close()
 
     def _collect(self) -> None:
         """Take the transfers that ended off the multi handle."""
@@ -122,23 +115,7 @@ class Sender:
         else:
             transfer.close()
 
-    def _on_socket(self, fd: int, purpose: int) -> int:
+    @staticmethod
+    def _on_socket(fd: int, purpose: int) -> int:
         os.set_inheritable(fd, False)  # pycurl took it by dup(), whose copies survive an exec
-        if fd >= _SELECT_LIMIT:
-            self._beyond_select = True
         return 0  # CURL_SOCKOPT_OK
-
-    def _pause(self, seconds: float) -> None:
-        """Sleep until a socket is ready, libcurl has a timer to serve, or `seconds` are over."""
-        timer_ms = self._multi.timeout()
-        if timer_ms == 0:
-            return
-        if timer_ms > 0:
-            seconds = min(seconds, timer_ms / 1000)
-        if self._beyond_select:
-            seconds = min(seconds, _POLL_SECONDS)
-        began = time.monotonic()
-        if self._multi.select(seconds) == 0 and time.monotonic() - began < seconds / 2:
-            # It returned at once, as it does when there is nothing that select can watch: that would be
-            # a busy loop.
-            time.sleep(min(seconds, _POLL_SECONDS))

@@ -36,7 +36,9 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         # The next tick of beat is the retry; a publish that blocks would hold up everything else that is due.
         "task_publish_retry": False,
         "task_send_sent_event": True,
-        "worker_prefetch_multiplier": 4,
+        # What a worker has fetched no other worker can take, and nothing that comes later can overtake. (What
+        # has an eta does not count.)
+        "worker_prefetch_multiplier": 1,
         # Bounds what a worker holds; the horizon keeps it far from that.
         "worker_eta_task_limit": 5000,
         "worker_disable_rate_limits": True,

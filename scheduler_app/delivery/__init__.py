@@ -1,7 +1,6 @@
-"""Deliver: claim, send, record."""
+"""Deliver: claim, hand over, send, record."""
 
-from scheduler_app.delivery.courier import Courier
-from scheduler_app.delivery.delivery import Delivery
-from scheduler_app.delivery.recorder import Recorder
+from scheduler_app.delivery.capacity import Stopping
+from scheduler_app.delivery.pipeline import Pipeline
 
-__all__ = ["Courier", "Delivery", "Recorder"]
+__all__ = ["Pipeline", "Stopping"]

@@ -48,8 +48,9 @@ class Attempt:
         )
 
     def lag(self, started_at: datetime) -> float:
-        """Seconds between the attempt's due time and its start."""
-        return (started_at - self.event.due_at).total_seconds()
+        """Seconds between the attempt's due time and its start; what postponed it does not count as due."""
+        due_at = self.event.postponed_from or self.event.due_at
+        return (started_at - due_at).total_seconds()
 
     def record(self, answer: Answer, started_at: datetime) -> Record:
         """What the answer means: success, another attempt at its time, or the end."""

@@ -5,35 +5,31 @@ import itertools
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
-from typing import NamedTuple
 
 from prometheus_client import Counter
 
 from scheduler_app.callback import Answer, Sender
 from scheduler_app.clock import monotonic
-from scheduler_app.delivery.attempt import Attempt, set_aside
-from scheduler_app.delivery.batch import ClaimedBatch
+from scheduler_app.delivery.attempt import set_aside
+from scheduler_app.delivery.backlog import Backlog
+from scheduler_app.delivery.capacity import Capacity
 from scheduler_app.delivery.essential import EssentialThread
-from scheduler_app.delivery.recorder import Outcome, Recorder
+from scheduler_app.delivery.job import Job
+from scheduler_app.delivery.origins import Load, OriginQueues, Postponed
+from scheduler_app.delivery.recorder import Delayed, GivenBack, Outcome, Recorder
 from scheduler_app.domain.event import State
+from scheduler_app.store.claims import Postponement
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
 
 IDLE_SECONDS = 60.0
-#: While requests are in flight libcurl does the waiting, which nobody can interrupt: new jobs are looked for
-#: this often.
-POLL_SECONDS = 0.002
-#: Beyond it requests wait here, and are given back when their lease has no more room.
-MAX_IN_FLIGHT = 2_000
-#: libcurl looks at every request in flight each time it is asked: a burst that is started all at once costs
-#: the square of its size. So many are under way that were started within `YOUNG_SECONDS`; receivers that take
-#: longer do not count, and hold up nobody.
-MAX_YOUNG = 64
-YOUNG_SECONDS = 0.05
+#: While something waits for a limit to move, it is looked at this often.
+UNBLOCK_SECONDS = 0.01
+REVIEW_SECONDS = 0.5
+SHOWN_ORIGINS = 20
 
 
 @cache
@@ -41,154 +37,232 @@ def _ended_as(state: State) -> Counter:
     return metrics.attempts.labels(state.value)
 
 
-class Job(NamedTuple):
-    """An attempt and the batch whose lease it is made under."""
-
-    attempt: Attempt
-    batch: ClaimedBatch
-
-
 class Courier(EssentialThread):
     """Starts each request when it is due, while its lease has room; hands outcomes to the recorder.
 
-    One thread serves all batches of a process: connections are kept across batches, and a receiver that
-    hangs holds nothing but its own connection.
+    One thread serves all batches of a process: connections are kept across batches, and a receiver that hangs
+    holds nothing but its own connection and its origin's share. It never waits for anything but sockets: what
+    MongoDB has to be told goes through the recorder.
     """
 
     def __init__(
-        self, make_sender: Callable[[], Sender], recorder: Recorder, now: Callable[[], datetime]
+        self,
+        sender: Sender,
+        recorder: Recorder,
+        backlog: Backlog,
+        capacity: Capacity,
+        *,
+        now: Callable[[], datetime],
+        origin_concurrency: int,
     ) -> None:
         super().__init__("courier")
-        self._make_sender = make_sender
+        self._sender = sender
         self._recorder = recorder
+        self._backlog = backlog
+        self._capacity = capacity
         self._now = now
         self._handed: queue.SimpleQueue[Sequence[Job]] = queue.SimpleQueue()
-        self._waiting: list[tuple[datetime, int, Job]] = []
+        self._future: list[tuple[datetime, int, Job]] = []
         self._order = itertools.count()
+        self._queues = OriginQueues(concurrency=origin_concurrency, max_events=capacity.limit)
+        self._unleased: list[Job] = []
         self._flying: dict[str, tuple[Job, datetime]] = {}
-        self._young: dict[str, float] = {}
+        self._isolated: str | None = None
+        self._reviewed_at = 0.0
+        self._loads: tuple[Load, ...] = ()
         self._giving_back = threading.Event()
         self._interrupted = False
         self._ended = False
 
     def send(self, jobs: Sequence[Job]) -> None:
-        """Hands over requests; their outcomes reach the recorder, or their batch as unstarted."""
+        """Hands over requests; what becomes of each reaches the recorder."""
         self._handed.put(jobs)
-
-    def hold(self, until: datetime) -> None:
-        """Waits, in the caller's thread, for `until`, or for the moment when nothing is started any more."""
-        while (seconds := (until - self._now()).total_seconds()) > 0:
-            if self._giving_back.wait(seconds):
-                return
+        self._sender.wake()
 
     def stop_starting(self) -> None:
         """From now on what has not started is given back; what is in flight goes on."""
         self._giving_back.set()
-        self._wake()
+        self._sender.wake()
 
     def interrupt(self) -> None:
         """What is in flight is no longer waited for, and is given back; it may have reached its receiver."""
         self._interrupted = True
-        self._wake()
+        self._sender.wake()
 
     def stop(self) -> None:
         """Ends the thread."""
         self._ended = True
-        self._wake()
+        self._sender.wake()
 
-    def _wake(self) -> None:
-        self._handed.put(())
+    @property
+    def in_flight(self) -> int:
+        return len(self._flying)
+
+    def event_ids(self) -> tuple[str, ...]:
+        """The events whose requests are in flight."""
+        return tuple(self._flying)
+
+    def loads(self) -> tuple[Load, ...]:
+        """The busiest origins, as they were at the last review."""
+        return self._loads
 
     def work(self) -> None:
-        sender = self._make_sender()
         try:
             while not self._ended:
                 self._take_over()
-                self._start_due(sender)
+                self._start_due()
                 if self._interrupted:
                     self._let_go()
-                answers = sender.wait(min(self._pause(), POLL_SECONDS))
+                self._review(monotonic())
+                answers = self._sender.wait(self._pause())
                 if answers:
                     # Together: each that is put by itself would wake the recorder's thread.
                     self._recorder.put([outcome for answer in answers if (outcome := self._finish(answer))])
         finally:
-            sender.close()
+            self._sender.close()
 
     def _take_over(self) -> None:
-        if not self._flying:
-            with suppress(queue.Empty):
-                self._push(self._handed.get(timeout=self._pause()))
         while not self._handed.empty():
-            self._push(self._handed.get())
+            for job in self._handed.get():
+                heapq.heappush(self._future, (job.attempt.event.due_at, next(self._order), job))
 
-    def _push(self, jobs: Sequence[Job]) -> None:
-        for job in jobs:
-            heapq.heappush(self._waiting, (job.attempt.event.due_at, next(self._order), job))
+    def _start_due(self) -> None:
+        if self._giving_back.is_set():
+            self._give_back_all()
+            return
+        now = self._now()
+        delayed: list[Delayed] = []
+        while self._future and self._future[0][0] <= now:
+            job = heapq.heappop(self._future)[2]
+            if job.isolated:
+                self._start_isolated(job)
+            elif (postponed := self._queues.add(job, monotonic(), self._capacity.held)) is not None:
+                delayed.append(self._delayed(postponed, now))
+        if delayed:
+            self._recorder.put(delayed)
+        while not self._is_behind() and (next_job := self._queues.next(monotonic())) is not None:
+            self._start(next_job)
+
+    def _is_behind(self) -> bool:
+        return self._backlog.is_behind(monotonic())
 
     def _pause(self) -> float:
-        if not self._waiting:
-            return IDLE_SECONDS
-        if self._is_busy():
-            return POLL_SECONDS
-        return min(IDLE_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
+        if self._queues.waiting:
+            return UNBLOCK_SECONDS
+        pause = REVIEW_SECONDS if self._flying or self._unleased else IDLE_SECONDS
+        if self._future:
+            pause = min(pause, max(0.0, (self._future[0][0] - self._now()).total_seconds()))
+        return pause
 
-    def _start_due(self, sender: Sender) -> None:
-        while self._waiting:
-            now = self._now()
-            due_at, _, job = self._waiting[0]
-            if due_at > now and not self._giving_back.is_set():
-                return
-            attempt = job.attempt
-            # Two in flight under one id: a claim that was lost and won again by this same process.
-            twice = attempt.event.id in self._flying
-            no_time = not job.batch.has_room_for(attempt.schedule.timeout_seconds)
-            if twice or no_time or self._giving_back.is_set():
-                heapq.heappop(self._waiting)
-                job.batch.leave(attempt.event.id)
-            elif self._is_busy():
-                return
-            else:
-                heapq.heappop(self._waiting)
-                self._start(sender, job, now)
-
-    def _is_busy(self) -> bool:
-        """Whether what is under way has to come first."""
-        grown = monotonic() - YOUNG_SECONDS
-        while self._young and next(iter(self._young.values())) < grown:
-            del self._young[next(iter(self._young))]
-        return len(self._young) >= MAX_YOUNG or len(self._flying) >= MAX_IN_FLIGHT
-
-    def _start(self, sender: Sender, job: Job, started_at: datetime) -> None:
-        attempt = job.attempt
+    def _start(self, job: Job) -> None:
+        event, lease = job.attempt.event, job.lease
+        if lease.is_lost(event.id):
+            self._capacity.release()  # another worker has it
+            return
+        if event.id in self._flying:
+            # A claim that was lost and won again by this same process: one request at a time.
+            self._recorder.put([GivenBack(event.id, lease)])
+            return
+        if not lease.has_room_for(job.attempt.schedule.timeout_seconds):
+            self._unleased.append(job)
+            return
+        started_at = self._now()
         try:
-            request = attempt.request(started_at)
+            request = job.attempt.request(started_at)
         except Exception as error:  # our own fault with this one event: it is set aside, the others go on
             self._recorder.put([self._set_aside(job, error)])
             return
-        sender.start(request)
-        self._flying[attempt.event.id] = job, started_at
-        self._young[attempt.event.id] = monotonic()
-        metrics.lag.observe(max(0.0, attempt.lag(started_at)))
+        lease.start(event.id)
+        self._sender.start(request)
+        self._flying[event.id] = job, started_at
+        self._queues.started(job, monotonic())
+        metrics.lag.observe(max(0.0, job.attempt.lag(started_at)))
+
+    def _start_isolated(self, job: Job) -> None:
+        """At once or not at all: the mark on the event stands for its own request and for nothing else."""
+        event, lease = job.attempt.event, job.lease
+        if (
+            self._isolated is None
+            and event.id not in self._flying
+            and not self._is_behind()
+            and lease.has_room_for(job.attempt.schedule.timeout_seconds)
+            and self._queues.can_start(job, monotonic())
+        ):
+            self._start(job)
+            self._isolated = event.id if event.id in self._flying else None
+        else:
+            self._recorder.put([GivenBack(event.id, lease)])
 
     def _finish(self, answer: Answer) -> Outcome | None:
         landed = self._flying.pop(answer.key, None)
-        self._young.pop(answer.key, None)
         if landed is None:
             return None  # it was let go
         job, started_at = landed
+        self._queues.ended(job, monotonic())
+        if answer.key == self._isolated:
+            self._isolated = None
         try:
             record = job.attempt.record(answer, started_at)
         except Exception as error:  # the same at the other end
             return self._set_aside(job, error)
         _ended_as(record.state).inc()
         metrics.callback_duration.observe(answer.duration_ms / 1000)
-        return Outcome(record, job.batch)
+        return Outcome(record, job.lease)
+
+    # -- now and then ------------------------------------------------------------------------------------
+
+    def _review(self, now: float) -> None:
+        self._queues.unblock()
+        if now - self._reviewed_at < REVIEW_SECONDS:
+            return
+        self._reviewed_at = now
+        at = self._now()
+        delayed = [self._delayed(postponed, at) for postponed in self._queues.review(now)]
+        if delayed:
+            self._recorder.put(delayed)
+        unleased, self._unleased = self._unleased, []
+        for job in unleased:
+            self._try_again(job)
+        self._loads = tuple(self._queues.loads(now, most=SHOWN_ORIGINS))
+
+    def _try_again(self, job: Job) -> None:
+        """A job whose lease had no room: MongoDB has been asked for more meanwhile, or has not answered."""
+        event = job.attempt.event
+        if job.lease.is_lost(event.id):
+            self._capacity.release()
+        elif not job.lease.has_room_for(job.attempt.schedule.timeout_seconds):
+            self._unleased.append(job)
+        else:
+            heapq.heappush(self._future, (event.due_at, next(self._order), job))
+
+    def _delayed(self, postponed: Postponed, now: datetime) -> Delayed:
+        job = postponed.job
+        event = job.attempt.event
+        due_at = now + timedelta(seconds=postponed.seconds)
+        due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
+        reason = (
+            f"Postponed to {due_at.isoformat()}: {job.origin} has {postponed.in_flight} requests in flight"
+            f" and {postponed.waiting} waiting in this worker"
+        )
+        postponement = Postponement(
+            event.id, job.lease.token, due_at, event.postponed_from or event.due_at, reason
+        )
+        return Delayed(postponement, job.lease)
+
+    def _give_back_all(self) -> None:
+        jobs = [job for _, _, job in self._future] + list(self._queues.drain()) + self._unleased
+        self._future.clear()
+        self._unleased.clear()
+        if jobs:
+            self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in jobs])
 
     def _let_go(self) -> None:
-        for job, _ in self._flying.values():
-            job.batch.leave(job.attempt.event.id)
+        jobs = [job for job, _ in self._flying.values()]
+        for job in jobs:
+            self._queues.ended(job, monotonic())
         self._flying.clear()
-        self._young.clear()
+        if jobs:
+            self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in jobs])
 
     def _set_aside(self, job: Job, error: Exception) -> Outcome:
         attempt = job.attempt
@@ -197,4 +271,4 @@ class Courier(EssentialThread):
         )
         reason = f"{type(error).__name__}: {error}"
         record = set_aside(attempt.event, attempt.token, attempt.worker, reason, self._now())
-        return Outcome(record, job.batch)
+        return Outcome(record, job.lease)

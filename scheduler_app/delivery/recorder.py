@@ -1,14 +1,19 @@
-"""Writes outcomes in bulk, across batches, and never gives one up."""
+"""Writes what became of claimed events, in bulk and across batches, and never gives an outcome up."""
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
-from scheduler_app.delivery.batch import ClaimedBatch
+from scheduler_app.delivery.backlog import Backlog
+from scheduler_app.delivery.capacity import Capacity
 from scheduler_app.delivery.essential import EssentialThread
+from scheduler_app.delivery.lease import Lease
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.claims import Postponement
 from scheduler_app.store.outcomes import Record
 from scheduler_app.telemetry import get_logger, metrics
 
@@ -17,30 +22,83 @@ log = get_logger(__name__)
 GATHER_SECONDS = 0.003
 RECORDS_AT_ONCE = 200
 BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+WITHDRAWN = "Withdrawn: the schedule was changed or deleted"
 
 
 class Outcome(NamedTuple):
+    """How an attempt ended."""
+
     record: Record
-    batch: ClaimedBatch
+    lease: Lease
+
+    @property
+    def event_id(self) -> str:
+        return self.record.event_id
+
+
+class GivenBack(NamedTuple):
+    """A claimed event whose request was not made, or not waited for."""
+
+    event_id: str
+    lease: Lease
+
+
+class Voided(NamedTuple):
+    """A claimed event that an edit, a pause or a deletion has withdrawn."""
+
+    event_id: str
+    lease: Lease
+
+
+class Delayed(NamedTuple):
+    """A claimed event whose origin has no room for it now."""
+
+    postponement: Postponement
+    lease: Lease
+
+    @property
+    def event_id(self) -> str:
+        return self.postponement.event_id
+
+
+Result = Outcome | GivenBack | Voided | Delayed
 
 
 class Recorder(EssentialThread):
-    """One thread a process. Outcomes are gathered for a few ms, so that many share one write; from the first
+    """One thread a process. Results are gathered for a few ms, so that many share one write; from the first
     request on, what happened is kept in memory until MongoDB has taken or refused it."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        store: Store,
+        backlog: Backlog,
+        capacity: Capacity,
+        *,
+        now: Callable[[], datetime],
+        worker: str,
+    ) -> None:
         super().__init__("recorder")
         self._outcomes = store.outcomes
-        self._queue: queue.SimpleQueue[Sequence[Outcome] | None] = queue.SimpleQueue()
+        self._claims = store.claims
+        self._backlog = backlog
+        self._capacity = capacity
+        self._now = now
+        self._worker = worker
+        self._queue: queue.SimpleQueue[Sequence[Result] | None] = queue.SimpleQueue()
         self._ended = threading.Event()
 
-    def put(self, outcomes: Sequence[Outcome]) -> None:
-        metrics.unrecorded.inc(len(outcomes))
-        self._queue.put(outcomes)
+    def put(self, results: Sequence[Result]) -> None:
+        metrics.unrecorded.inc(len(results))
+        self._backlog.put(len(results), monotonic())
+        self._queue.put(results)
+
+    def hurry(self) -> None:
+        """An unreachable MongoDB is no longer waited for."""
+        self._ended.set()
 
     def stop(self) -> None:
-        """Ends the thread after what was put before. An unreachable MongoDB no longer holds it."""
-        self._ended.set()
+        """Ends the thread after what was put before, in a hurry."""
+        self.hurry()
         self._queue.put(None)
 
     def work(self) -> None:
@@ -51,26 +109,26 @@ class Recorder(EssentialThread):
             if not more:
                 return
 
-    def _gather(self) -> tuple[list[Outcome], bool]:
+    def _gather(self) -> tuple[list[Result], bool]:
         first = self._queue.get()
         if first is None:
             return [], False
         gathered, until = list(first), monotonic() + GATHER_SECONDS
         while len(gathered) < RECORDS_AT_ONCE:
             try:
-                outcomes = self._queue.get(timeout=max(0.0, until - monotonic()))
+                results = self._queue.get(timeout=max(0.0, until - monotonic()))
             except queue.Empty:
                 break
-            if outcomes is None:
+            if results is None:
                 return gathered, False
-            gathered += outcomes
+            gathered += results
         return gathered, True
 
-    def _write(self, outcomes: Sequence[Outcome]) -> None:
+    def _write(self, results: Sequence[Result]) -> None:
         tries = 0
         while True:
             try:
-                self._write_once(outcomes)
+                self._write_once(results)
                 break
             except STORE_FAULTS as error:
                 pause = BACKOFF_SECONDS[min(tries, len(BACKOFF_SECONDS) - 1)]
@@ -78,7 +136,7 @@ class Recorder(EssentialThread):
                 log.warning(
                     "record.delayed",
                     message="Outcomes cannot be written; they are kept and written again",
-                    count=len(outcomes),
+                    count=len(results),
                     retry_in_seconds=pause,
                     error=str(error)[:300],
                 )
@@ -86,27 +144,36 @@ class Recorder(EssentialThread):
                     log.error(
                         "record.abandoned",
                         message="The worker ends before MongoDB took these outcomes; they are sent again",
-                        event_ids=[outcome.record.event_id for outcome in outcomes],
+                        event_ids=[result.event_id for result in results],
                     )
                     break
             except Exception as error:  # one outcome's fault must not take the others along
-                if len(outcomes) == 1:
+                if len(results) == 1:
                     log.exception(
                         "record.impossible",
                         message="An outcome cannot be written; recovery takes its event up",
-                        event_id=outcomes[0].record.event_id,
+                        event_id=results[0].event_id,
                         error=str(error)[:300],
                     )
                     break
-                for outcome in outcomes:
-                    self._write([outcome])
+                for result in results:
+                    self._write([result])
                 return
-        for outcome in outcomes:
-            outcome.batch.settle()
-        metrics.unrecorded.dec(len(outcomes))
+        for result in results:
+            result.lease.settle(result.event_id)
+        self._backlog.written(len(results))
+        self._capacity.release(len(results))
+        metrics.unrecorded.dec(len(results))
 
-    def _write_once(self, outcomes: Sequence[Outcome]) -> None:
-        refused = self._outcomes.record([outcome.record for outcome in outcomes])
+    def _write_once(self, results: Sequence[Result]) -> None:
+        records = [result.record for result in results if isinstance(result, Outcome)]
+        if records:
+            self._record(records)
+        if len(records) < len(results):
+            self._write_the_unsent(results)
+
+    def _record(self, records: Sequence[Record]) -> None:
+        refused = self._outcomes.record(records)
         if refused:
             self._outcomes.record_late(refused)
             log.warning(
@@ -114,3 +181,22 @@ class Recorder(EssentialThread):
                 message="These outcomes came after their claims were lost; they are kept as late",
                 event_ids=[record.event_id for record in refused],
             )
+
+    def _write_the_unsent(self, results: Sequence[Result]) -> None:
+        now = self._now()
+        given_back: defaultdict[str, list[str]] = defaultdict(list)
+        voided: defaultdict[str, list[str]] = defaultdict(list)
+        for result in results:
+            if isinstance(result, GivenBack):
+                given_back[result.lease.token].append(result.event_id)
+            elif isinstance(result, Voided):
+                voided[result.lease.token].append(result.event_id)
+        for token, ids in given_back.items():
+            log.info("deliver.given_back", message="Not finished here; given back", event_ids=ids)
+            self._claims.give_back(ids, token, now, f"Given back by {self._worker}")
+        for token, ids in voided.items():
+            self._claims.void(ids, token, now, WITHDRAWN)
+        postponed = [result.postponement for result in results if isinstance(result, Delayed)]
+        if postponed:
+            self._claims.postpone(postponed, now)
+            metrics.postponed.inc(len(postponed))

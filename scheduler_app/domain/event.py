@@ -50,7 +50,8 @@ LIFE: dict[State, Life] = {
     State.RUNNING: Life(
         "claimed by one worker until lease_until: its request is in flight, or about to be",
         "deliver",
-        "lease over: recover makes it retrying and leaves owner; a lost lease is no attempt, five are error",
+        "lease over: recover makes it retrying and leaves owner; a lost lease is no attempt. After two it is"
+        " tried alone, and three leases lost while its own request was being made are error",
     ),
     State.RETRYING: Life("the last attempt failed, the next is at due_at", "dispatch", "nothing to repair"),
     State.COMPLETED: Life("the callback answered with success", "retention", "", final=True),
@@ -94,6 +95,8 @@ TRANSITIONS: dict[str, Transition] = {
     # only slow and leaves the token, and dispatch may be quicker than that worker's record.
     "record": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
+    # Its origin has no room: it comes again later, and no attempt is counted.
+    "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
     "void": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
@@ -101,8 +104,11 @@ TRANSITIONS: dict[str, Transition] = {
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
 }
 
-#: Leases a worker may lose on one event before it is set aside: something about it kills workers.
-MAX_LOST_LEASES = 5
+#: An event that lost so many leases may be what its workers died of: from then on it is tried alone.
+SUSPECT_AFTER = 2
+#: So many leases lost while its own request was being made, alone, and an event is set aside. Leases that it
+#: lost in company never set it aside: its workers may have died of anything.
+MAX_ISOLATED_LOSSES = 3
 
 
 def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
@@ -163,6 +169,8 @@ class Event(NamedTuple):
     lost_leases: int = 0
     """Claims of it whose workers did not report: it may have been sent."""
     tenant: str = "default"
+    postponed_from: datetime | None = None
+    """When it was due before its origin had no room for it; None where it was not postponed."""
 
 
 def scheduled(schedule_id: str, revision: int, run_time: datetime) -> Event:

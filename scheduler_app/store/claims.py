@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from scheduler_app.domain.event import Event, Kind, State, from_id
 from scheduler_app.store.event_documents import CLAIMED, finish, lease, sources, to_event, update_by_token
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.one_update import own_value
 
 #: What tells an event that is as `scheduled` made it from one that came back.
 AS_MADE: Document = {
@@ -15,6 +17,18 @@ AS_MADE: Document = {
     "lost_leases": 0,
     "$expr": {"$eq": ["$due_at", "$run_time"]},
 }
+
+
+class Postponement(NamedTuple):
+    """A claimed event that is to come again at `due_at`."""
+
+    event_id: str
+    token: str
+    due_at: datetime
+    postponed_from: datetime
+    """When it was due before the first postponement."""
+    message: str
+    """Why, for its history."""
 
 
 class Claims:
@@ -42,13 +56,45 @@ class Claims:
     def _claim(self, which: Document, claimed: list[Document]) -> int | None:
         return update_by_token(self._events, which | {"state": sources("claim")}, claimed)
 
-    def extend(self, ids: Sequence[str], token: str, lease_seconds: float) -> None:
-        """A longer lease for requests that may take longer than the claim could know."""
-        self._events.update_many(
-            {"_id": {"$in": list(ids)}, "owner": token, "state": State.RUNNING},
-            [{"$set": {"lease_until": lease(lease_seconds)}}],
+    def renew(self, ids: Sequence[str], token: str, lease_seconds: float) -> Sequence[str]:
+        """A lease from now on, for those of the events that the claim still holds. Returns those."""
+        held = {"_id": {"$in": list(ids)}, "owner": token, "state": State.RUNNING}
+        renewed = update_by_token(self._events, held, [{"$set": {"lease_until": lease(lease_seconds)}}])
+        if renewed == len(ids):
+            return ids
+        return [row["_id"] for row in self._settled.find(held, {"_id": 1})]
+
+    def isolate(self, event_id: str, token: str) -> bool:
+        """Notes that the event's own request follows, and nothing else that is suspect; False when the claim
+        was lost."""
+        held = {"_id": event_id, "owner": token, "state": State.RUNNING}
+        return self._events.update_one(held, {"$set": {"isolated": token}}).matched_count == 1
+
+    def postpone(self, postponements: Sequence[Postponement], now: datetime) -> int:
+        """Claims whose origins have no room: no attempt is counted, and each event waits for its own time."""
+        ids = [each.event_id for each in postponements]
+        row = own_value(ids, [_postponed(each, now) for each in postponements])
+        result = self._events.update_many(
+            {
+                "_id": {"$in": ids},
+                "state": sources("postpone"),
+                "$expr": {"$eq": ["$owner", own_value(ids, [each.token for each in postponements])]},
+            },
+            [
+                {"$set": {"row": row}},
+                {
+                    "$set": {
+                        "state": State.READY_QUEUE,
+                        "due_at": "$row.due_at",
+                        "postponed_from": "$row.postponed_from",
+                        "status": appended("status", "$row.line"),
+                    }
+                },
+                {"$unset": ["row", "owner", "lease_until", "isolated"]},
+            ],
             hint=BY_ID,
         )
+        return result.modified_count
 
     def give_back(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
         """A claim that came to nothing: no request was made, no attempt is counted."""
@@ -61,7 +107,7 @@ class Claims:
                         "status": appended("status", line(now, State.READY_QUEUE, message)),
                     }
                 },
-                {"$unset": ["owner", "lease_until"]},
+                {"$unset": ["owner", "lease_until", "isolated"]},
             ],
             hint=BY_ID,
         )
@@ -90,6 +136,14 @@ def _claimed(token: str, now: datetime, lease_seconds: float, worker: str) -> li
         },
         {"$unset": ["dispatcher"]},
     ]
+
+
+def _postponed(postponement: Postponement, now: datetime) -> Document:
+    return {
+        "due_at": postponement.due_at,
+        "postponed_from": postponement.postponed_from,
+        "line": line(now, State.READY_QUEUE, postponement.message),
+    }
 
 
 def _turn(event: Event) -> tuple[datetime, str]:

@@ -23,7 +23,12 @@ CLAIMED = {
     "attempts_before": 1,
     "lost_leases": 1,
     "tenant": 1,
+    "postponed_from": 1,
 }
+
+
+#: What a claim, or the postponements before it, have noted on an event, and its end removes.
+WHILE_CLAIMED = ("isolated", "postponed_from")
 
 
 def sources(verb: str) -> dict[str, list[str]]:
@@ -71,6 +76,7 @@ def to_event(row: Document) -> Event:
         attempts_before=row.get("attempts_before", 0),
         lost_leases=row.get("lost_leases", 0),
         tenant=row["tenant"],
+        postponed_from=row.get("postponed_from"),
     )
 
 
@@ -94,7 +100,7 @@ def finish(
                 }
                 | (extra or {})
             },
-            {"$unset": ["due_at", "owner", "lease_until", "dispatcher"]},
+            {"$unset": ["due_at", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED]},
         ],
     )
     return result.modified_count

@@ -50,6 +50,7 @@ class Events:
                         "due_at": now,
                         "attempts_before": "$attempt",
                         "lost_leases": 0,
+                        "isolated_losses": 0,
                         "redrive": token,
                         "status": appended("status", line(now, State.READY_QUEUE, message)),
                     }

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pymongo import UpdateOne
 
 from scheduler_app.domain.event import TRANSITIONS, State
+from scheduler_app.store.event_documents import WHILE_CLAIMED
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.one_update import or_removed, own_value
@@ -93,7 +94,7 @@ def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document
                 "status": appended("status", "$row.line"),
             }
         },
-        {"$unset": ["row", "owner", "lease_until", "dispatcher"]},
+        {"$unset": ["row", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED]},
     ]
     return which, pipeline
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.event import MAX_LOST_LEASES, State
+from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, State
 from scheduler_app.store.event_documents import finish, sources
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import Document, Mongo
@@ -52,16 +52,27 @@ class Repairs:
             "due_at": {"$exists": True},
             "$expr": {"$lt": ["$lease_until", "$$NOW"]},
         }
-        rows = list(self._events.find(dead, {"lost_leases": 1}).limit(limit))
-        spent = [row["_id"] for row in rows if row.get("lost_leases", 0) + 1 >= MAX_LOST_LEASES]
-        again = [row["_id"] for row in rows if row.get("lost_leases", 0) + 1 < MAX_LOST_LEASES]
-        one_more = {"lost_leases": {"$add": [{"$ifNull": ["$lost_leases", 0]}, 1]}}
+        # Its own request was being made, and no other suspect's: `isolated` is the claim that said so.
+        alone = {"$eq": ["$isolated", "$owner"]}
+        last = {"$gte": [{"$ifNull": ["$isolated_losses", 0]}, MAX_ISOLATED_LOSSES - 1]}
+        spent_now = {"$and": [{"$gt": ["$isolated", None]}, alone, last]}
+        rows = list(self._events.find(dead, {"spent": spent_now}).limit(limit))
+        spent = [row["_id"] for row in rows if row["spent"]]
+        again = [row["_id"] for row in rows if not row["spent"]]
+        losses = {
+            "lost_leases": {"$add": [{"$ifNull": ["$lost_leases", 0]}, 1]},
+            "isolated_losses": {
+                "$add": [
+                    {"$ifNull": ["$isolated_losses", 0]},
+                    {"$cond": [{"$and": [{"$gt": ["$isolated", None]}, alone]}, 1, 0]},
+                ]
+            },
+        }
         if again:
             message = "Recovered: its worker did not report before the lease was over"
             # Another beat may have ended this lease, and a worker have lost the next one, since it was read.
-            few = {"$not": {"$gte": MAX_LOST_LEASES - 1}}
             self._events.update_many(
-                {**dead, "_id": {"$in": again}, "lost_leases": few},
+                {"$and": [dead, {"$expr": {"$not": [spent_now]}}], "_id": {"$in": again}},
                 [
                     {
                         "$set": {
@@ -69,18 +80,18 @@ class Repairs:
                             "due_at": now + timedelta(seconds=delay_seconds),
                             "status": appended("status", line(now, State.RETRYING, message)),
                         }
-                        | one_more
+                        | losses
                     },
-                    {"$unset": ["lease_until"]},
+                    {"$unset": ["lease_until", "isolated"]},
                 ],
             )
         if spent:
             finish(
                 self._events,
-                {**dead, "_id": {"$in": spent}},
+                {"$and": [dead, {"$expr": spent_now}], "_id": {"$in": spent}},
                 State.ERROR,
                 now,
-                f"Set aside: {MAX_LOST_LEASES} workers did not report on it",
-                one_more,
+                f"Set aside: {MAX_ISOLATED_LOSSES} workers were lost while its own request was being made",
+                losses,
             )
         return again, spent

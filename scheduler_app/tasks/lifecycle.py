@@ -7,13 +7,15 @@ import time
 from typing import Any
 
 from celery import Celery, signals
+from prometheus_client import REGISTRY
 
 from scheduler_app.callback import Guard, Sender, parse_networks
 from scheduler_app.celery_app import settings
 from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.delivery import Courier, Delivery, Recorder
+from scheduler_app.delivery import Pipeline
+from scheduler_app.delivery.gauges import WorkerGauges, report
 from scheduler_app.presence import Presence
 from scheduler_app.store import Store
 from scheduler_app.telemetry import configure_logs, get_logger, serve_metrics
@@ -36,17 +38,14 @@ class Worker:
         self._hurry = threading.Event()
         self.store = Store(settings)
         guard = Guard(parse_networks(settings.callback_allowed_networks))
-        self.recorder = Recorder(self.store)
-        self.courier = Courier(
-            lambda: Sender(guard, ca_bundle=settings.callback_ca_bundle or None), self.recorder, clock.now
-        )
-        self.delivery = Delivery(
+        self.pipeline = Pipeline(
             self.store,
-            self.courier,
-            self.recorder,
-            horizon_seconds=settings.horizon_seconds,
+            Sender(guard, ca_bundle=settings.callback_ca_bundle or None),
             now=clock.now,
             worker=name,
+            horizon_seconds=settings.horizon_seconds,
+            max_events=settings.worker_max_events,
+            origin_concurrency=settings.callback_origin_concurrency,
         )
         self.presence = Presence(
             self.store, clock, "worker", name=name, facts=self._facts, on_offset=self._judge_clock
@@ -55,41 +54,40 @@ class Worker:
     def start(self) -> None:
         _raise_file_limit()
         serve_metrics(self._settings.metrics_port, self._settings.metrics_host, self.presence.trouble)
-        self.recorder.start()
-        self.courier.start()
+        REGISTRY.register(WorkerGauges(self.pipeline))
+        self.pipeline.start()
         self.presence.start()
 
     def shut_down(self) -> None:
         """Gives back at once what has not started; what is in flight has its grace first.
 
-        Asked a second time, it has none.
+        A second call ends the grace.
         """
         if not self._ending.acquire(blocking=False):
             self._hurry.set()
             return
-        self.courier.stop_starting()
+        self.pipeline.stop_starting()
         grace = self._settings.worker_soft_shutdown_seconds
         watchdog = threading.Thread(target=self._enforce_grace, args=(grace,), daemon=True)
         watchdog.start()
 
     def stop(self) -> None:
-        """After the last task has returned."""
-        self.courier.stop()
-        self.recorder.stop()
+        """After the last task has returned: waits for what is in flight, as long as its grace lasts."""
+        self.pipeline.wait_until_empty()
+        self.pipeline.stop()
         self.presence.stop()
 
     def _enforce_grace(self, grace: float) -> None:
         self._hurry.wait(grace)
         log.warning("worker.grace_over", message="Requests in flight are dropped and their events given back")
-        self.courier.interrupt()
-        self.recorder.stop()
+        self.pipeline.interrupt()
         time.sleep(LAST_WORDS_SECONDS)
-        # Something still holds the pool: MongoDB is away, most likely. Leases and recovery do the rest.
-        log.error("worker.forced", message="The worker ends with tasks open; their leases will run out")
+        # Something is still held: MongoDB is away, most likely. Leases and recovery do the rest.
+        log.error("worker.forced", message="The worker ends with events open; their leases will run out")
         os._exit(1)
 
     def _facts(self) -> dict[str, Any]:
-        return {"consuming": self._consuming}
+        return {"consuming": self._consuming, **report(self.pipeline)}
 
     def _judge_clock(self, offset: float) -> None:
         """A clock that is further off than the horizon makes every message too early or too late."""

@@ -9,6 +9,9 @@ lag = Histogram("scheduler_lag_seconds", "How late an attempt started after it w
 callback_duration = Histogram(
     "scheduler_callback_duration_seconds", "How long a receiver took to answer", buckets=LAG_BUCKETS
 )
+postponed = Counter(
+    "scheduler_postponed_total", "Claimed events whose origin had no room, and that come later"
+)
 claims = Counter("scheduler_claims_total", "Events of messages, by what their claim came to", ["result"])
 expanded = Counter("scheduler_events_expanded_total", "Occurrences that became events")
 dispatched = Counter("scheduler_events_dispatched_total", "Events that became part of a message")

@@ -46,8 +46,8 @@ def test_inspect_shows_the_events_in_flight(stack: Stack, journal: Journal) -> N
     schedule_id = stack.create(journal.script("/slow", hangs), run_at="2040-01-01T00:00:00Z")
     event_id = stack.post(f"/schedules/{schedule_id}/trigger", status=202)["event_id"]
     wait_until(lambda: bool(journal.calls["/slow"]), "the request")
-    (task,) = celery(stack, "inspect", "active")[WORKER]
-    assert task["kwargs"] == {"v": 1, "ids": [event_id]}
+    found = celery(stack, "inspect", "in_flight")[WORKER]
+    assert (found["in_flight"], found["events"]) == ([event_id], 1)
     assert celery(stack, "inspect", "stats")[WORKER]["total"] == {"scheduler_app.tasks.deliver": 1}
 
 

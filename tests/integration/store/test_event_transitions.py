@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.domain.event import FINAL, LIVING, MAX_LOST_LEASES, Event, State
+from scheduler_app.domain.event import FINAL, LIVING, MAX_ISOLATED_LOSSES, Event, State
 from scheduler_app.store import Store
+from scheduler_app.store.claims import Postponement
 from scheduler_app.store.event_documents import to_event
 from scheduler_app.store.outcomes import Record
 from tests.builders import event
@@ -268,16 +269,62 @@ def test_a_lease_that_still_runs_is_not_recovered(store: Store, now: datetime) -
     assert store.repairs.workers(now + 3600 * SECOND, delay_seconds=2, limit=10) == ([], [])
 
 
-def test_an_event_that_loses_five_leases_is_set_aside(store: Store, now: datetime) -> None:
+def test_an_event_whose_own_request_was_never_made_is_not_set_aside(store: Store, now: datetime) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
-    for _ in range(MAX_LOST_LEASES - 1):
+    for lost in range(1, 11):
         claim(store, now, made.id, lease=-1)
         assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([made.id], [])
+        assert document(store, made.id)["lost_leases"] == lost
+
+
+def test_an_event_that_loses_three_workers_while_it_is_tried_alone_is_set_aside(
+    store: Store, now: datetime
+) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    for loss in range(1, MAX_ISOLATED_LOSSES + 1):
+        token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=-1, worker="w")
+        assert store.claims.isolate(made.id, token)
+        # Between two such losses there may be others, of which it is not suspected.
+        expected: tuple[list[str], list[str]] = ([made.id], [])
+        if loss == MAX_ISOLATED_LOSSES:
+            expected = ([], [made.id])
+        assert store.repairs.workers(now, delay_seconds=0, limit=10) == expected
+        if loss < MAX_ISOLATED_LOSSES:
+            claim(store, now, made.id, lease=-1)
+            assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([made.id], [])
+    found = document(store, made.id)
+    assert (found["state"], found["attempt"]) == ("error", 0)
+    assert "while its own request was being made" in found["status"][-1]["message"]
+
+
+def test_the_mark_of_an_older_claim_does_not_count(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    events = store.mongo.collection("events")
+    events.update_one({"_id": made.id}, {"$set": {"isolated_losses": 2, "isolated": "older"}})
     claim(store, now, made.id, lease=-1)
-    assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([], [made.id])
-    assert document(store, made.id)["state"] == "error"
-    assert document(store, made.id)["attempt"] == 0
+    assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([made.id], [])
+
+
+def test_only_the_claim_that_holds_an_event_may_mark_renew_or_postpone_it(
+    store: Store, now: datetime
+) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    old, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=-1, worker="w")
+    store.repairs.workers(now, delay_seconds=0, limit=10)
+    new, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=5, worker="w")
+    later = now + 60 * SECOND
+    assert not store.claims.isolate(made.id, old)
+    assert list(store.claims.renew([made.id], old, 10)) == []
+    assert store.claims.postpone([Postponement(made.id, old, later, now, "no room")], now) == 0
+    assert list(store.claims.renew([made.id], new, 10)) == [made.id]
+    assert store.claims.postpone([Postponement(made.id, new, later, now, "no room")], now) == 1
+    found = document(store, made.id)
+    assert (found["state"], found["due_at"], found["postponed_from"]) == ("ready_queue", later, now)
+    assert not {"owner", "lease_until", "row"} & found.keys()
 
 
 def test_a_lost_message_is_repaired_after_its_grace_which_doubles(store: Store, now: datetime) -> None:

@@ -11,6 +11,7 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.store import Store
+from scheduler_app.store.claims import Postponement
 from scheduler_app.store.cursors import Advance
 from scheduler_app.store.listing import Position, Window
 from scheduler_app.store.mongo import Document
@@ -131,7 +132,10 @@ def _use_events(store: Any, now: datetime) -> None:
     store.outbox.sent(token)
     store.events.insert([event(now)], now, "again")
     claimed, won = store.claims.claim(ids, until=due, now=now, lease_seconds=5, worker="w")
-    store.claims.extend(ids, claimed, 10)
+    assert store.claims.renew(ids, claimed, 10) == ids
+    store.claims.renew([*ids, "gone"], claimed, 10)
+    store.claims.isolate(ids[0], claimed)
+    store.claims.postpone([Postponement(ids[-1], claimed, due, due, "no room")], now)
     store.claims.give_back(ids[:2], claimed, now, "back")
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
     store.claims.void(ids[2:3], claimed, now, "void")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.callback import Guard, Sender, parse_networks
-from scheduler_app.delivery import Courier, Delivery, Recorder
+from scheduler_app.delivery import Pipeline
 from scheduler_app.expansion import Expansion
 from scheduler_app.store import Store
 from tests.acceptance.journal import Journal
@@ -31,20 +31,25 @@ def test_a_daily_rule_fires_once_on_the_day_of_a_clock_change(
 ) -> None:
     time = midnight
     journal = Journal()
-    recorder = Recorder(store)
-    courier = Courier(lambda: Sender(Guard(parse_networks("127.0.0.0/8"))), recorder, lambda: time)
-    delivery = Delivery(store, courier, recorder, horizon_seconds=5, now=lambda: time, worker="w1")
-    recorder.start()
-    courier.start()
+    pipeline = Pipeline(
+        store,
+        Sender(Guard(parse_networks("127.0.0.0/8"))),
+        now=lambda: time,
+        worker="w1",
+        horizon_seconds=5,
+        max_events=100,
+        origin_concurrency=10,
+    )
+    pipeline.start()
     try:
         rule = f"DTSTART;TZID=America/New_York:20260101T{local}00\nRRULE:FREQ=DAILY"
         store.schedules.insert(schedule(midnight, url=journal.url("/daily"), rrule=rule, **options))
         made = Expansion(store, timeframe_seconds=DAY.total_seconds()).expand_page(midnight).events
         for event in made:
             time = event.due_at
-            assert delivery.deliver([event.id]) == 1
+            assert pipeline.delivery.deliver([event.id]) == 1
+            assert pipeline.wait_until_empty(20)
         assert [call.run_time for call in journal.calls["/daily"]] == fired
     finally:
-        courier.stop()
-        recorder.stop()
+        pipeline.stop()
         journal.close()

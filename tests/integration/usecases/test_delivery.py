@@ -1,7 +1,7 @@
 """A worker's path without Celery: claim, read, void, send, record."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from scheduler_app.callback import Guard, Sender, parse_networks
-from scheduler_app.clock import clock
-from scheduler_app.delivery import Courier, Delivery, Recorder
+from scheduler_app.clock import clock, monotonic
+from scheduler_app.delivery import Pipeline, Stopping
+from scheduler_app.delivery.backlog import MAX_UNRECORDED
 from scheduler_app.domain import event as events
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
+from scheduler_app.store.claims import Postponement
+from scheduler_app.store.outcomes import Record
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.integration.callback.receiver import Seen, hangs, says
@@ -24,12 +27,20 @@ SECOND = timedelta(seconds=1)
 
 @dataclass
 class Bench:
-    """A delivery with its threads, over the store of the test."""
+    """A worker's pipeline with its threads, over the store of the test."""
 
     store: Store
-    delivery: Delivery
-    courier: Courier
-    recorder: Recorder
+    pipeline: Pipeline
+
+    def hand_over(self, ids: Sequence[str]) -> int:
+        """What a message does: it returns before the requests have ended."""
+        return self.pipeline.delivery.deliver(ids)
+
+    def deliver(self, ids: Sequence[str]) -> int:
+        """Until all that was claimed is written."""
+        claimed = self.hand_over(ids)
+        assert self.pipeline.wait_until_empty(20)
+        return claimed
 
     def schedule(self, url: str, schedule_id: str = "s1", **fields: Any) -> Schedule:
         made = schedule(clock.now() - 10 * SECOND, schedule_id, url=url, **fields)
@@ -41,6 +52,21 @@ class Bench:
         self.store.events.insert([made], due, "made")
         return made.id
 
+    def hand_over_and_hold(self, due: datetime, ids: Sequence[str]) -> None:
+        """Events that are due soon come to the courier, which starts none until `let_go`."""
+        self.hand_over(ids)
+        self.pipeline.backlog.put(MAX_UNRECORDED, monotonic())
+        assert clock.now() < due
+        waits = self.pipeline.courier.loads
+        wait_until(lambda: sum(load.waiting for load in waits()) == len(ids), "the courier to have them")
+
+    def let_go(self, *, leases_over: bool) -> None:
+        """Goes on as after SIGSTOP, or a laptop's sleep."""
+        if leases_over:
+            for lease in self.pipeline.leases._leases:
+                lease._ends_at = 0.0
+        self.pipeline.backlog.written(MAX_UNRECORDED)
+
     def state(self, event_id: str) -> str:
         return str(self.document(event_id)["state"])
 
@@ -51,18 +77,34 @@ class Bench:
 
 
 @pytest.fixture
-def bench(store: Store) -> Iterator[Bench]:
-    guard = Guard(parse_networks("127.0.0.0/8"))
-    recorder = Recorder(store)
-    courier = Courier(lambda: Sender(guard), recorder, clock.now)
-    delivery = Delivery(store, courier, recorder, horizon_seconds=5, now=clock.now, worker="w1")
-    recorder.start()
-    courier.start()
-    yield Bench(store, delivery, courier, recorder)
-    courier.stop()
-    recorder.stop()
-    courier.join(10)
-    recorder.join(10)
+def start(store: Store) -> Iterator[Callable[..., Bench]]:
+    """Starts pipelines; `max_events` and `origin_concurrency` are their bounds."""
+    made: list[Pipeline] = []
+
+    def start(*, max_events: int = 10_000, origin_concurrency: int = 200, worker: str = "w1") -> Bench:
+        pipeline = Pipeline(
+            store,
+            Sender(Guard(parse_networks("127.0.0.0/8"))),
+            now=clock.now,
+            worker=worker,
+            horizon_seconds=5,
+            max_events=max_events,
+            origin_concurrency=origin_concurrency,
+        )
+        pipeline.start()
+        made.append(pipeline)
+        return Bench(store, pipeline)
+
+    yield start
+    for pipeline in made:
+        pipeline.stop_starting()
+        pipeline.interrupt()
+        pipeline.stop()
+
+
+@pytest.fixture
+def bench(start: Callable[..., Bench]) -> Bench:
+    return start()
 
 
 @pytest.fixture
@@ -76,7 +118,7 @@ def test_a_batch_is_delivered_and_recorded(bench: Bench, journal: Journal) -> No
     bench.schedule(journal.url("/a"))
     now = clock.now()
     ids = [bench.event(now - number * SECOND) for number in range(10)]
-    assert bench.delivery.deliver(ids) == 10
+    assert bench.deliver(ids) == 10
     assert {bench.state(each) for each in ids} == {"completed"}
     assert {call.key for call in journal.calls["/a"]} == set(ids)
 
@@ -84,7 +126,7 @@ def test_a_batch_is_delivered_and_recorded(bench: Bench, journal: Journal) -> No
 def test_a_doubled_message_doubles_no_call(bench: Bench, journal: Journal) -> None:
     bench.schedule(journal.url("/a"))
     ids = [bench.event(clock.now())]
-    threads = [threading.Thread(target=bench.delivery.deliver, args=(ids,)) for _ in range(5)]
+    threads = [threading.Thread(target=bench.deliver, args=(ids,)) for _ in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -97,14 +139,14 @@ def test_a_message_for_an_event_that_is_not_due_within_the_horizon_is_dropped(
 ) -> None:
     bench.schedule(journal.url("/a"))
     made = bench.event(clock.now() + 60 * SECOND)
-    assert bench.delivery.deliver([made]) == 0
+    assert bench.deliver([made]) == 0
     assert bench.state(made) == "ready_queue"
 
 
 def test_an_event_whose_message_comes_early_is_sent_at_its_time(bench: Bench, journal: Journal) -> None:
     bench.schedule(journal.url("/a"))
     due = clock.now() + SECOND
-    bench.delivery.deliver([bench.event(due)])
+    bench.deliver([bench.event(due)])
     assert journal.calls["/a"][0].at >= due.timestamp()
 
 
@@ -120,7 +162,7 @@ def test_an_event_that_was_withdrawn_before_the_claim_is_not_sent(
         bench.store.schedules.delete("s1", clock.now())
     else:
         bench.store.mongo.collection("schedules").delete_one({"_id": "s1"})
-    bench.delivery.deliver(ids)
+    bench.deliver(ids)
     assert bench.state(ids[0]) == "cancelled"
     assert journal.calls["/a"] == []
 
@@ -132,15 +174,14 @@ def test_an_event_that_is_withdrawn_between_an_early_claim_and_its_time_is_not_s
     made = bench.schedule(journal.url("/a"))
     due = clock.now() + 3 * SECOND
     early = bench.event(due)
-    thread = threading.Thread(target=bench.delivery.deliver, args=([early],))
-    thread.start()
+    bench.hand_over([early])
     wait_until(lambda: bench.state(early) == "running", "the claim")
     if withdraw == "edit":
         assert bench.store.schedules.revise(made.revise(clock.now()), version=1)
     else:
         assert bench.store.schedules.delete("s1", clock.now())
     assert clock.now() < due
-    thread.join(20)
+    assert bench.pipeline.wait_until_empty(20)
     assert (bench.state(early), bench.document(early)["attempt"]) == ("cancelled", 0)
     assert journal.calls["/a"] == []
 
@@ -149,7 +190,7 @@ def test_what_is_owed_from_before_an_edit_is_still_sent(bench: Bench, journal: J
     made = bench.schedule(journal.url("/a"))
     ids = [bench.event(clock.now() - 5 * SECOND)]
     bench.store.schedules.revise(made.revise(clock.now(), state=ScheduleState.PAUSED), version=1)
-    bench.delivery.deliver(ids)
+    bench.deliver(ids)
     assert bench.state(ids[0]) == "completed"
 
 
@@ -174,7 +215,7 @@ def test_what_a_lost_worker_may_have_sent_is_sent_after_an_edit_and_not_after_a_
     for seconds, state in edits:
         made = made.revise(due + seconds * SECOND, state=ScheduleState(state))
         assert bench.store.schedules.revise(made, version=1)
-    bench.delivery.deliver([begun])
+    bench.deliver([begun])
     assert bench.state(begun) == ends
 
 
@@ -183,7 +224,7 @@ def test_a_manual_event_is_sent_whatever_the_revision(bench: Bench, journal: Jou
     manual = events.manual("s1", 1, clock.now())
     bench.store.events.insert([manual], clock.now(), "triggered")
     bench.store.schedules.revise(made.revise(clock.now() - 5 * SECOND), version=1)
-    bench.delivery.deliver([manual.id])
+    bench.deliver([manual.id])
     assert bench.state(manual.id) == "completed"
 
 
@@ -194,7 +235,7 @@ def test_an_event_of_a_bent_schedule_is_set_aside_and_the_batch_goes_on(
     bench.schedule(journal.url("/b"), "bent")
     bench.store.mongo.collection("schedules").update_one({"_id": "bent"}, {"$unset": {"action": ""}})
     good, bent = bench.event(clock.now()), bench.event(clock.now(), "bent")
-    bench.delivery.deliver([bent, good])
+    bench.deliver([bent, good])
     assert (bench.state(good), bench.state(bent)) == ("completed", "error")
     assert "cannot be read" in bench.document(bent)["status"][-1]["message"]
 
@@ -207,7 +248,7 @@ def test_an_outcome_that_our_code_cannot_judge_is_set_aside_and_the_batch_goes_o
     documents = bench.store.mongo.collection("schedules")
     documents.update_one({"_id": "poison"}, {"$set": {"retry.backoff_seconds": "soon"}})
     good, poison = bench.event(clock.now()), bench.event(clock.now(), "poison")
-    bench.delivery.deliver([poison, good])
+    bench.deliver([poison, good])
     assert (bench.state(good), bench.state(poison)) == ("completed", "error")
 
 
@@ -215,22 +256,20 @@ def test_a_slow_receiver_holds_up_no_other_outcome(bench: Bench, journal: Journa
     bench.schedule(journal.script("/slow", hangs), "slow", timeout_seconds=3, max_retries=0)
     bench.schedule(journal.url("/quick"))
     slow, quick = bench.event(clock.now(), "slow"), bench.event(clock.now())
-    thread = threading.Thread(target=bench.delivery.deliver, args=([slow, quick],))
-    thread.start()
+    bench.hand_over([slow, quick])
     wait_until(lambda: bench.state(quick) == "completed", "the quick one to be recorded")
     assert bench.state(slow) == "running"
-    thread.join(20)
+    assert bench.pipeline.wait_until_empty(20)
     assert bench.state(slow) == "error"
 
 
 def test_a_worker_that_stops_gives_back_what_it_has_not_started(bench: Bench, journal: Journal) -> None:
     bench.schedule(journal.url("/a"))
     made = bench.event(clock.now() + 3 * SECOND)
-    thread = threading.Thread(target=bench.delivery.deliver, args=([made],))
-    thread.start()
+    bench.hand_over([made])
     wait_until(lambda: bench.state(made) == "running", "the claim")
-    bench.courier.stop_starting()
-    thread.join(20)
+    bench.pipeline.stop_starting()
+    assert bench.pipeline.wait_until_empty(20)
     assert (bench.state(made), bench.document(made)["attempt"]) == ("ready_queue", 0)
     assert journal.calls["/a"] == []
 
@@ -238,23 +277,168 @@ def test_a_worker_that_stops_gives_back_what_it_has_not_started(bench: Bench, jo
 def test_a_worker_whose_grace_is_over_gives_back_what_is_in_flight(bench: Bench, journal: Journal) -> None:
     bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
     made = bench.event(clock.now())
-    thread = threading.Thread(target=bench.delivery.deliver, args=([made],))
-    thread.start()
+    bench.hand_over([made])
     wait_until(lambda: bool(journal.calls["/a"]), "the request")
-    bench.courier.interrupt()
-    thread.join(20)
+    bench.pipeline.interrupt()
+    assert bench.pipeline.wait_until_empty(20)
     assert (bench.state(made), bench.document(made)["attempt"]) == ("ready_queue", 0)
 
 
-def test_what_cannot_end_within_its_lease_is_given_back(
-    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+def test_nothing_starts_under_a_lease_without_room_until_it_is_renewed(
+    bench: Bench, journal: Journal
 ) -> None:
-    bench.schedule(journal.url("/a"), timeout_seconds=9)
+    renewed = []
+
+    def notes_the_lease(seen: Seen, connection: Any) -> bool:
+        renewed.append(bench.document(made)["lease_until"])
+        return says()(seen, connection)
+
+    bench.schedule(journal.script("/a", notes_the_lease))
+    due = clock.now() + SECOND
+    made = bench.event(due)
+    bench.hand_over_and_hold(due, [made])
+    before = bench.document(made)["lease_until"]
+    bench.let_go(leases_over=True)
+    assert bench.pipeline.wait_until_empty(20)
+    assert bench.state(made) == "completed"
+    assert renewed[0] > before
+
+
+def test_an_event_that_another_worker_took_meanwhile_is_not_sent(bench: Bench, journal: Journal) -> None:
+    bench.schedule(journal.url("/a"))
+    due = clock.now() + SECOND
+    ids = [bench.event(due + number * SECOND / 1000) for number in range(20)]
+    bench.hand_over_and_hold(due, ids)
+    events = bench.store.mongo.collection("events")
+    taken = {"owner": "another", "state": "running"}
+    events.update_many({"_id": {"$in": ids[:19]}}, {"$set": taken})
+    bench.let_go(leases_over=True)
+    assert bench.pipeline.wait_until_empty(20)
+    assert [call.key for call in journal.calls["/a"]] == ids[19:]
+    assert events.count_documents(taken) == 19
+
+
+def test_a_long_timeout_does_not_delay_its_neighbours_recovery(bench: Bench, journal: Journal) -> None:
+    bench.schedule(journal.script("/slow", hangs), "slow", timeout_seconds=300)
+    bench.schedule(journal.script("/quick", hangs), "quick", timeout_seconds=5)
+    slow, quick = bench.event(clock.now(), "slow"), bench.event(clock.now(), "quick")
+    bench.hand_over([slow, quick])
+    wait_until(lambda: bool(journal.calls["/slow"] and journal.calls["/quick"]), "both requests")
+    now = bench.store.mongo.server_time()
+    assert bench.document(quick)["lease_until"] - now <= timedelta(seconds=25)
+    assert bench.document(slow)["lease_until"] - now > timedelta(seconds=290)
+
+
+def test_a_receiver_that_hangs_holds_up_no_other_one(start: Callable[..., Bench], journal: Journal) -> None:
+    hanging = Journal()
+    bench = start(max_events=200, origin_concurrency=3)
+    bench.schedule(hanging.script("/a", hangs), "hangs", timeout_seconds=60)
+    bench.schedule(journal.url("/b"), "quick")
+    stuck = [bench.event(clock.now() - number * SECOND, "hangs") for number in range(300)]
+    for first in range(0, 300, 50):
+        bench.hand_over(stuck[first : first + 50])
+    quick = [bench.event(clock.now() - number * SECOND, "quick") for number in range(30)]
+    bench.hand_over(quick)
+    wait_until(lambda: len(journal.calls["/b"]) == 30, "the others")
+    assert len(hanging.calls["/a"]) <= 3
+
+    def postponed() -> list[dict[str, Any]]:
+        found = bench.store.mongo.collection("events").find({"postponed_from": {"$exists": True}})
+        return list(found)
+
+    wait_until(lambda: len(postponed()) >= 300 - 3 - 10, "what has no room to be postponed")
+    for found in postponed():
+        assert (found["state"], found["attempt"]) == ("ready_queue", 0)
+        assert found["due_at"] > clock.now() - SECOND
+        assert found["postponed_from"] == found["run_time"]
+        assert "requests in flight" in found["status"][-1]["message"]
+        assert "owner" not in found
+    # They come again one after the other, and not all at once.
+    assert len({found["due_at"] for found in postponed()}) >= 20
+    (load,) = [load for load in bench.pipeline.courier.loads() if load.postponed]
+    assert (load.in_flight, load.postponed) == (3, len(postponed()))
+    hanging.close()
+
+
+def test_a_postponed_event_is_sent_at_its_new_time_and_its_lag_counts_from_the_old(
+    bench: Bench, journal: Journal
+) -> None:
+    bench.schedule(journal.url("/a"))
+    due = clock.now() - 30 * SECOND
+    made = bench.event(due)
+    token, _ = bench.store.claims.claim([made], until=due, now=due, lease_seconds=20, worker="w0")
+    again = clock.now()
+    postponement = Postponement(made, token, again, due, "Postponed: no room")
+    assert bench.store.claims.postpone([postponement], due) == 1
+    bench.deliver([made])
+    found = bench.document(made)
+    assert (found["state"], found["attempt"]) == ("completed", 1)
+    assert found["attempts"][0]["lag_ms"] >= 30_000
+    assert "postponed_from" not in found
+
+
+def test_an_outcome_is_never_sent_twice_for_a_slow_store(
+    start: Callable[..., Bench], journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler_app.delivery.backlog.MAX_UNRECORDED", 20)
+    bench = start(origin_concurrency=5)
+    bench.schedule(journal.url("/a"))
+    ids = [bench.event(clock.now() - number * SECOND) for number in range(200)]
+    record, unrecorded = bench.store.outcomes.record, [0]
+
+    def slowly(records: Sequence[Record]) -> list[Record]:
+        unrecorded.append(len(journal.calls["/a"]) - written())
+        return record(records)
+
+    def written() -> int:
+        return bench.store.mongo.collection("events").count_documents({"state": "completed"})
+
+    monkeypatch.setattr(bench.store.outcomes, "record", slowly)
+    for first in range(0, 200, 50):
+        bench.hand_over(ids[first : first + 50])
+    assert bench.pipeline.wait_until_empty(60)
+    assert sorted(call.key for call in journal.calls["/a"]) == sorted(ids)
+    assert max(unrecorded) <= 20 + 5 + 5
+
+
+def test_an_event_that_lost_two_workers_is_marked_before_its_request(bench: Bench, journal: Journal) -> None:
+    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
     made = bench.event(clock.now())
-    monkeypatch.setattr("scheduler_app.delivery.delivery.BASE_LEASE_SECONDS", 8)
-    bench.delivery.deliver([made])
-    assert bench.state(made) == "ready_queue"
-    assert journal.calls["/a"] == []
+    bench.store.mongo.collection("events").update_one({"_id": made}, {"$set": {"lost_leases": 2}})
+    bench.hand_over([made])
+    wait_until(lambda: bool(journal.calls["/a"]), "the request")
+    found = bench.document(made)
+    assert found["isolated"] == found["owner"]
+
+
+def test_suspects_are_tried_one_at_a_time(bench: Bench, journal: Journal) -> None:
+    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
+    ids = [bench.event(clock.now() - number * SECOND) for number in range(3)]
+    bench.store.mongo.collection("events").update_many({}, {"$set": {"lost_leases": 2}})
+    bench.hand_over(ids)
+    wait_until(lambda: [bench.state(each) for each in ids].count("ready_queue") == 2, "two given back")
+    assert len(journal.calls["/a"]) == 1
+
+
+def test_a_worker_claims_no_more_than_it_may_hold(start: Callable[..., Bench], journal: Journal) -> None:
+    bench = start(max_events=100, origin_concurrency=5)
+    bench.schedule(journal.script("/a", hangs), timeout_seconds=60)
+    later = clock.now() + 4 * SECOND
+    ids = [bench.event(later + number * SECOND / 1000) for number in range(150)]
+    bench.hand_over(ids[:100])
+
+    def waits_for_room() -> None:
+        with pytest.raises(Stopping):
+            bench.hand_over(ids[100:])
+
+    thread = threading.Thread(target=waits_for_room)
+    thread.start()
+    wait_until(lambda: bench.pipeline.capacity.held == 100, "the first claim")
+    assert {bench.state(each) for each in ids[100:]} == {"ready_queue"}
+    bench.pipeline.stop_starting()
+    assert bench.pipeline.wait_until_empty(20)
+    thread.join(20)
+    assert {bench.state(each) for each in ids} == {"ready_queue"}
 
 
 def test_a_long_timeout_gets_a_long_lease(bench: Bench, journal: Journal) -> None:
@@ -266,12 +450,11 @@ def test_a_long_timeout_gets_a_long_lease(bench: Bench, journal: Journal) -> Non
 
     bench.schedule(journal.script("/a", waits), timeout_seconds=120)
     made = bench.event(clock.now())
-    thread = threading.Thread(target=bench.delivery.deliver, args=([made],))
-    thread.start()
+    bench.hand_over([made])
     wait_until(lambda: bool(journal.calls["/a"]), "the request")
     lease = bench.document(made)["lease_until"] - bench.store.mongo.server_time()
     told.set()
-    thread.join(20)
+    assert bench.pipeline.wait_until_empty(20)
     assert lease > timedelta(seconds=100)
 
 
@@ -279,7 +462,7 @@ def test_a_long_timeout_gets_a_long_lease(bench: Bench, journal: Journal) -> Non
 def test_a_url_that_got_past_the_api_is_refused_in_the_history(bench: Bench, url: str) -> None:
     bench.schedule(url)
     made = bench.event(clock.now())
-    bench.delivery.deliver([made])
+    bench.deliver([made])
     found = bench.document(made)
     assert (found["state"], found["attempt"]) == ("error", 1)
     assert "refused" in found["attempts"][0]["error"]
@@ -290,7 +473,7 @@ def test_a_redirect_is_not_followed_and_the_history_says_where_it_led(bench: Ben
     target = journal.url("/inside")
     bench.schedule(journal.script("/moved", says("302 Found", f"Location: {target}")))
     made = bench.event(clock.now())
-    bench.delivery.deliver([made])
+    bench.deliver([made])
     found = bench.document(made)
     assert found["state"] == "error"
     assert f"redirect to {target} not followed" in found["attempts"][0]["error"]

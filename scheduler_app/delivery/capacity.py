@@ -1,0 +1,54 @@
+"""How many events a worker holds: claimed, waiting, in flight, or not yet recorded."""
+
+import threading
+from collections.abc import Callable
+
+#: How often a wait for room looks at what no event of ours announces.
+LOOK_SECONDS = 0.25
+
+
+class Stopping(Exception):
+    """The worker ends: nothing more is claimed."""
+
+
+class Capacity:
+    """A bounded number of events. Threads share it."""
+
+    def __init__(self, limit: int, *, is_behind: Callable[[], bool]) -> None:
+        """`is_behind`: whether outcomes are written more slowly than they come; nothing is claimed then."""
+        self.limit = limit
+        self._is_behind = is_behind
+        self._held = 0
+        self._stopping = False
+        self._changed = threading.Condition()
+
+    @property
+    def held(self) -> int:
+        return self._held
+
+    def reserve(self, count: int) -> None:
+        """Waits until there is room for so many events more, and takes it. Raises Stopping."""
+        with self._changed:
+            while self._held + min(count, self.limit) > self.limit or self._is_behind():
+                if self._stopping:
+                    raise Stopping
+                self._changed.wait(LOOK_SECONDS)
+            if self._stopping:
+                raise Stopping
+            self._held += count
+
+    def release(self, count: int = 1) -> None:
+        with self._changed:
+            self._held -= count
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """From now on nothing is reserved."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def wait_until_empty(self, seconds: float | None = None) -> bool:
+        """Waits until every event is settled; False when some are held after so many seconds."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._held <= 0, seconds)
