@@ -84,8 +84,8 @@ class Run:
         cpu = {"undisturbed": self._since_start(self._undisturbed)}
         made.costs.start()
         neighbour.disturb()
-        disturbed_from = clock.now()
-        memory = self._memory(begin + timedelta(seconds=self._seconds))
+        judged_from = max(clock.now(), begin + timedelta(seconds=neighbour.gap_seconds))
+        memory = self._memory(begin + timedelta(seconds=neighbour.gap_seconds + self._seconds))
         cpu["disturbed"] = self._since_start((clock.now() - begin).total_seconds())
         requests = self._stranger.arrivals()
         until = self._wait_for(victims)
@@ -94,7 +94,7 @@ class Run:
         made.stack.close()
         states, attempts = self._states()
         return {
-            **judged_by_phase(victims, self._arrivals, begin, disturbed_from, until),
+            **judged_by_phase(victims, self._arrivals, begin, judged_from, until),
             "states": states,
             "planted": {"victims": len(victims), "others": planted},
             "neighbour": {
@@ -116,10 +116,13 @@ class Run:
         planted = self._neighbour.events(self._seconds)
         first = soon(LEAD_SECONDS, count + planted)
         begin = first + timedelta(seconds=self._undisturbed)
-        pause = 1000 / self._rate
-        victims = events_at(
-            schedules, count, lambda number: first + timedelta(milliseconds=int(number * pause))
-        )
+        gap = timedelta(seconds=self._neighbour.gap_seconds)
+
+        def due(number: int) -> datetime:
+            at = first + timedelta(milliseconds=number * 1000 // self._rate)
+            return at if at < begin else at + gap
+
+        victims = events_at(schedules, count, due)
         insert(made, victims)
         self._neighbour.prepare(made, self._stranger, begin, self._seconds)
         return begin, victims, planted
@@ -211,7 +214,7 @@ def judged_by_phase(
     victims: Sequence[Event],
     arrivals: Sequence[Arrival],
     begin: datetime,
-    disturbed_from: datetime,
+    judged_from: datetime,
     until: datetime,
 ) -> Row:
     """The victims of both phases. Those that fell due while the neighbour was still being let loose must
@@ -222,7 +225,7 @@ def judged_by_phase(
         watched(
             {key: at.timestamp() for key, at in due.items() if low <= at < high}, arrivals, until.timestamp()
         )
-        for low, high in ((first, begin), (begin, disturbed_from), (disturbed_from, until))
+        for low, high in ((first, begin), (begin, judged_from), (judged_from, until))
     )
     p99, allowed = disturbed["lag_ms"]["p99"], max(RATIO * undisturbed["lag_ms"]["p99"], ALWAYS_ALLOWED_MS)
     missing = unjudged["missing"] + disturbed["missing"]

@@ -1,6 +1,8 @@
 """The bad neighbours of `neighbours`: each is prepared before anything is due, and begins at an instant."""
 
 import json
+import os
+import signal
 import socket
 import threading
 from contextlib import ExitStack
@@ -26,6 +28,8 @@ class Neighbour:
     #: How many ports its receiver listens on, and how many API processes it wants.
     origins = 1
     apis = 0
+    #: How long `disturb` takes, at most: no victim is due in it.
+    gap_seconds = 0
 
     def events(self, seconds: float) -> int:
         """How many events `prepare` plants."""
@@ -83,9 +87,10 @@ class HangingRequests(Neighbour):
 class Overdue(Neighbour):
     """A backlog of another receiver, which answers: everything in it was due an hour ago, before any victim.
 
-    The events are planted far ahead and become overdue at `begin` by one write, as if beats and workers came
-    back; victims that fall due during that write are not judged.
+    Beat is held while the backlog is written, so that all of it is there when beat goes on.
     """
+
+    gap_seconds = 12
 
     def __init__(self, events: int) -> None:
         self._events = events
@@ -96,16 +101,18 @@ class Overdue(Neighbour):
     def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
         schedules = make_schedules(made, prefix="overdue", receiver=receiver)
         due = _whole_ms(clock.now() - timedelta(hours=1))
-        planted = events_at(
+        self._made = made
+        self._backlog = events_at(
             schedules, self._events, lambda number: due + timedelta(milliseconds=number // 30)
         )
-        insert(made, [event._replace(due_at=begin + timedelta(days=1)) for event in planted])
-        self._collection = made.store.mongo.collection("events")
 
     def disturb(self) -> None:
-        self._collection.update_many(
-            {"schedule_id": {"$regex": "^overdue"}}, [{"$set": {"due_at": "$run_time"}}]
-        )
+        beats = [pid for name, pid in self._made.processes.items() if name.startswith("beat")]
+        for pid in beats:
+            os.kill(pid, signal.SIGSTOP)
+        insert(self._made, self._backlog)
+        for pid in beats:
+            os.kill(pid, signal.SIGCONT)
 
 
 class BulkCreations(Neighbour):
