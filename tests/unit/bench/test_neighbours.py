@@ -70,7 +70,7 @@ def run(**states: dict[str, int]) -> dict[str, Any]:
         "states": found,
         "planted": {"victims": 20, "others": 5},
         "memory_mib": {"worker1": {"start": 90, "middle": 95, "end": 99, "growth": 3}},
-        "waiting": None,
+        "waiting": {"held": 0, "worker_us_per_s_each": 0.0},
     }
 
 
