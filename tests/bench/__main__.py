@@ -18,6 +18,7 @@ NAMES = (
     "singles",
     "slow",
     "spread",
+    "neighbours",
     "sustained",
     "tick",
     "expand",

@@ -1,6 +1,6 @@
 """What the sink saw, and what it says about lag and doubles."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,6 +37,26 @@ def judged(arrivals: Sequence[Arrival], count: int) -> Row:
         "throughput_per_s": round(count / last),
         "last_ms": round(last * 1000),
         "lag_ms": percentiles(lags),
+        "early": sum(lag < 0 for lag in lags),
+    }
+
+
+def watched(due: Mapping[str, float], arrivals: Sequence[Arrival], until: float) -> Row:
+    """How late the events of `due` (by key, Unix seconds) are; one that had not come by `until` counts as if
+    it had come then, which is too good."""
+    came: dict[str, float] = {}
+    requests = 0
+    for arrival in arrivals:
+        if arrival.key in due:
+            requests += 1
+            came[arrival.key] = min(arrival.at, came.get(arrival.key, arrival.at))
+    lags = [(came.get(key, until) - at) * 1000 for key, at in due.items()]
+    return {
+        "events": len(due),
+        "arrived": len(came),
+        "missing": len(due) - len(came),
+        "twice": requests - len(came),
+        "lag_ms": percentiles(lags) if lags else None,
         "early": sum(lag < 0 for lag in lags),
     }
 

@@ -1,8 +1,6 @@
 """What every benchmark stands on: real servers in a temporary folder, the product's processes, the sink."""
 
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +18,7 @@ from scheduler_app.store import Store
 from tests.acceptance.stack import START_SECONDS, Stack
 from tests.bench.arrivals import Arrival
 from tests.bench.costs import Costs
+from tests.bench.receiver import Receiver, receiver
 
 CORES = os.cpu_count() or 1
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -29,18 +28,18 @@ GUNICORN = Path(__file__).parents[2] / "deploy" / "gunicorn.conf.py"
 class Ground:
     """Stores, processes and the sink of one run."""
 
-    def __init__(self, settings: Settings, store: Store, stack: Stack, sink_port: int) -> None:
+    def __init__(self, settings: Settings, store: Store, stack: Stack, sink: Receiver) -> None:
         self.settings = settings
         self.store = store
         self.stack = stack
-        self.sink_port = sink_port
+        self.sink = sink
         self.processes: dict[str, int] = {}
         self._metrics: dict[str, int] = {}
         self.costs = Costs(store, settings.broker_url, self.processes, self._metrics)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.sink_port}/"
+        return self.sink.url()
 
     def add(self, kind: str) -> float:
         """One more `worker`, `beat` or `api`; returns the seconds until it was ready."""
@@ -57,8 +56,7 @@ class Ground:
 
     def arrivals(self) -> list[Arrival]:
         """What came to the sink since the last call."""
-        rows = requests.get(f"{self.url}report", timeout=120).json()
-        return [Arrival.of(*row) for row in rows]
+        return self.sink.arrivals()
 
     def idle(self) -> bool:
         """Whether all events are finished; it looks for one, so that asking costs the run nothing."""
@@ -106,7 +104,7 @@ def ground(*, workers: int = 0, beats: int = 0, apis: int = 0, **settings: str) 
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
         Mongod(Path(folder) / "mongod") as mongod,
         Redis(Path(folder) / "redis") as redis,
-        _sink() as (sink_port, sink_pid),
+        receiver() as sink,
     ):
         environment = {
             "MONGO_URI": mongod.uri,
@@ -121,8 +119,8 @@ def ground(*, workers: int = 0, beats: int = 0, apis: int = 0, **settings: str) 
         store = Store(read)
         try:
             store.prepare()
-            made = Ground(read, store, stack, sink_port)
-            made.processes |= {"mongod": mongod.pid or 0, "redis": redis.pid or 0, "sink": sink_pid}
+            made = Ground(read, store, stack, sink)
+            made.processes |= {"mongod": mongod.pid or 0, "redis": redis.pid or 0, "sink": sink.pid}
             for kind, count in (("worker", workers), ("beat", beats), ("api", apis)):
                 for _ in range(count):
                     made.add(kind)
@@ -130,17 +128,6 @@ def ground(*, workers: int = 0, beats: int = 0, apis: int = 0, **settings: str) 
         finally:
             stack.close()
             store.close()
-
-
-@contextmanager
-def _sink() -> Iterator[tuple[int, int]]:
-    process = subprocess.Popen([sys.executable, "-m", "tests.bench.sink"], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield int(process.stdout.readline()), process.pid
-    finally:
-        process.kill()
-        process.wait()
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event, scheduled
 from scheduler_app.domain.schedule import Schedule
 from tests.bench.arrivals import Arrival, judged
 from tests.bench.ground import Ground, wait_for
+from tests.bench.receiver import Receiver
 from tests.bench.report import Row
 from tests.builders import schedule
 
@@ -16,17 +18,27 @@ EVENTS_AT_ONCE = 5_000
 
 
 def make_schedules(
-    made: Ground, *, prefix: str = "bench", path: str = "", count: int = SCHEDULES
+    made: Ground,
+    *,
+    prefix: str = "bench",
+    path: str = "",
+    count: int = SCHEDULES,
+    receiver: Receiver | None = None,
+    **fields: Any,
 ) -> list[Schedule]:
-    """Schedules that never fire by themselves; the events are made beside them."""
-    now = clock.now()
+    """Schedules that never fire by themselves; the events are made beside them.
+
+    They call `path` at the sink, or in turn at the origins of `receiver`; `fields` are those of a draft.
+    """
+    now, receiver = clock.now(), receiver or made.sink
     schedules = [
         schedule(
             now,
             f"{prefix}{number}",
-            url=made.url + path,
+            url=receiver.url(number) + path,
             method="POST",
             rrule="DTSTART:20900101T000000Z\nRRULE:FREQ=YEARLY",
+            **fields,
         )
         for number in range(count)
     ]

@@ -1,4 +1,4 @@
-"""Everything in turn, and the budgets beside what was measured: ten minutes; `--full` takes far longer."""
+"""Everything in turn, with the budgets beside it: a quarter of an hour; `--full` takes hours."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ from rich.table import Table
 from tests.bench.budgets import BUDGETS
 from tests.bench.report import Report, Row
 
-#: Each with the sizes that fit into ten minutes together, and with those of the budgets.
+#: Each with the sizes that fit into a quarter of an hour together, and with those of the budgets.
 USUAL = {
     "floor": "--events 10000 --runs 3",
     "burst": "--events 2000 --runs 3",
@@ -20,6 +20,9 @@ USUAL = {
     "slow": "--events 4000",
     "sustained": "--rate 2500 --seconds 60",
     "spread": "--rate 100 --seconds 20",
+    "neighbours": (
+        "--seconds 15 --undisturbed 8 --case silent-600-10s-1 silent-600-300s-50 bulk half-open overdue"
+    ),
     "trigger": "",
     "tick": "--schedules 100000",
     "expand": "--events 10000 --runs 3",
@@ -30,6 +33,7 @@ USUAL = {
 FULL = USUAL | {
     "sustained": "--rate 2500 --seconds 300",
     "spread": "--rate 100 --seconds 60",
+    "neighbours": "--seconds 360",
     "tick": "--schedules 1000000",
     "history": "--events 10000000",
     "recurrence": "",

@@ -39,7 +39,7 @@ def queries() -> list[str]:
 
 
 def existing() -> set[str]:
-    """The series that our processes show: those of `metrics`, and those that the API makes when asked."""
+    """The series that our processes show: those of `metrics`, and those that they make when asked."""
     suffixes = {"counter": ["_total"], "gauge": [""], "histogram": ["_bucket", "_sum", "_count"]}
     assert metrics.lag is not None
     found = {
@@ -48,8 +48,8 @@ def existing() -> set[str]:
         if family.name.startswith("scheduler_")
         for suffix in suffixes[family.type]
     }
-    api = "".join(path.read_text() for path in (ROOT / "api").rglob("*.py"))
-    return found | set(re.findall(r'"(scheduler_[a-z_]+)"', api))
+    sources = [path.read_text() for part in ("api", "scheduler_app") for path in (ROOT / part).rglob("*.py")]
+    return found | set(re.findall(r'"(scheduler_[a-z_]+)"', "".join(sources)))
 
 
 def selected(node: Any) -> Iterator[promql_parser.VectorSelector]:
@@ -107,6 +107,12 @@ if shutil.which("promtool"):
     def test_promtool_agrees(arguments: tuple[str, ...]) -> None:
         done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_alarms_are_tried_as_often_as_prometheus_looks_at_them() -> None:
+    config = yaml.safe_load(RULES.with_name("prometheus.yml").read_text())
+    tried = yaml.safe_load(RULES_TEST.read_text())
+    assert config["global"]["evaluation_interval"] == tried["evaluation_interval"]
 
 
 def test_the_jobs_that_alarms_name_are_scraped() -> None:
