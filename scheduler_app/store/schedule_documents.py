@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any
 
 from scheduler_app.domain.masking import is_secret
+from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import Action, Body, BodyKind, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
@@ -19,19 +20,15 @@ _codes = lru_cache(maxsize=256)(Codes)
 
 
 def to_document(schedule: Schedule, envelope: Envelope) -> Document:
-    """The whole document but for the claim's fields. None is left out: partial indexes ask what exists."""
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    """The document without what beats move on beside people's edits: claims, and what is owed. None is left
+    out: partial indexes ask what exists."""
+    action, retry = schedule.action, schedule.retry
     document: Document = {
         "_id": schedule.id,
         "v": DOCUMENT_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
-        "rrule": timing.rrule,
-        "pinned": timing.pinned,
-        "run_at": timing.run_at,
-        "timezone": timing.timezone,
-        "gap": timing.gap,
-        "overlap": timing.overlap,
+        **_timing_document(schedule.timing),
         "action": {
             "type": "http",
             "url": action.url,
@@ -72,14 +69,7 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
     return Schedule(
         id=row["_id"],
         name=row["name"],
-        timing=Timing(
-            rrule=row.get("rrule"),
-            pinned=row.get("pinned"),
-            run_at=row.get("run_at"),
-            timezone=row["timezone"],
-            gap=row["gap"],
-            overlap=row["overlap"],
-        ),
+        timing=_timing(row),
         action=Action(
             url=action["url"],
             method=action["method"],
@@ -109,7 +99,52 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
         checkpoint=row.get("checkpoint"),
         zone_data=row.get("zone_data"),
         signing=_opened_signing(row.get("signing"), envelope),
+        owed=tuple(map(from_owed_document, row.get("owed", ()))),
         tenant=row["tenant"],
+    )
+
+
+def to_owed_document(owed: OwedRange) -> Document:
+    document = {
+        "revision": owed.revision,
+        **_timing_document(owed.timing),
+        "next_run_at": owed.next_run_at,
+        "until": owed.until,
+        "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
+    }
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
+    """Raises KeyError or TypeError for a document that somebody bent."""
+    return OwedRange(
+        revision=row["revision"],
+        timing=_timing(row),
+        next_run_at=row["next_run_at"],
+        until=row["until"],
+        checkpoint=row.get("checkpoint"),
+    )
+
+
+def _timing_document(timing: Timing) -> Document:
+    return {
+        "rrule": timing.rrule,
+        "pinned": timing.pinned,
+        "run_at": timing.run_at,
+        "timezone": timing.timezone,
+        "gap": timing.gap,
+        "overlap": timing.overlap,
+    }
+
+
+def _timing(row: Mapping[str, Any]) -> Timing:
+    return Timing(
+        rrule=row.get("rrule"),
+        pinned=row.get("pinned"),
+        run_at=row.get("run_at"),
+        timezone=row["timezone"],
+        gap=row["gap"],
+        overlap=row["overlap"],
     )
 
 

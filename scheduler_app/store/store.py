@@ -12,6 +12,7 @@ from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.nodes import Nodes
 from scheduler_app.store.outbox import Outbox
 from scheduler_app.store.outcomes import Outcomes
+from scheduler_app.store.owed import Owed
 from scheduler_app.store.repairs import Repairs
 from scheduler_app.store.schedules import Schedules
 from scheduler_app.store.secrets import Envelope
@@ -34,6 +35,7 @@ class Store:
         self.outcomes = Outcomes(self.mongo)
         self.schedules = Schedules(self.mongo, self.envelope)
         self.cursors = Cursors(self.mongo, self.envelope)
+        self.owed = Owed(self.mongo)
         self.nodes = Nodes(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self._retention_days = settings.retention_days
