@@ -44,14 +44,17 @@ class Repairs:
             )
         return found
 
-    def workers(self, now: datetime, *, delay_seconds: float, limit: int) -> tuple[list[str], list[str]]:
+    def any_lease_over(self) -> bool:
+        """Whether a lease looks over by mongod's clock; after a jump of that clock it may not be."""
+        return self._events.find_one(_lease_over(0.0), {"_id": 1}) is not None
+
+    def workers(
+        self, now: datetime, *, delay_seconds: float, limit: int, jumped_ahead_seconds: float = 0.0
+    ) -> tuple[list[str], list[str]]:
         """Ends leases that ran out: (to be tried again, set aside). `owner` stays, so that a worker that was
-        only slow can still record; a lost lease is no attempt."""
-        dead: Document = {
-            "state": sources("recover_worker"),
-            "due_at": {"$exists": True},
-            "$expr": {"$lt": ["$lease_until", "$$NOW"]},
-        }
+        only slow can still record; a lost lease is no attempt. After a jump of mongod's clock they end by so
+        much later."""
+        dead = _lease_over(jumped_ahead_seconds)
         rows = list(self._events.find(dead, {"lost_leases": 1}).limit(limit))
         spent = [row["_id"] for row in rows if row.get("lost_leases", 0) + 1 >= MAX_LOST_LEASES]
         again = [row["_id"] for row in rows if row.get("lost_leases", 0) + 1 < MAX_LOST_LEASES]
@@ -84,3 +87,12 @@ class Repairs:
                 one_more,
             )
         return again, spent
+
+
+def _lease_over(jumped_ahead_seconds: float) -> Document:
+    over = {"$subtract": ["$$NOW", int(jumped_ahead_seconds * 1000)]}
+    return {
+        "state": sources("recover_worker"),
+        "due_at": {"$exists": True},
+        "$expr": {"$lt": ["$lease_until", over]},
+    }

@@ -48,8 +48,13 @@ class Store:
             self._prepared = True
 
     def synchronize(self, clock: Clock) -> float:
-        """Measures this process's clock against mongod's; returns the offset in seconds."""
+        """Measures this process's clock against mongod's; returns the offset in seconds.
+        Raises a STORE_FAULT."""
         return clock.synchronize(self.mongo.server_time)
+
+    def jumped_ahead_seconds(self, clock: Clock) -> float:
+        """By how much leases look over too early, after a jump of mongod's clock. Raises a STORE_FAULT."""
+        return clock.jumped_ahead_seconds(self.mongo.server_time)
 
     def close(self) -> None:
         self.mongo.close()

@@ -146,6 +146,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.withdrawals.cancel("old-1", now, "cancelled")
     store.events.redrive(["old-1", "old-2"], now, "redriven")
     store.repairs.messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
+    store.repairs.any_lease_over()
     store.repairs.workers(now, delay_seconds=2, limit=10)
     store.events.get("x")
     store.events.any_of_schedule("s1")

@@ -108,7 +108,6 @@ def test_the_new_revision_does_not_wait_for_what_the_old_one_owes(
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + AWAY
-    token, claimed = "", []
     manager.edit("s1", draft(rrule="FREQ=SECONDLY;INTERVAL=10"), cut)
     token, claimed = store.owed.claim(["s1"], lease_seconds=30)
     assert len(claimed) == 1
