@@ -24,6 +24,7 @@ MOST_DRIFT_SECONDS = 5.0
 #: Longer than any lease lasts (300 s of timeout and 15 s of margin).
 LEASES_LAST_SECONDS = 330.0
 
+#: In microseconds, in which bases are whole numbers.
 SECOND = 1_000_000
 MILLISECOND = 1_000
 EPOCH = datetime.fromtimestamp(0, UTC)
