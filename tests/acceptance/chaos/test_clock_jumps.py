@@ -27,6 +27,8 @@ pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]
 SECONDLY = 5
 #: A callback that takes so long has a lease of 35 s, which a jump by a minute passes over.
 SLOW_SECONDS = 8
+#: An API, a beat, two workers.
+PROCESSES = 4
 #: Every process measures mongod's clock within this time, and reports.
 MEASURED_WITHIN_SECONDS = 30
 LATE_SECONDS = 5.0
@@ -93,7 +95,9 @@ def nodes(stack: Stack) -> list[dict[str, Any]]:
 
 
 def everybody_sees(stack: Stack, jump: int) -> bool:
-    return all(abs(node.get("clock_jump_seconds", 0.0) - jump) < 1 for node in nodes(stack))
+    """After a jump ahead MongoDB drops the processes' reports as old, until they report again."""
+    seen = [node for node in nodes(stack) if abs(node["clock_jump_seconds"] - jump) < 1]
+    return len(seen) == PROCESSES
 
 
 def takes_its_time(seen: Seen, connection: socket) -> bool:
