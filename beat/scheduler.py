@@ -9,6 +9,7 @@ from beat.dispatcher import Dispatcher
 from beat.ending import Ending
 from beat.expander import Expander
 from beat.inspector import Inspector
+from beat.owed_expander import OwedExpander
 from beat.pruner import Pruner
 from beat.recoverer import Recoverer
 from beat.rezoner import Rezoner
@@ -17,6 +18,7 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.dispatch import Dispatch
 from scheduler_app.expansion import Expansion
 from scheduler_app.inspection import Inspection
+from scheduler_app.owed_expansion import OwedExpansion
 from scheduler_app.presence import Presence
 from scheduler_app.readiness import TICK_SECONDS
 from scheduler_app.recovery import Recovery
@@ -61,6 +63,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds), ended)
         expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
         expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)), ended)
+        owed_expander = OwedExpander(OwedExpansion(store))
         recoverer = Recoverer(Recovery(store), publisher.queue_length)
         rezoner = Rezoner(Rezoning(store))
         inspector = Inspector(Inspection(store))
@@ -69,6 +72,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
             ("rezone", lambda: rezoner.run(clock.now)),
             ("expand", lambda: expander.run(clock.now)),
             ("dispatch", lambda: dispatcher.run(clock.now)),
+            ("owed", lambda: owed_expander.run(clock.now)),
             ("recover", lambda: recoverer.run(clock.now)),
             ("inspect", lambda: inspector.run(clock.now)),
             ("prune", lambda: pruner.run(clock.now)),

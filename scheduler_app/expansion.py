@@ -8,6 +8,7 @@ from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parts import Parts
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
@@ -24,6 +25,8 @@ PARTS_AT_ONCE = 4
 WORTH_PARTS = 50
 OCCURRENCES_A_SCHEDULE = 200
 OCCURRENCES_A_PAGE = 5_000
+#: What an edit expands itself; where more is owed, all of it is left to beats.
+OCCURRENCES_AN_EDIT = 200
 PRE_QUEUED = "Event pre-queued for ready queue"
 CHANGED = "Withdrawn: the schedule was changed"
 
@@ -83,15 +86,15 @@ class Expansion:
 
         return self._fill_in_parts(ids, claim, now)
 
-    def expand_up_to(self, schedule: Schedule, until: datetime) -> int:
+    def expand_up_to(self, schedule: Schedule, until: datetime) -> OwedRange | None:
         """Makes what the rule still owes up to and including `until`, before an edit replaces it.
 
-        It needs no claim: a beat that does the same inserts the same ids. Raises Conflict while the edit
-        before this one still waits for a callback in flight.
+        Up to `OCCURRENCES_AN_EDIT` are made at once; more are left to beats, and returned as what the edit
+        has to write with its cut. It needs no claim: a beat that does the same inserts the same ids. Raises
+        Conflict while the edit before this one still waits for a callback in flight.
         """
-        made = 0
         if schedule.state is not ScheduleState.ACTIVE:
-            return made
+            return None
         recurrence, start = schedule.recurrence(), schedule.next_run_at
         if schedule.cut_pending:
             cut = self._cut(schedule, until)
@@ -100,11 +103,13 @@ class Expansion:
                     "the change before this one waits for a callback in flight; try again in a few seconds"
                 )
             start = recurrence.after(cut)
-        while start is not None and start <= until:
-            instants = recurrence.between(start, until + TICK, limit=OCCURRENCES_A_PAGE)
-            made += self._insert(_events(schedule, instants), until)
-            start = recurrence.after(instants[-1]) if len(instants) == OCCURRENCES_A_PAGE else None
-        return made
+        if start is None or start > until:
+            return None
+        instants = recurrence.between(start, until + TICK, limit=OCCURRENCES_AN_EDIT + 1)
+        if len(instants) > OCCURRENCES_AN_EDIT:
+            return OwedRange(schedule.revision, schedule.timing, start, until, schedule.checkpoint)
+        insert_occurrences(self._store, _events(schedule, instants), until)
+        return None
 
     def finish_ended(self, now: datetime) -> int:
         """Schedules whose last occurrence has passed are finished."""
@@ -163,7 +168,7 @@ class Expansion:
         refused = self._insert_sound(events, token, now)
         advances = [advance for advance in advances if advance.schedule_id not in refused]
         if self._store.cursors.advance(advances, token) < len(advances):
-            self._withdraw_what_came_too_late([advance.schedule_id for advance in advances], now)
+            withdraw_what_came_too_late(self._store, [advance.schedule_id for advance in advances], now)
         if left_for_later:
             self._store.cursors.release(left_for_later, token)
         half = now + self._timeframe / 2
@@ -205,23 +210,10 @@ class Expansion:
             return None
         return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
 
-    def _withdraw_what_came_too_late(self, ids: Sequence[str], now: datetime) -> None:
-        """Some of these were edited between our claim and our insert. A worker would void such events when
-        they are due; here they go at once, so that nobody is shown what will not happen."""
-        for schedule_id, schedule in self._store.schedules.for_delivery(ids).items():
-            if isinstance(schedule, Unreadable):
-                continue
-            if schedule.state is ScheduleState.DELETED:
-                self._store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
-            else:
-                self._store.withdrawals.cancel_past_cut(
-                    schedule_id, schedule.revision, schedule.revised_at, now, CHANGED
-                )
-
     def _insert_sound(self, events: Sequence[Event], token: str, now: datetime) -> set[str]:
         """Makes the events; sets schedules aside whose events MongoDB rejects, and returns their ids."""
         try:
-            self._insert(events, now)
+            insert_occurrences(self._store, events, now)
             return set()
         except REJECTED:
             return self._insert_apart(events, token, now)
@@ -238,20 +230,34 @@ class Expansion:
                 refused.add(schedule_id)
             return schedule_id in refused
 
-        def insert(ids: Sequence[str]) -> int:
-            return self._insert([made for each in ids for made in of_each[each]], now)
+        def insert(ids: Sequence[str]) -> None:
+            insert_occurrences(self._store, [made for each in ids for made in of_each[each]], now)
 
         isolated(list(of_each), insert, condemn)
         return refused
 
-    def _insert(self, events: Sequence[Event], now: datetime) -> int:
-        made = self._store.events.insert(events, now, PRE_QUEUED)
-        metrics.expanded.inc(made)
-        return made
-
     def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
         if self._store.cursors.set_aside(schedule_id, token, reason, now):
             told_of_schedule(schedule_id, reason)
+
+
+def insert_occurrences(store: Store, events: Sequence[Event], now: datetime) -> None:
+    """Makes occurrences events; those that are events already are left alone."""
+    metrics.expanded.inc(store.events.insert(events, now, PRE_QUEUED))
+
+
+def withdraw_what_came_too_late(store: Store, ids: Sequence[str], now: datetime) -> None:
+    """Some of these schedules were edited or deleted between a beat's claim and its insert. A worker would
+    void such events when they are due; here they go at once, so that nobody is shown what will not happen."""
+    for schedule_id, schedule in store.schedules.for_delivery(ids).items():
+        if isinstance(schedule, Unreadable):
+            continue
+        if schedule.state is ScheduleState.DELETED:
+            store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
+        else:
+            store.withdrawals.cancel_past_cut(
+                schedule_id, schedule.revision, schedule.revised_at, now, CHANGED
+            )
 
 
 def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:

@@ -10,6 +10,7 @@ from scheduler_app.domain import event
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
@@ -23,9 +24,10 @@ TRIES = 20
 
 
 class Owed(Protocol):
-    """Makes what a schedule's rule still owes up to an instant, before an edit replaces it."""
+    """Makes what a schedule's rule still owes up to an instant, before an edit replaces it; what is too much
+    for a request is returned, for the edit to leave it to beats."""
 
-    def __call__(self, schedule: Schedule, until: datetime) -> int: ...
+    def __call__(self, schedule: Schedule, until: datetime) -> OwedRange | None: ...
 
 
 @dataclass(frozen=True)
@@ -205,12 +207,19 @@ class Manager:
                     # Whoever asked before may have died, or been refused by MongoDB, after the first write.
                     self._cut(schedule, now)
                 return schedule
+            left = None
             if changed.revision == schedule.revision:
                 written = self.store.schedules.update(changed, version=schedule.version)
             else:
-                # What the old rule owes up to the cut must exist before the rule is gone: beats may be away.
-                self.owed(schedule, changed.revised_at)
-                written = self.store.schedules.revise(changed, version=schedule.version)
+                # What the old rule owes up to the cut must exist before the rule is gone, or be kept with
+                # that rule by the write that replaces it: beats may be away.
+                left = self.owed(schedule, changed.revised_at)
+                if left is not None and len(schedule.owed) >= MAX_OWED:
+                    raise Conflict(
+                        f"beats have not yet made up what the last {MAX_OWED} changes left to them; try again"
+                        " in some seconds, and see by `scheduler doctor` that a beat runs"
+                    )
+                written = self.store.schedules.revise(changed, version=schedule.version, owed=left)
             if written:
                 log.info(
                     f"schedule.{done}",
@@ -219,6 +228,14 @@ class Manager:
                     version=changed.version,
                     revision=changed.revision,
                 )
+                if left is not None:
+                    log.info(
+                        "schedule.owes",
+                        message="Beats make up what was owed from before a change",
+                        schedule_id=schedule_id,
+                        owed_from=left.next_run_at.isoformat(),
+                        owed_until=left.until.isoformat(),
+                    )
                 if changed.revision != schedule.revision:
                     self._cut(changed, now)
                 return changed

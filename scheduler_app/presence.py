@@ -52,12 +52,16 @@ class Presence(threading.Thread):
             name=self._node_name,
             version=__version__,
             clock_offset_seconds=self._clock.offset_seconds,
+            clock_jump_seconds=self._clock.jump_seconds,
             **self._asked_facts(),
         )
 
     def _measure(self) -> None:
+        jumped_before = self._clock.jump_seconds
         offset = self._store.synchronize(self._clock)
         metrics.clock_offset.set(offset)
+        metrics.clock_jump.set(self._clock.jump_seconds)
+        self._say_jump(jumped_before)
         if abs(offset) > WARN_OFFSET_SECONDS:
             log.warning(
                 "clock.off",
@@ -88,6 +92,25 @@ class Presence(threading.Thread):
                 step=step,
                 exc_info=error,
             )
+
+    def _say_jump(self, before: float) -> None:
+        """Said once: when mongod's clock jumps, and when that is over."""
+        jump, adopted = self._clock.jump_seconds, self._clock.adopted_seconds
+        if adopted:
+            log.warning(
+                "clock.corrected",
+                message="mongod's clock was set, and this host's agrees with it: this process follows it",
+                moved_seconds=round(adopted, 3),
+            )
+        elif jump and not before:
+            log.error(
+                "clock.jumped",
+                message="mongod's clock jumped; this process goes on by monotonic time. Set the clock of"
+                " MongoDB's host by NTP; if it is right, set this host's, and its time is followed",
+                jump_seconds=round(jump, 3),
+            )
+        elif before and not jump:
+            log.info("clock.back", message="mongod's clock agrees again", jump_seconds=round(before, 3))
 
     def run(self) -> None:
         while not self._ended.is_set():

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from scheduler_app.clock import Clock, clock
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger, metrics
 
@@ -33,13 +34,24 @@ class Repairs:
 class Recovery:
     """Every row of *The life of an event* that names a crash."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock = clock) -> None:
+        """`clock` knows of jumps of mongod's clock, by which leases are judged."""
+        self._store = store
+        self._clock = clock
         self._repairs = store.repairs
         self._outbox = store.outbox
 
     def recover_workers(self, now: datetime) -> Repairs:
         """Ends claims whose lease is over. Raises a STORE_FAULT."""
-        again, spent = self._repairs.workers(now, delay_seconds=RETRY_DELAY_SECONDS, limit=EVENTS_A_PAGE)
+        if not self._repairs.any_lease_over():
+            return Repairs(0, 0, 0)
+        # They may only look over: after a jump of mongod's clock they end by as much later.
+        again, spent = self._repairs.workers(
+            now,
+            delay_seconds=RETRY_DELAY_SECONDS,
+            limit=EVENTS_A_PAGE,
+            jumped_ahead_seconds=self._store.jumped_ahead_seconds(self._clock),
+        )
         if again:
             metrics.recovered.labels("worker").inc(len(again))
             log.warning(

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.recurrence import Once, Recurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.signing import Signing
@@ -111,6 +112,8 @@ class Schedule:
     """The version of the zone data that events and `next_run_at` were computed with."""
     signing: Signing | None = None
     """What signs the callbacks; None: nothing does."""
+    owed: tuple[OwedRange, ...] = ()
+    """What edits left to beats, of revisions before this one, oldest first; `MAX_OWED` of them at most."""
     tenant: str = TENANT
 
     def recurrence(self) -> Recurrence | Once:

@@ -45,7 +45,10 @@ def _beats(nodes: Sequence[Node]) -> Check:
 def _tick_age(node: Node) -> float:
     """Seconds since the last tick ended, both ends by mongod's clock; 0 before the first one has."""
     ended = node.get("last_tick_at")
-    return 0.0 if ended is None else float(node["age_seconds"] + (node["seen_at"] - ended).total_seconds())
+    if ended is None:
+        return 0.0
+    # A beat that goes on by monotonic time writes that, and MongoDB when it was written.
+    return float(node["age_seconds"] + (node["seen_at"] - ended).total_seconds()) - _jump(node)
 
 
 def _workers(nodes: Sequence[Node]) -> Check:
@@ -69,6 +72,18 @@ def _workers(nodes: Sequence[Node]) -> Check:
 
 
 def _clocks(nodes: Sequence[Node]) -> Check:
+    jumped = [node for node in nodes if _jump(node)]
+    if jumped:
+        jump = max(map(_jump, jumped), key=abs)
+        side = "ahead of" if jump > 0 else "behind"
+        return wrong(
+            "clocks",
+            f"mongod's clock has jumped: it is {abs(jump):.1f} s {side} the monotonic time that"
+            f" {len(jumped)} of {len(nodes)} processes go on by: {named(jumped)}",
+            "set the clock of MongoDB's host by NTP; if it is right, set those of these processes' hosts:"
+            " they follow it then",
+            jump_seconds=jump,
+        )
     offsets = {node["_id"]: float(node.get("clock_offset_seconds", 0.0)) for node in nodes}
     off = [node for node in nodes if abs(offsets[node["_id"]]) > WARN_OFFSET_SECONDS]
     largest = max(offsets.values(), key=abs, default=0.0)
@@ -88,6 +103,10 @@ def _clocks(nodes: Sequence[Node]) -> Check:
         "set the clocks of these hosts and of MongoDB's by NTP (chrony or systemd-timesyncd)",
         largest_offset_seconds=largest,
     )
+
+
+def _jump(node: Node) -> float:
+    return float(node.get("clock_jump_seconds", 0.0))
 
 
 def _off(offset: float) -> str:

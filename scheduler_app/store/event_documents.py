@@ -53,11 +53,13 @@ def lease(seconds: float) -> dict[str, Any]:
     return {"$add": ["$$NOW", int(seconds * 1000)]}
 
 
-def lease_over(field: str) -> Document:
+def lease_over(field: str, jumped_ahead_seconds: float = 0.0) -> Document:
     """The condition of a lease that is over by mongod's clock. One that is no date counts as over, and so
-    does one that ends later than any that is ever given: it would hold what it is on for ever."""
+    does one that ends later than any that is ever given: it would hold what it is on for ever. What the clock
+    has jumped ahead by does not count."""
     beyond = {"$add": ["$$NOW", LONGEST_LEASE_MS]}
-    return {"$or": [{"$expr": {"$lte": [f"${field}", "$$NOW"]}}, {"$expr": {"$gt": [f"${field}", beyond]}}]}
+    now = {"$subtract": ["$$NOW", int(jumped_ahead_seconds * 1000)]} if jumped_ahead_seconds else "$$NOW"
+    return {"$or": [{"$expr": {"$lte": [f"${field}", now]}}, {"$expr": {"$gt": [f"${field}", beyond]}}]}
 
 
 def to_document(event: Event, now: datetime, message: str) -> Document:

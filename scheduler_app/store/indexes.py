@@ -62,6 +62,10 @@ SCHEDULES = [
         name="deleted_v1",
         partialFilterExpression={"deleted_at": {"$exists": True}},
     ),
+    # Written by an edit that leaves something to beats, and by nothing else.
+    IndexModel(
+        [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
+    ),
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
     IndexModel(
         [("tenant", ASCENDING), ("state", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],

@@ -52,13 +52,17 @@ class Repairs:
             )
         return found
 
-    def workers(self, now: datetime, *, delay_seconds: float, limit: int) -> tuple[list[str], list[str]]:
+    def any_lease_over(self) -> bool:
+        """Whether a lease looks over by mongod's clock; after a jump of that clock it may not be."""
+        return self._events.find_one(_dead(0.0), {"_id": 1}) is not None
+
+    def workers(
+        self, now: datetime, *, delay_seconds: float, limit: int, jumped_ahead_seconds: float = 0.0
+    ) -> tuple[list[str], list[str]]:
         """Ends leases that ran out: (to be tried again, set aside). `owner` stays, so that a worker that was
-        only slow can still record; a lost lease is no attempt."""
-        dead: Document = {
-            "state": sources("recover_worker"),
-            "due_at": {"$exists": True},
-        } | lease_over("lease_until")
+        only slow can still record; a lost lease is no attempt. After a jump of mongod's clock they end by so
+        much later."""
+        dead = _dead(jumped_ahead_seconds)
         # Its own request was being made, and no other suspect's: `isolated` is the claim that said so.
         alone = {"$and": [{"$gt": ["$isolated", None]}, {"$eq": ["$isolated", "$owner"]}]}
         isolated_losses = _number("$isolated_losses", 0)
@@ -108,3 +112,8 @@ class Repairs:
 
 def _number(path: str, otherwise: int) -> Document:
     return {"$cond": [{"$isNumber": path}, path, otherwise]}
+
+
+def _dead(jumped_ahead_seconds: float) -> Document:
+    running: Document = {"state": sources("recover_worker"), "due_at": {"$exists": True}}
+    return running | lease_over("lease_until", jumped_ahead_seconds)

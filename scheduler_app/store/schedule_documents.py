@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.masking import is_secret
+from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
@@ -42,19 +43,15 @@ _codes = lru_cache(maxsize=256)(Codes)
 
 
 def to_document(schedule: Schedule, envelope: Envelope) -> Document:
-    """The whole document but for the claim's fields. None is left out: partial indexes ask what exists."""
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    """The document without what beats move on beside people's edits: claims, and what is owed. None is left
+    out: partial indexes ask what exists."""
+    action, retry = schedule.action, schedule.retry
     document: Document = {
         "_id": schedule.id,
         "v": DOCUMENT_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
-        "rrule": timing.rrule,
-        "pinned": timing.pinned,
-        "run_at": timing.run_at,
-        "timezone": timing.timezone,
-        "gap": timing.gap,
-        "overlap": timing.overlap,
+        **_timing_document(schedule.timing),
         "action": {
             "type": "http",
             "url": action.url,
@@ -134,8 +131,43 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
         checkpoint=optional(fields, get("checkpoint"), "checkpoint"),
         zone_data=optional(text, get("zone_data"), "zone_data"),
         signing=_opened_signing(get("signing"), envelope),
+        owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         tenant=text(get("tenant"), "tenant"),
     )
+
+
+def to_owed_document(owed: OwedRange) -> Document:
+    document = {
+        "revision": owed.revision,
+        **_timing_document(owed.timing),
+        "next_run_at": owed.next_run_at,
+        "until": owed.until,
+        "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
+    }
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
+    """Raises Corrupt."""
+    fields(row, "an item of owed")
+    return OwedRange(
+        revision=whole(row.get("revision"), "owed.revision", least=1),
+        timing=_timing(row),
+        next_run_at=instant(row.get("next_run_at"), "owed.next_run_at"),
+        until=instant(row.get("until"), "owed.until"),
+        checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
+    )
+
+
+def _timing_document(timing: Timing) -> Document:
+    return {
+        "rrule": timing.rrule,
+        "pinned": timing.pinned,
+        "run_at": timing.run_at,
+        "timezone": timing.timezone,
+        "gap": timing.gap,
+        "overlap": timing.overlap,
+    }
 
 
 def _timing(row: Mapping[str, Any]) -> Timing:

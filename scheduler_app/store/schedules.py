@@ -12,13 +12,14 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
+from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.corrupt_schedules import set_aside_unreadable
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.listing import Page, Window, newest
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.readings import Readings
-from scheduler_app.store.schedule_documents import to_document
+from scheduler_app.store.schedule_documents import to_document, to_owed_document
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.together import Together
 from scheduler_app.store.unreadable import Unreadable, read, read_whole
@@ -93,15 +94,19 @@ class Schedules:
             change["$unset"] = {"signing": ""}
         return self._write(schedule.id, version, schedule.revision, change)
 
-    def revise(self, schedule: Schedule, *, version: int) -> bool:
-        """Writes an edit that makes the future anew (`Schedule.revise`), in one write with its cut.
+    def revise(self, schedule: Schedule, *, version: int, owed: OwedRange | None = None) -> bool:
+        """Writes an edit that makes the future anew (`Schedule.revise`), in one write with its cut, and with
+        what it leaves to beats of the time before that.
 
         It clears `owner`: a beat that is expanding the schedule as it was is refused when it comes to
         advance it.
         """
         document = to_document(schedule, self._envelope)
         gone = ["owner", "lease_until", *(key for key in _OPTIONAL if key not in document)]
-        change = {"$set": document, "$unset": dict.fromkeys(gone, "")}
+        change: Document = {"$set": document, "$unset": dict.fromkeys(gone, "")}
+        if owed is not None:
+            # Added and not set: a beat that makes up an older one at this moment is not disturbed.
+            change["$push"] = {"owed": to_owed_document(owed)}
         return self._write(schedule.id, version, schedule.revision - 1, change)
 
     def _write(self, schedule_id: str, version: int, revision: int, change: Document) -> bool:
@@ -122,6 +127,9 @@ class Schedules:
                 "finishes_at": "",
                 "owner": "",
                 "lease_until": "",
+                "owed": "",
+                "owed_owner": "",
+                "owed_lease_until": "",
                 "signing": "",
             },
         }
@@ -190,7 +198,18 @@ class Schedules:
 
 
 _CURSORS_LEFT_OUT = dict.fromkeys(
-    ("next_run_at", "finishes_at", "checkpoint", "cut_pending", "owner", "lease_until"), 0
+    (
+        "next_run_at",
+        "finishes_at",
+        "checkpoint",
+        "cut_pending",
+        "owner",
+        "lease_until",
+        "owed",
+        "owed_owner",
+        "owed_lease_until",
+    ),
+    0,
 )
 #: What expansion moves on, and an edit of anything but the timing leaves alone.
 _CURSOR = (

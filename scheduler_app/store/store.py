@@ -13,6 +13,7 @@ from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.nodes import Nodes
 from scheduler_app.store.outbox import Outbox
 from scheduler_app.store.outcomes import Outcomes
+from scheduler_app.store.owed import Owed
 from scheduler_app.store.repairs import Repairs
 from scheduler_app.store.schedules import Schedules
 from scheduler_app.store.secrets import Envelope
@@ -38,6 +39,7 @@ class Store:
         self.cursors = Cursors(self.mongo, self.envelope)
         self.nodes = Nodes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.envelope)
+        self.owed = Owed(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self._retention_days = settings.retention_days
         self._prepared = False
@@ -49,8 +51,13 @@ class Store:
             self._prepared = True
 
     def synchronize(self, clock: Clock) -> float:
-        """Measures this process's clock against mongod's; returns the offset in seconds."""
+        """Measures this process's clock against mongod's; returns the offset in seconds.
+        Raises a STORE_FAULT."""
         return clock.synchronize(self.mongo.server_time)
+
+    def jumped_ahead_seconds(self, clock: Clock) -> float:
+        """By how much leases look over too early, after a jump of mongod's clock. Raises a STORE_FAULT."""
+        return clock.jumped_ahead_seconds(self.mongo.server_time)
 
     def close(self) -> None:
         self.mongo.close()

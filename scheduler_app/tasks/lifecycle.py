@@ -100,7 +100,9 @@ class Worker:
         return {"consuming": self._consuming, **report(self.pipeline)}
 
     def _judge_clock(self, offset: float) -> None:
-        """A clock that is further off than the horizon makes every message too early or too late."""
+        """Celery holds a message until its eta by this host's own clock: where that is further off than the
+        horizon, every message would be too early or too late. `offset` is measured from `now`, which a jump
+        of mongod's clock does not move: that stops no worker."""
         fit = abs(offset) <= self._settings.horizon_seconds
         if fit == self._consuming:
             return

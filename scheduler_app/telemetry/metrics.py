@@ -40,7 +40,12 @@ tick_at = Gauge("scheduler_tick_timestamp_seconds", "When the last tick of beat 
 # The API's processes are scraped as one: the clock is their host's, and one that gets no answer is told of.
 clock_offset = Gauge(
     "scheduler_clock_offset_seconds",
-    "mongod's clock minus this process's",
+    "mongod's clock minus this host's",
+    multiprocess_mode="livemostrecent",
+)
+clock_jump = Gauge(
+    "scheduler_clock_jump_seconds",
+    "How far mongod's clock is ahead of the monotonic time that this process goes on by since it jumped",
     multiprocess_mode="livemostrecent",
 )
 dependency_up = Gauge(

@@ -10,6 +10,7 @@ from pymongo import monitoring
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.owed import OwedRange
 from scheduler_app.store import Store
 from scheduler_app.store.claims import Postponement
 from scheduler_app.store.cursors import Advance
@@ -102,6 +103,7 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
     _use_events(store, now)
     _use_cursors(store.cursors, now)
     _use_schedules(store.schedules, now)
+    _use_owed(store, now)
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
     _use_inspections(store.inspections, now)
@@ -149,6 +151,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.withdrawals.cancel("old-1", now, "cancelled")
     store.events.redrive(["old-1", "old-2"], now, "redriven")
     store.repairs.messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
+    store.repairs.any_lease_over()
     store.repairs.workers(now, delay_seconds=2, limit=10)
     store.events.get("x")
     store.events.any_of_schedule("s1")
@@ -186,6 +189,19 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
         schedules.page(Window(limit=10), tenant="default", **filters)
         schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
         schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
+
+
+def _use_owed(store: Any, now: datetime) -> None:
+    # The doors' own calls are what is watched; what they work on is made beside them.
+    for name in ("s401", "s402"):
+        made = schedule(now, name)
+        left = OwedRange(1, made.timing, now, now + SECOND)
+        assert store.schedules.revise(made.revise(now), version=1, owed=left)
+    ids = store.owed.waiting(limit=10)
+    token, claimed = store.owed.claim(ids, lease_seconds=30)
+    assert {each.schedule_id for each in claimed} == {"s401", "s402"}
+    assert store.owed.advance("s401", token, None)
+    assert store.owed.drop("s402", token, "bent", now)
 
 
 def _use_lists(lists: Any, now: datetime) -> None:

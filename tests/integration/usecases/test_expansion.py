@@ -326,6 +326,6 @@ def test_what_the_old_rule_owes_is_made_before_an_edit_when_beats_are_away(
 ) -> None:
     made = schedule(now, rrule="FREQ=SECONDLY;INTERVAL=10")
     store.schedules.insert(made)
-    assert expansion.expand_up_to(made, now + 31 * SECOND) == 4
-    assert times(store) == [now + (1 + 10 * i) * SECOND for i in range(4)]
-    assert expansion.expand_up_to(made, now + 31 * SECOND) == 0
+    for _ in range(2):
+        assert expansion.expand_up_to(made, now + 31 * SECOND) is None
+        assert times(store) == [now + (1 + 10 * i) * SECOND for i in range(4)]

@@ -56,6 +56,25 @@ def test_a_clock_that_is_off_is_named_with_its_host_and_its_side(offset: float, 
     assert found.found == f"worker w1@host on host is {said}"
 
 
+@pytest.mark.parametrize(("jump", "said"), [(60.0, "60.0 s ahead of"), (-60.0, "60.0 s behind")])
+def test_a_jump_of_mongods_clock_is_told_as_its_own(jump: float, said: str) -> None:
+    seen_at = NOON + timedelta(seconds=jump + 2)
+    beat = node("beat", clock_jump_seconds=jump, seen_at=seen_at)
+    found = checks(beat, node("worker", name="w1@host", clock_jump_seconds=jump), node("api"))
+    assert found["clocks"].status is Status.WRONG
+    assert said in found["clocks"].found
+    assert "2 of 3 processes" in found["clocks"].found
+    assert found["beat"].ok
+
+
+def test_a_beat_whose_ticks_stopped_is_told_from_a_jump() -> None:
+    jump = 120.0
+    ticking = node("beat", clock_jump_seconds=jump, seen_at=NOON + timedelta(seconds=jump))
+    stuck = node("beat", clock_jump_seconds=jump, seen_at=NOON + timedelta(seconds=jump + 100))
+    assert checks(ticking)["beat"].ok
+    assert not checks(stuck)["beat"].ok
+
+
 def test_an_offset_of_less_than_a_second_is_no_news() -> None:
     assert checks(node("worker", clock_offset_seconds=0.9))["clocks"].ok
 

@@ -1,0 +1,25 @@
+"""What an edit leaves to beats: the occurrences that a revision still owes up to the cut that ended it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.domain.timing import Timing
+
+#: A schedule keeps no more of them; an edit that would add another is refused until beats have made up some.
+MAX_OWED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class OwedRange:
+    """A stretch of time that belongs to a revision which an edit has ended, and that is not expanded yet."""
+
+    revision: int
+    timing: Timing
+    """The rule of that revision: the schedule may have another one by now."""
+    next_run_at: datetime
+    """The first occurrence that is not an event yet."""
+    until: datetime
+    """The cut, inclusive."""
+    checkpoint: Mapping[str, Any] | None = None
