@@ -52,7 +52,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds), ended)
         expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
         expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)), ended)
-        recoverer = Recoverer(Recovery(store), publisher.queue_length)
+        recoverer = Recoverer(Recovery(store), publisher.queue_lengths)
         rezoner = Rezoner(Rezoning(store))
         pruner = Pruner(store, retention_days=settings.retention_days)
         self._duties = [

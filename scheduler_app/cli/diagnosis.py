@@ -78,7 +78,7 @@ def _broker(settings: Settings) -> list[Check]:
             if not redis:
                 return [fine("broker", f"answers at {address}"), _queue(_length(channel))]
             info: Mapping[str, Any] = channel.client.info()
-            return [*check_redis(info, address), _queue(channel.client.llen(QUEUE))]
+            return [*check_redis(info, address), _queue(sum(channel.sizes(QUEUE).values()))]
     except Exception as error:  # each transport has errors of its own
         reason = " ".join(str(error).split()) or type(error).__name__
         remedy = "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right"

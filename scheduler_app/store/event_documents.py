@@ -8,6 +8,7 @@ from pymongo.collection import Collection
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
+from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document
 
@@ -23,6 +24,7 @@ CLAIMED = {
     "attempts_before": 1,
     "lost_leases": 1,
     "tenant": 1,
+    "origin": 1,
 }
 
 
@@ -49,6 +51,7 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
         "state": State.READY_QUEUE.value,
         "due_at": event.due_at,
         "queue": "callbacks",
+        "origin": event.origin,
         "attempt": 0,
         "dispatches": 0,
         "lost_leases": 0,
@@ -71,7 +74,14 @@ def to_event(row: Document) -> Event:
         attempts_before=row.get("attempts_before", 0),
         lost_leases=row.get("lost_leases", 0),
         tenant=row["tenant"],
+        origin=stored_origin(row),
     )
+
+
+def stored_origin(row: Document) -> str:
+    """The origin as it was written; UNKNOWN_ORIGIN where none was, or nothing that could be one."""
+    origin = row.get("origin")
+    return origin if isinstance(origin, str) and len(origin) <= MAX_ORIGIN else UNKNOWN_ORIGIN
 
 
 def finish(

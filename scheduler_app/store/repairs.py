@@ -2,7 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.event import MAX_LOST_LEASES, State
+from scheduler_app.domain.event import MAX_LOST_LEASES, SUSPECT_AFTER, State
+from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.store.event_documents import finish, sources
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import Document, Mongo
@@ -14,19 +15,24 @@ class Repairs:
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
 
-    def messages(self, now: datetime, *, grace_seconds: float, limit: int) -> list[str]:
+    def messages(
+        self, now: datetime, *, grace_seconds: float, limit: int, sent_late: bool | None = None
+    ) -> list[str]:
         """Puts back events whose message must be lost: overdue since they were dispatched, beyond a grace
-        that doubles with each dispatch that led to nothing. Returns their ids."""
+        that doubles with each dispatch that led to nothing. `sent_late`: only those that were, or were not,
+        late when they were dispatched. Returns their ids."""
         # What led to an attempt, or to a lease, was no lost message: a retry's grace begins anew.
         heard_of = {"$add": [1, *({"$ifNull": [field, 0]} for field in ("$attempt", "$lost_leases"))]}
         unheard_of = {"$subtract": [{"$ifNull": ["$dispatches", 1]}, heard_of]}
         doublings = {"$min": [{"$max": [unheard_of, 0]}, MAX_GRACE_DOUBLINGS]}
         grace_ms = {"$multiply": [grace_seconds * 1000, {"$pow": [2, doublings]}]}
-        lost = {
+        lost: Document = {
             "state": sources("recover_message"),
             "due_at": {"$lt": now - timedelta(seconds=grace_seconds)},
             "$expr": {"$lt": [{"$add": [{"$max": ["$due_at", "$dispatched_at"]}, grace_ms]}, now]},
         }
+        if sent_late is not None:
+            lost["$and"] = [{"$expr": {"$eq": [_was_sent_late(), sent_late]}}]
         found = [row["_id"] for row in self._events.find(lost, {"_id": 1}).sort("due_at", 1).limit(limit)]
         if found:
             self._events.update_many(
@@ -84,3 +90,9 @@ class Repairs:
                 one_more,
             )
         return again, spent
+
+
+def _was_sent_late() -> Document:
+    """Whether an event's message went by the late lane, as `dispatch.batches.lane_of` judged it then."""
+    became_late = {"$add": ["$due_at", FRESH_FOR // timedelta(milliseconds=1)]}
+    return {"$or": [{"$lte": [became_late, "$dispatched_at"]}, {"$gte": ["$lost_leases", SUSPECT_AFTER]}]}

@@ -7,8 +7,10 @@ from typing import Any
 from celery import Celery
 from kombu.exceptions import ChannelError, OperationalError
 
-from scheduler_app.celery_app.settings import QUEUE
+from scheduler_app.celery_app.settings import PRIORITIES, QUEUE
+from scheduler_app.celery_app.transport import SturdyChannel
 from scheduler_app.dispatch import Batch
+from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.telemetry import metrics
 
 POOL_SECONDS = 5.0
@@ -32,7 +34,11 @@ class CeleryPublisher:
         with self._producer() as producer:
             for batch in batches:
                 self._task.apply_async(
-                    kwargs={"v": 1, "ids": list(batch.ids)}, eta=batch.eta, producer=producer, retry=False
+                    kwargs={"v": 1, "ids": list(batch.ids)},
+                    eta=batch.eta,
+                    priority=PRIORITIES[batch.lane],
+                    producer=producer,
+                    retry=False,
                 )
 
     def queue_length(self) -> int:
@@ -43,6 +49,14 @@ class CeleryPublisher:
             except ChannelError:
                 return 0  # Redis keeps no empty lists: no queue is an empty queue
             return int(declared.message_count)
+
+    def queue_lengths(self) -> QueueLengths:
+        """The same by lane. A broker that does not tell the lanes apart counts all as fresh."""
+        with self._producer() as producer:
+            if isinstance(producer.channel, SturdyChannel):
+                sizes = producer.channel.sizes(QUEUE)
+                return QueueLengths(**{lane.value: sizes[step] for lane, step in PRIORITIES.items()})
+        return QueueLengths(fresh=self.queue_length())
 
     @contextmanager
     def _producer(self) -> Iterator[Any]:

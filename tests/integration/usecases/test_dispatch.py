@@ -1,26 +1,24 @@
 """Due events become messages in a real Redis."""
 
-import base64
-import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
-from redis import Redis
 
 from beat.dispatcher import Dispatcher
-from scheduler_app import dispatch as module
 from scheduler_app.celery_app import make_app
-from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Batch, Dispatch
+from scheduler_app.dispatch import dispatch as module
+from scheduler_app.dispatch.batches import CLAIM_AHEAD
 from scheduler_app.domain.event import State
+from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.store import Store
 from scheduler_app.tasks import CeleryPublisher, deliver
 from tests.builders import event
+from tests.integration.usecases.queued import messages
 
 SECOND = timedelta(seconds=1)
 
@@ -36,17 +34,6 @@ def dispatch(store: Store, publisher: CeleryPublisher) -> Dispatch:
     return Dispatch(store, publisher, horizon_seconds=5)
 
 
-def messages(redis_url: str) -> list[dict[str, Any]]:
-    """What a worker would get: each message's keywords and eta, oldest first."""
-    with Redis.from_url(redis_url) as client:
-        found = []
-        for raw in reversed(client.lrange(QUEUE, 0, -1)):
-            message = json.loads(raw)
-            _, keywords, _ = json.loads(base64.b64decode(message["body"]))
-            found.append({**keywords, "eta": message["headers"]["eta"]})
-        return found
-
-
 def states(store: Store) -> dict[str, int]:
     return {state: count for state, count in store.events.living_by_state().items() if count}
 
@@ -60,8 +47,8 @@ def test_a_message_holds_ids_and_nothing_else(
     (message,) = messages(redis_url)
     assert message["v"] == 1
     assert sorted(message["ids"]) == sorted(each.id for each in made)
-    assert datetime.fromisoformat(message["eta"]) == now + SECOND - module.CLAIM_AHEAD
-    assert set(message) == {"v", "ids", "eta"}
+    assert datetime.fromisoformat(message["eta"]) == now + SECOND - CLAIM_AHEAD
+    assert set(message) == {"v", "ids", "eta", "priority"}
     assert states(store) == {"worker_queue": 3}
 
 
@@ -75,7 +62,8 @@ def test_two_beats_dispatch_everything_between_them_without_waiting_for_another_
     def beat() -> None:
         dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=5), lambda: False)
         together.wait(10)
-        dispatcher.run(lambda: now)
+        while dispatcher.run(lambda: now):
+            pass
 
     with ThreadPoolExecutor(2) as beats:
         for future in [beats.submit(beat) for _ in range(2)]:
@@ -119,16 +107,6 @@ def test_nothing_is_dispatched_twice(store: Store, dispatch: Dispatch, redis_url
     assert len(messages(redis_url)) == 1
 
 
-def test_a_backlog_waits_in_mongodb_while_the_queue_is_long(
-    store: Store, publisher: CeleryPublisher, dispatch: Dispatch, now: datetime
-) -> None:
-    publisher.publish([Batch(("x",), None)] * module.MESSAGES_IN_QUEUE)
-    assert publisher.queue_length() == module.MESSAGES_IN_QUEUE
-    store.events.insert([event(now)], now, "made")
-    assert dispatch.dispatch_page(now).dispatched == 0
-    assert states(store) == {"ready_queue": 1}
-
-
 def test_when_publishing_fails_the_events_wait_again_at_once(
     store: Store, publisher: CeleryPublisher, now: datetime
 ) -> None:
@@ -138,8 +116,8 @@ def test_when_publishing_fails_the_events_wait_again_at_once(
         def publish(self, batches: Sequence[Batch]) -> None:
             raise OSError("the broker is away")
 
-        def queue_length(self) -> int:
-            return 0
+        def queue_lengths(self) -> QueueLengths:
+            return QueueLengths()
 
     store.events.insert([event(now)], now, "made")
     with pytest.raises(OSError, match="away"):

@@ -1,0 +1,15 @@
+"""The indexes of an older release."""
+
+from scheduler_app.store import Store
+
+
+def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there(store: Store) -> None:
+    events = store.mongo.collection("events")
+    events.create_index(
+        [("state", 1), ("due_at", 1)], name="due_v1", partialFilterExpression={"due_at": {"$exists": True}}
+    )
+    store.prepare()
+    names = set(events.index_information())
+    assert "due_v2" in names
+    assert "due_v1" not in names
+    store.prepare()
