@@ -9,7 +9,7 @@ from scheduler_app.clock import monotonic
 from scheduler_app.config import DISPATCH_LEASE_SECONDS
 from scheduler_app.dispatch.batches import EVENTS_A_BATCH, Batch, grouped, lane_of
 from scheduler_app.dispatch.room import Room, RoomEstimate
-from scheduler_app.dispatch.selection import select
+from scheduler_app.dispatch.selection import EVENTS_A_PAGE, select
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import Lane, QueueLengths
 from scheduler_app.parts import Parts
@@ -17,8 +17,6 @@ from scheduler_app.store import Store
 from scheduler_app.store.outbox import Due
 from scheduler_app.telemetry import metrics
 
-#: What is marked at one time, in parts, and published then.
-EVENTS_A_PAGE = 1_000
 PARTS_AT_ONCE = 2
 #: Parts of fewer events would break up batches.
 WORTH_PARTS = 4 * EVENTS_A_BATCH

@@ -1,5 +1,6 @@
 """How many messages may wait in each lane of the queue."""
 
+import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,6 +16,8 @@ MESSAGES_IN_QUEUE = MESSAGES[Lane.FRESH] + MESSAGES[Lane.LATE]
 #: A program that triggers without end is urgent so often; the rest of what it asks for is fresh.
 URGENT_A_SECOND = 20
 ASK_AGAIN_SECONDS = 1.0
+#: Workers fetch faster than that: what seems to be full is looked at again before anything is left to beat.
+ASK_FULL_AGAIN_SECONDS = 0.01
 #: A backlog is read for the sake of so many messages at least, and not of each that a worker takes.
 LATE_REFILL = MESSAGES[Lane.LATE] // 4
 
@@ -46,30 +49,33 @@ class Room:
 
 
 class RoomEstimate:
-    """The room for those who publish too often to ask the broker each time: what it was a second ago, less
-    what this process has published since. Thread-safe."""
+    """The room for those who publish too often to ask the broker each time: what it was within the last
+    second, less what this process has published since. Thread-safe."""
 
     def __init__(self, lengths: Callable[[], QueueLengths], seconds: Callable[[], float] = monotonic) -> None:
         self._lengths = lengths
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._asked_at: float | None = None
+        self._asked_at = self._urgent_since = -math.inf
+        self._urgent = URGENT_A_SECOND
         self._room = Room.beside(QueueLengths())
 
     def room(self) -> Room:
         """Raises what `lengths` raises."""
         with self._lock:
             now = self._seconds()
-            known = self._asked_at is not None and now - self._asked_at < ASK_AGAIN_SECONDS
-            if known:
+            if now - self._asked_at < (ASK_AGAIN_SECONDS if self._room.fresh else ASK_FULL_AGAIN_SECONDS):
                 return self._room
             # Others go by what is known meanwhile: a broker that hangs holds one thread here and not all.
             self._asked_at = now
         room = Room.beside(self._lengths())
         with self._lock:
-            self._room = Room(min(room.urgent, URGENT_A_SECOND), room.fresh, room.late)
+            if now - self._urgent_since >= 1.0:
+                self._urgent_since, self._urgent = now, URGENT_A_SECOND
+            self._room = Room(min(room.urgent, self._urgent), room.fresh, room.late)
             return self._room
 
     def published(self, lanes: Sequence[Lane]) -> None:
         with self._lock:
             self._room = self._room.without(lanes)
+            self._urgent = max(0, self._urgent - lanes.count(Lane.URGENT))

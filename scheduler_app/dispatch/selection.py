@@ -13,6 +13,8 @@ from scheduler_app.domain.lane import FRESH_FOR, Lane
 from scheduler_app.domain.turns import in_turn
 from scheduler_app.store.outbox import Due, Outbox
 
+#: What is marked at one time, in parts, and published then.
+EVENTS_A_PAGE = 1_000
 #: What one read brings: enough that an ordinary burst is shared out by it alone.
 CANDIDATES = 4_000
 #: With so many of a full read, an origin may hide what others have waiting.
@@ -59,8 +61,10 @@ def select(outbox: Outbox, now: datetime, until: datetime, room: Room) -> Select
     late: list[Due] = []
     for event in found:
         (fresh if lane_of(event, now) is Lane.FRESH else late).append(event)
-    fresh = list(_by_urgency(fresh, now))[: min(CANDIDATES, room.fresh * EVENTS_A_BATCH)]
-    late = _that_fit(in_turn(late, _origin, _schedule), room.late)
+    if len(found) > EVENTS_A_PAGE:  # less goes out together, in whatever order
+        fresh, late = list(_by_urgency(fresh, now)), list(in_turn(late, _origin, _schedule))
+    fresh = fresh[: min(CANDIDATES, room.fresh * EVENTS_A_BATCH)]
+    late = _that_fit(late, room.late)
     more = full or len(fresh) + len(late) < len(found)
     return Selection(fresh, late, more=more and bool(fresh or late))
 
@@ -101,7 +105,7 @@ def _by_urgency(events: Sequence[Due], now: datetime) -> Iterator[Due]:
         yield from in_turn(some, _origin, _schedule)
 
 
-def _that_fit(events: Iterator[Due], messages: int) -> list[Due]:
+def _that_fit(events: Sequence[Due], messages: int) -> list[Due]:
     """As many as travel in so many messages: one that travels alone takes a whole one."""
     fitting: list[Due] = []
     room = messages * EVENTS_A_BATCH

@@ -11,8 +11,9 @@ from beat.dispatcher import Dispatcher
 from scheduler_app.celery_app import make_app
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Batch, Dispatch
-from scheduler_app.dispatch import dispatch as module
 from scheduler_app.dispatch.batches import CLAIM_AHEAD
+from scheduler_app.dispatch.dispatch import WORTH_PARTS
+from scheduler_app.dispatch.selection import EVENTS_A_PAGE
 from scheduler_app.domain.event import State
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.store import Store
@@ -55,7 +56,7 @@ def test_a_message_holds_ids_and_nothing_else(
 def test_two_beats_dispatch_everything_between_them_without_waiting_for_another_tick(
     store: Store, publisher: CeleryPublisher, redis_url: str, now: datetime
 ) -> None:
-    many = [event(now + SECOND, f"s{number}") for number in range(3 * module.EVENTS_A_PAGE)]
+    many = [event(now + SECOND, f"s{number}") for number in range(3 * EVENTS_A_PAGE)]
     store.events.insert(many, now, "made")
     together = threading.Barrier(2)
 
@@ -76,7 +77,7 @@ def test_two_beats_dispatch_everything_between_them_without_waiting_for_another_
 def test_a_page_of_many_events_is_dispatched_in_parts_each_event_once(
     store: Store, dispatch: Dispatch, redis_url: str, now: datetime
 ) -> None:
-    made = [event(now + SECOND, f"s{number}") for number in range(module.WORTH_PARTS + 1)]
+    made = [event(now + SECOND, f"s{number}") for number in range(WORTH_PARTS + 1)]
     store.events.insert(made, now, "made")
     assert dispatch.dispatch_page(now).dispatched == len(made)
     sent = [one for message in messages(redis_url) for one in message["ids"]]

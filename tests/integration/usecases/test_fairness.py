@@ -15,9 +15,8 @@ from scheduler_app.celery_app.settings import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Batch, Dispatch
 from scheduler_app.dispatch.batches import EVENTS_A_BATCH
-from scheduler_app.dispatch.dispatch import EVENTS_A_PAGE
 from scheduler_app.dispatch.room import LATE_REFILL, MESSAGES
-from scheduler_app.dispatch.selection import CANDIDATES, LATE_SHARE
+from scheduler_app.dispatch.selection import CANDIDATES, EVENTS_A_PAGE, LATE_SHARE
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual
 from scheduler_app.domain.lane import Lane, QueueLengths
 from scheduler_app.recovery import GRACE_SECONDS, NEARLY_EMPTY, Recovery
@@ -210,6 +209,16 @@ def test_everything_is_dispatched_in_the_end_each_once(store: Store, now: dateti
     while dispatcher.run(lambda: now):
         pass
     assert sorted(each for batch in queue.batches for each in batch.ids) == sorted(each.id for each in made)
+
+
+def test_dispatch_leaves_the_other_duties_of_a_tick_their_turn(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert(store, now, of_origin(HOG, [now] * (2 * CANDIDATES), "s"))
+    queue = Queue(workers=True)
+    monkeypatch.setattr("beat.dispatcher.TURN_SECONDS", 0.0)
+    assert Dispatcher(dispatching(store, queue), lambda: False).run(lambda: now) is True
+    assert 0 < len(queue.ids(Lane.FRESH)) <= CANDIDATES
 
 
 # What is late beside what is fresh

@@ -4,6 +4,7 @@ import pytest
 
 from scheduler_app.dispatch.room import (
     ASK_AGAIN_SECONDS,
+    ASK_FULL_AGAIN_SECONDS,
     LATE_REFILL,
     MESSAGES,
     URGENT_A_SECOND,
@@ -66,6 +67,25 @@ def test_the_broker_is_asked_once_a_second_and_what_is_published_meanwhile_is_co
     watch.now += ASK_AGAIN_SECONDS
     assert estimate.room().fresh == MESSAGES[Lane.FRESH]
     assert queue.asked == 2
+
+
+def test_what_seems_full_is_looked_at_again_before_it_is_left_to_beat(watch: Watch) -> None:
+    queue = Queue()
+    estimate = RoomEstimate(queue, watch)
+    estimate.room()
+    estimate.published([Lane.FRESH] * MESSAGES[Lane.FRESH])
+    assert estimate.room().fresh == 0
+    watch.now += ASK_FULL_AGAIN_SECONDS * 2
+    assert estimate.room().fresh == MESSAGES[Lane.FRESH], "workers have fetched them meanwhile"
+    assert queue.asked == 2
+
+
+def test_looking_again_makes_nothing_more_urgent(watch: Watch) -> None:
+    estimate = RoomEstimate(Queue(), watch)
+    estimate.room()
+    estimate.published([Lane.URGENT] * URGENT_A_SECOND + [Lane.FRESH] * MESSAGES[Lane.FRESH])
+    watch.now += ASK_FULL_AGAIN_SECONDS * 2
+    assert estimate.room().urgent == 0
 
 
 def test_a_program_is_urgent_so_often_a_second_and_no_more(watch: Watch) -> None:
