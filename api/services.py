@@ -57,7 +57,7 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
         ]
         # What was asked for is written. The rest beat does as well, a tick later: its failure is no error.
         try:
-            dispatch.dispatch_these(expansion.expand_these(near, now).events if near else [], now)
+            dispatch.dispatch_these(expansion.expand_these(near, now, end).events if near else [], now)
         except faults as error:
             log.warning(
                 "schedule.left_to_beat",
@@ -69,7 +69,7 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
 
     def send(events: Sequence[Event], now: datetime) -> None:
         try:
-            dispatch.dispatch_these(events, now)
+            dispatch.dispatch_these(events, now, urgent=True)
         except faults as error:
             log.warning(
                 "event.left_to_beat",

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from scheduler_app.clock import monotonic
 from scheduler_app.expansion import Expansion
 
-#: After so many pages the other duties have their turn; the next tick follows at once.
-PAGES_A_TICK = 20
+#: No page is begun after that: the other duties have their turn, and the next tick follows at once.
+TURN_SECONDS = 3.0
 
 
 class Expander:
@@ -20,10 +21,13 @@ class Expander:
         self._ended = ended
 
     def run(self, now: Callable[[], datetime]) -> bool:
-        """Expands what wants it; True when there is more than a tick should take. Raises a STORE_FAULT."""
+        """Expands what wants it; True when there is more than fits into a turn. Raises a STORE_FAULT."""
+        began = monotonic()
         self._expansion.finish_ended(now())
-        for _ in range(PAGES_A_TICK):
-            if self._ended() or not self._expansion.expand_page(now()).full:
+        while not self._ended():
+            if not self._expansion.expand_page(now()).full:
                 return False
             self._between_pages()
-        return True
+            if monotonic() - began >= TURN_SECONDS:
+                return True
+        return False

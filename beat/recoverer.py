@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.recovery import EVENTS_A_PAGE, Recovery
 
 
 class Recoverer:
-    def __init__(self, recovery: Recovery, queue_length: Callable[[], int]) -> None:
+    def __init__(self, recovery: Recovery, queue_lengths: Callable[[], QueueLengths]) -> None:
         self._recovery = recovery
-        self._queue_length = queue_length
+        self._queue_lengths = queue_lengths
 
     def run(self, now: Callable[[], datetime]) -> bool:
         """Repairs a page of each kind; True when there may be more.
@@ -19,5 +20,5 @@ class Recoverer:
         """
         workers = self._recovery.recover_workers(now())
         dispatches = self._recovery.recover_dispatches(now())
-        messages = self._recovery.recover_messages(now(), queue_length=self._queue_length())
+        messages = self._recovery.recover_messages(now(), queue=self._queue_lengths())
         return max(workers.total, dispatches.total, messages.total) >= EVENTS_A_PAGE

@@ -64,7 +64,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
         expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)), ended)
         owed_expander = OwedExpander(OwedExpansion(store))
-        recoverer = Recoverer(Recovery(store), publisher.queue_length)
+        recoverer = Recoverer(Recovery(store), publisher.queue_lengths)
         rezoner = Rezoner(Rezoning(store))
         inspector = Inspector(Inspection(store))
         pruner = Pruner(store, retention_days=settings.retention_days)

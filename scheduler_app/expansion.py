@@ -8,12 +8,14 @@ from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.lane import FRESH_FOR
+from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parts import Parts
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.store.corrupt_schedules import told_of_schedule
-from scheduler_app.store.cursors import Advance
+from scheduler_app.store.cursors import Advance, Ready
 from scheduler_app.store.faults import of_one_document
 from scheduler_app.store.isolation import isolated
 from scheduler_app.store.unreadable import Unreadable
@@ -27,6 +29,10 @@ OCCURRENCES_A_SCHEDULE = 200
 OCCURRENCES_A_PAGE = 5_000
 #: What an edit expands itself; where more is owed, all of it is left to beats.
 OCCURRENCES_AN_EDIT = 200
+#: What each schedule is given first while many wait: beat comes round again well before it is used up.
+NEXT_NEEDED = timedelta(seconds=60)
+#: Schedules that owe what was due before have this part of such a page: one of so many.
+OWING_SHARE = 4
 PRE_QUEUED = "Event pre-queued for ready queue"
 CHANGED = "Withdrawn: the schedule was changed"
 
@@ -58,18 +64,25 @@ class Expansion:
     def expand_page(self, now: datetime) -> Page:
         """Claims schedules that have less than half of the timeframe left, and fills them to the whole.
 
+        While more of them wait than a page takes, each is given what it needs next before any is filled far
+        ahead.
         Any number of beats may do it at once. Raises a STORE_FAULT, after which the claims run out.
         """
         cursors, before = self._store.cursors, now + self._timeframe / 2
-        ids = cursors.ready_for_expansion(before, limit=self._schedules_a_page)
+        ready = cursors.ready_for_expansion(before, limit=self._schedules_a_page)
+        crowded = len(ready) == self._schedules_a_page
+        until = now + self._timeframe
+        if crowded and ready[0].next_run_at < now + NEXT_NEEDED / 2:
+            until = min(until, now + NEXT_NEEDED)
+            ready = self._needed_next(ready, now)
 
         def claim(part: Sequence[str]) -> Claimed:
             return cursors.claim_for_expansion(part, before, lease_seconds=EXPAND_LEASE_SECONDS)
 
-        page = self._fill_in_parts(ids, claim, now)
+        page = self._fill_in_parts([each.id for each in ready], claim, now, until)
         # Judged by what was there, not by what was won of it: another beat may have had half of the page, and
         # both of them would wait for their next tick.
-        page = replace(page, full=page.full or len(ids) == self._schedules_a_page)
+        page = replace(page, full=page.full or crowded)
         # Of rules that fire each second a page holds a tenth of the schedules that it holds of others: those
         # claimed beyond that would be two writes each for nothing.
         if page.unfit:
@@ -78,13 +91,26 @@ class Expansion:
             self._schedules_a_page = min(SCHEDULES_A_PAGE, self._schedules_a_page * 5 // 4)
         return page
 
-    def expand_these(self, ids: Sequence[str], now: datetime) -> Page:
-        """The same for schedules that were just made or edited; nothing where a beat is at it already."""
+    def expand_these(self, ids: Sequence[str], now: datetime, until: datetime) -> Page:
+        """Fills schedules that were just made or edited up to `until`, and leaves the rest to beat; nothing
+        where a beat is at it already."""
 
         def claim(part: Sequence[str]) -> Claimed:
             return self._store.cursors.claim_these(part, lease_seconds=EXPAND_LEASE_SECONDS)
 
-        return self._fill_in_parts(ids, claim, now)
+        return self._fill_in_parts(ids, claim, now, until)
+
+    def _needed_next(self, ready: Sequence[Ready], now: datetime) -> list[Ready]:
+        """Of a full page, those whose next occurrences are due within moments, or were: what is due now does
+        not wait until all is made that was due before, nor the other way round."""
+        soon, stale = now + NEXT_NEEDED / 2, now - FRESH_FOR
+        owing = [each for each in ready if each.next_run_at < stale]
+        if not owing:
+            return [each for each in ready if each.next_run_at < soon]
+        limit = self._schedules_a_page
+        near = self._store.cursors.ready_for_expansion(soon, limit=limit, since=stale)
+        share = min(len(owing), max(limit // OWING_SHARE, limit - len(near)))
+        return near[: limit - share] + owing[:share]
 
     def expand_up_to(self, schedule: Schedule, until: datetime) -> OwedRange | None:
         """Makes what the rule still owes up to and including `until`, before an edit replaces it.
@@ -116,13 +142,13 @@ class Expansion:
         return self._store.cursors.finish_ended(now)
 
     def _fill_in_parts(
-        self, ids: Sequence[str], claim: Callable[[Sequence[str]], Claimed], now: datetime
+        self, ids: Sequence[str], claim: Callable[[Sequence[str]], Claimed], now: datetime, until: datetime
     ) -> Page:
         parts = self._parts.of(ids)
 
         def fill(part: Sequence[str]) -> Page:
             token, claimed = claim(part)
-            return self._fill(claimed, token, now, limit=OCCURRENCES_A_PAGE // len(parts))
+            return self._fill(claimed, token, now, until, limit=OCCURRENCES_A_PAGE // len(parts))
 
         pages = self._parts.each(fill, parts)
         return Page(
@@ -137,6 +163,7 @@ class Expansion:
         claimed: Sequence[Schedule | Unreadable],
         token: str,
         now: datetime,
+        until: datetime,
         *,
         limit: int = OCCURRENCES_A_PAGE,
     ) -> Page:
@@ -152,7 +179,7 @@ class Expansion:
                 unfit += 1
             else:
                 try:
-                    filled = self._occurrences(schedule, now)
+                    filled = self._occurrences(schedule, now, until)
                 except STORE_FAULTS:
                     raise
                 except Exception as error:  # one schedule's fault is its own: the others go on
@@ -177,8 +204,10 @@ class Expansion:
         )
         return Page(claimed=len(claimed), unfit=unfit, events=tuple(events), full=full)
 
-    def _occurrences(self, schedule: Schedule, now: datetime) -> tuple[list[datetime], Advance] | None:
-        """The occurrences to make and the cursor after them; None when the cut has to wait."""
+    def _occurrences(
+        self, schedule: Schedule, now: datetime, until: datetime
+    ) -> tuple[list[datetime], Advance] | None:
+        """The occurrences to make up to `until` and the cursor after them; None when the cut has to wait."""
         recurrence = schedule.recurrence()
         start = schedule.next_run_at
         if schedule.cut_pending:
@@ -187,7 +216,7 @@ class Expansion:
                 return None
             start = recurrence.after(cut)
         instants, following = (
-            recurrence.filling(start, now + self._timeframe, OCCURRENCES_A_SCHEDULE) if start else ([], None)
+            recurrence.filling(start, until, OCCURRENCES_A_SCHEDULE) if start else ([], None)
         )
         last = instants[-1] if instants else now
         return instants, Advance(
@@ -261,4 +290,5 @@ def withdraw_what_came_too_late(store: Store, ids: Sequence[str], now: datetime)
 
 
 def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
-    return [event.scheduled(schedule.id, schedule.revision, instant) for instant in instants]
+    origin = origin_of(schedule.action.url)
+    return [event.scheduled(schedule.id, schedule.revision, instant, origin) for instant in instants]

@@ -10,6 +10,7 @@ from scheduler_app.domain import event
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
@@ -177,7 +178,7 @@ class Manager:
         """Calls the callback at once, whatever the rule or the state; once for a `seed`, as in `create`.
         Raises NotFound, Conflict."""
         schedule = self.get(schedule_id)
-        made = event.manual(schedule.id, schedule.revision, now, seed)
+        made = event.manual(schedule.id, schedule.revision, now, seed, origin_of(schedule.action.url))
         self.store.events.insert([made], now, "Triggered by a person")
         log.info(
             "schedule.triggered", message="An event was triggered", schedule_id=schedule_id, event_id=made.id

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scheduler_app.clock import Clock, clock
+from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger, metrics
 
@@ -13,7 +14,7 @@ EVENTS_A_PAGE = 1_000
 PAGES_AT_ONCE = 10
 RETRY_DELAY_SECONDS = 2.0
 GRACE_SECONDS = 10.0
-#: With more messages than this in the queue, an overdue event is in a backlog and not lost.
+#: With more messages than this in a lane of the queue, its overdue events are in a backlog and not lost.
 NEARLY_EMPTY = 10
 IDS_IN_A_LINE = 10
 
@@ -82,11 +83,18 @@ class Recovery:
             )
         return Repairs(workers=0, messages=back, set_aside=0)
 
-    def recover_messages(self, now: datetime, *, queue_length: int) -> Repairs:
-        """Puts back overdue events whose message must be lost. Raises a STORE_FAULT."""
-        if queue_length > NEARLY_EMPTY:
+    def recover_messages(self, now: datetime, *, queue: QueueLengths) -> Repairs:
+        """Puts back overdue events whose message must be lost: those that went out by a lane of the queue in
+        which hardly any message waits. Raises a STORE_FAULT."""
+        by_time, behind = queue.urgent + queue.fresh <= NEARLY_EMPTY, queue.late <= NEARLY_EMPTY
+        if not by_time and not behind:
             return Repairs(0, 0, 0)
-        lost = self._repairs.messages(now, grace_seconds=GRACE_SECONDS, limit=EVENTS_A_PAGE)
+        lost = self._repairs.messages(
+            now,
+            grace_seconds=GRACE_SECONDS,
+            limit=EVENTS_A_PAGE,
+            sent_late=None if by_time and behind else behind,
+        )
         if lost:
             metrics.recovered.labels("message").inc(len(lost))
             log.warning(

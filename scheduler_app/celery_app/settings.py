@@ -8,6 +8,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings, is_redis
+from scheduler_app.domain.lane import Lane
 
 QUEUE = "callbacks"
 #: The name of the task that a batch's message starts.
@@ -18,6 +19,10 @@ def key_prefix(database: str) -> str:
     """What every key and channel of a deployment begins with in Redis, which others may use as well: each
     has a database of its own. Quoted, because a channel's name is read as a pattern."""
     return f"{quote(database, safe='')}:"
+
+
+#: Celery's numbers for the lanes: with Redis the least is the first, and each is a list of its own.
+PRIORITIES = {Lane.URGENT: 0, Lane.FRESH: 3, Lane.LATE: 6}
 
 
 def celery_settings(settings: Settings) -> dict[str, Any]:
@@ -98,7 +103,7 @@ def _transport_options(settings: Settings) -> dict[str, Any]:
         "socket_timeout": 30,
         "socket_connect_timeout": 5,
         "socket_keepalive": True,
-        "priority_steps": [0],
+        "priority_steps": sorted(PRIORITIES.values()),
         # Publishing to a Redis that is away: one more try at once, and not 6 s of them, which an API call
         # would wait for. (The worker's own connection is tried for ever, see above.)
         "max_retries": 1,

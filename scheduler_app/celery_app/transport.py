@@ -168,6 +168,13 @@ class SturdyChannel(redis.Channel):
             self._shared = super()._create_client()
         return self._shared
 
+    def sizes(self, queue: str) -> dict[int, int]:
+        """The messages of a queue by their priority, in one round trip."""
+        with self.conn_or_acquire() as client, client.pipeline() as pipe:
+            for step in self.priority_steps:
+                pipe.llen(self._q_for_pri(queue, step))
+            return dict(zip(self.priority_steps, pipe.execute(), strict=True))
+
     def give_back(self, but: set[Any]) -> None:
         """Puts all messages but those with these tags back to where they were taken from."""
         if self._in_poll:

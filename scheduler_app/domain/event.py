@@ -8,6 +8,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+
 
 class State(StrEnum):
     """The states of an event: the words in the code, in MongoDB and on the wire."""
@@ -171,9 +173,17 @@ class Event(NamedTuple):
     tenant: str = "default"
     postponed_from: datetime | None = None
     """When it was due before its origin had no room for it; None where it was not postponed."""
+    origin: str = UNKNOWN_ORIGIN
+    """Of the URL that its schedule had when it was made. For sharing and counting: an edit may have changed
+    the URL since, and what is known by its id alone has none."""
 
 
-def scheduled(schedule_id: str, revision: int, run_time: datetime) -> Event:
+def schedule_of(event_id: str) -> str:
+    """The schedule that an event's id names, for sharing among schedules."""
+    return event_id.rsplit("-", 2)[0]
+
+
+def scheduled(schedule_id: str, revision: int, run_time: datetime, origin: str = UNKNOWN_ORIGIN) -> Event:
     """The event of one occurrence of a schedule's rule, due when it runs."""
     return Event(
         id=event_id(schedule_id, revision, run_time),
@@ -181,6 +191,7 @@ def scheduled(schedule_id: str, revision: int, run_time: datetime) -> Event:
         revision=revision,
         run_time=run_time,
         due_at=run_time,
+        origin=origin,
     )
 
 
@@ -194,7 +205,9 @@ def from_id(event_id: str) -> Event | None:
     return Event(event_id, schedule_id, int(revision), run_time, run_time)
 
 
-def manual(schedule_id: str, revision: int, now: datetime, seed: str | None = None) -> Event:
+def manual(
+    schedule_id: str, revision: int, now: datetime, seed: str | None = None, origin: str = UNKNOWN_ORIGIN
+) -> Event:
     """The event of a trigger: due at once."""
     return Event(
         id=manual_event_id(schedule_id, seed),
@@ -203,4 +216,5 @@ def manual(schedule_id: str, revision: int, now: datetime, seed: str | None = No
         run_time=now,
         due_at=now,
         kind=Kind.MANUAL,
+        origin=origin,
     )

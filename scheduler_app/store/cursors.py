@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from pymongo.errors import AutoReconnect
 
@@ -35,6 +35,13 @@ class Advance:
     checkpoint: Mapping[str, Any] | None
 
 
+class Ready(NamedTuple):
+    """A schedule that wants events."""
+
+    next_run_at: datetime
+    id: str
+
+
 class Cursors:
     """They stand in the schedules' documents: an edit that makes the future anew takes them from a beat."""
 
@@ -43,11 +50,16 @@ class Cursors:
         self._settled = mongo.majority("schedules")
         self._envelope = envelope
 
-    def ready_for_expansion(self, before: datetime, *, limit: int) -> list[str]:
-        """Active schedules that nobody has and whose next occurrence without an event comes before `before`,
-        those first that have the least left."""
-        rows = self._schedules.find(_ready(before), {"_id": 1}).sort("next_run_at", 1).limit(limit)
-        return [row["_id"] for row in rows]
+    def ready_for_expansion(
+        self, before: datetime, *, limit: int, since: datetime | None = None
+    ) -> list[Ready]:
+        """Active schedules that nobody has and whose next occurrence without an event comes before `before`
+        (and not before `since`), those first that have the least left."""
+        which = _ready(before)
+        if since is not None:
+            which["next_run_at"]["$gte"] = since
+        rows = self._schedules.find(which, {"next_run_at": 1}).sort("next_run_at", 1).limit(limit)
+        return [Ready(row["next_run_at"], row["_id"]) for row in rows]
 
     def claim_for_expansion(
         self, ids: Sequence[str], before: datetime, *, lease_seconds: float

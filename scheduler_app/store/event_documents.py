@@ -8,6 +8,7 @@ from typing import Any
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
+from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
 from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.event_types import DOCUMENT_VERSION
 from scheduler_app.store.field_types import Corrupt, instant, one_of, optional, text, version, whole
@@ -28,6 +29,7 @@ CLAIMED = {
     "lost_leases": 1,
     "tenant": 1,
     "postponed_from": 1,
+    "origin": 1,
 }
 
 #: Leases are minutes; a clock of mongod's that is put back by less than this ends none.
@@ -75,6 +77,7 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
         "state": State.READY_QUEUE.value,
         "due_at": event.due_at,
         "queue": "callbacks",
+        "origin": event.origin,
         "attempt": 0,
         "dispatches": 0,
         "lost_leases": 0,
@@ -98,8 +101,15 @@ def to_event(row: Document) -> Event:
         attempts_before=whole(row.get("attempts_before") or 0, "attempts_before"),
         lost_leases=whole(row.get("lost_leases") or 0, "lost_leases"),
         tenant=text(row.get("tenant"), "tenant"),
+        origin=stored_origin(row),
         postponed_from=optional(instant, row.get("postponed_from"), "postponed_from"),
     )
+
+
+def stored_origin(row: Document) -> str:
+    """The origin as it was written; UNKNOWN_ORIGIN where none was, or nothing that could be one."""
+    origin = row.get("origin")
+    return origin if isinstance(origin, str) and len(origin) <= MAX_ORIGIN else UNKNOWN_ORIGIN
 
 
 def to_events(events: Documents, rows: Iterable[Document]) -> list[Event]:

@@ -78,7 +78,7 @@ class Events:
         # Not `$exists`, for which mongod would fetch each document.
         ever = {"$gt": datetime.fromtimestamp(0, UTC)}
         return {
-            state: self._events.count_documents({"state": state, "due_at": ever}, hint="due_v1")
+            state: self._events.count_documents({"state": state, "due_at": ever}, hint="due_v2")
             for state in sorted(LIVING)
         }
 

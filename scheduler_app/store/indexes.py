@@ -12,14 +12,16 @@ from scheduler_app.store.mongo import Document, Mongo
 #: The same index exists with other options, or another process is making it this very moment.
 LOST_RACE_CODES = {85, 86, 68, 276, 117}
 NAMESPACE_EXISTS = 48
+INDEX_NOT_FOUND = 27
 DAY_SECONDS = 86_400
 NODE_TTL_SECONDS = 60
 
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
     IndexModel(
-        [("state", ASCENDING), ("due_at", ASCENDING)],
-        name="due_v1",
+        # The origin, so that what one origin has waiting can be left out without being read.
+        [("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
+        name="due_v2",
         partialFilterExpression={"due_at": {"$exists": True}},
     ),
     IndexModel(
@@ -81,6 +83,9 @@ SCHEDULES = [
     ),
 ]
 
+#: Each is a write for each event. Older releases get along with what replaced them.
+REPLACED = {"events": ("due_v1",)}
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
@@ -89,6 +94,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
     _create(mongo.collection("outbox"), OUTBOX)
+    _drop_replaced(mongo)
     _ensure_ttl(
         mongo,
         "events",
@@ -108,6 +114,18 @@ def _create(collection: Collection[Document], models: list[IndexModel]) -> None:
     except OperationFailure as error:
         if error.code not in LOST_RACE_CODES:
             raise
+
+
+def _drop_replaced(mongo: Mongo) -> None:
+    """After what replaces them is there."""
+    for name, replaced in REPLACED.items():
+        collection = mongo.collection(name)
+        for index in replaced:
+            try:
+                collection.drop_index(index)
+            except OperationFailure as error:
+                if error.code != INDEX_NOT_FOUND:
+                    raise
 
 
 def _ensure_ttl(mongo: Mongo, name: str, field: str, index: str, seconds: int, **options: Any) -> None:

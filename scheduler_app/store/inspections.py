@@ -36,7 +36,7 @@ class Inspections:
         found = [
             row
             for which in (no_date, no_state)
-            for row in self._events.find(which, {"_id": 1}, hint="due_v1").limit(limit)
+            for row in self._events.find(which, {"_id": 1}, hint="due_v2").limit(limit)
         ]
         for row in found:
             set_aside(self._events, row["_id"], Corrupt("due_at or state"))

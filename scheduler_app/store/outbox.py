@@ -1,11 +1,12 @@
 """Dispatch's transitions: waiting events are taken, and put back when their message was not sent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import State
-from scheduler_app.store.event_documents import READABLE, lease, lease_over, sources
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.store.event_documents import READABLE, lease, lease_over, sources, stored_origin
 from scheduler_app.store.field_types import EARLIEST, Corrupt, items, text
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
@@ -22,6 +23,9 @@ class Due(NamedTuple):
 
     due_at: datetime
     id: str
+    origin: str = UNKNOWN_ORIGIN
+    """A hint: the URL may have been edited since."""
+    lost_leases: int = 0
 
 
 class Outbox:
@@ -35,9 +39,19 @@ class Outbox:
         self._settled = mongo.majority("events")
         self._pages = mongo.collection("outbox")
 
-    def due(self, until: datetime, *, limit: int) -> list[Due]:
-        """Waiting events due up to `until`, oldest first."""
-        rows = self._events.find(_waiting(until), {"due_at": 1}).sort("due_at", 1).limit(limit)
+    def due(
+        self, until: datetime, *, limit: int, after: datetime | None = None, but: Collection[str] = ()
+    ) -> list[Due]:
+        """Waiting events due up to `until` (and after `after`), oldest first; none of the origins in `but`,
+        which the index leaves out."""
+        which = _waiting(until)
+        if after is not None:
+            which["due_at"]["$gt"] = after
+        if but:
+            # Documents of older releases have no origin, which counts as unknown.
+            which["origin"] = {"$nin": [*but, *([None] if UNKNOWN_ORIGIN in but else [])]}
+        # In one batch, and so in one round trip: by default the first has 101 rows.
+        rows = self._events.find(which, _DUE).sort("due_at", 1).limit(limit).batch_size(limit)
         return self._readable(rows)
 
     def take(
@@ -73,7 +87,7 @@ class Outbox:
         # All of them, which is the rule: what was read of them before is good enough for an eta.
         if written.at_once and written.matched == len(events):
             return token, sorted(events)
-        won = self._settled.find({"_id": {"$in": ids}, "dispatcher": token}, {"due_at": 1})
+        won = self._settled.find({"_id": {"$in": ids}, "dispatcher": token}, _DUE)
         return token, sorted(self._readable(won))
 
     def _readable(self, rows: Iterable[Document]) -> list[Due]:
@@ -81,7 +95,7 @@ class Outbox:
         for row in rows:
             # What else is in a document is looked at by who needs it. An id that is no text fits no message.
             if isinstance(row["_id"], str):
-                found.append(Due(row["due_at"], row["_id"]))
+                found.append(_due(row))
             else:
                 set_aside(self._events, row["_id"], Corrupt("_id is no text"))
         return found
@@ -138,6 +152,14 @@ class Outbox:
             token=str(page["_id"])[:200],
             reason=str(error),
         )
+
+
+_DUE = {"due_at": 1, "origin": 1, "lost_leases": 1}
+
+
+def _due(row: Document) -> Due:
+    lost = row.get("lost_leases")
+    return Due(row["due_at"], row["_id"], stored_origin(row), lost if isinstance(lost, int) else 0)
 
 
 def _waiting(until: datetime) -> Document:

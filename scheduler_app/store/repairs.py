@@ -2,7 +2,8 @@
 
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, State
+from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
+from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.store.event_documents import finish, lease_over, sources
 from scheduler_app.store.field_types import EARLIEST, Corrupt, whole
 from scheduler_app.store.history import appended, line
@@ -16,9 +17,12 @@ class Repairs:
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
 
-    def messages(self, now: datetime, *, grace_seconds: float, limit: int) -> list[str]:
+    def messages(
+        self, now: datetime, *, grace_seconds: float, limit: int, sent_late: bool | None = None
+    ) -> list[str]:
         """Puts back events whose message must be lost: overdue since they were dispatched, beyond a grace
-        that doubles with each dispatch that led to nothing. Returns their ids."""
+        that doubles with each dispatch that led to nothing. `sent_late`: only those that were, or were not,
+        late when they were dispatched. Returns their ids."""
         # What led to an attempt, or to a lease, was no lost message: a retry's grace begins anew.
         heard_of = {"$add": [1, _number("$attempt", 0), _number("$lost_leases", 0)]}
         unheard_of = {"$subtract": [_number("$dispatches", 1), heard_of]}
@@ -29,11 +33,13 @@ class Repairs:
         is_date = {"$eq": [{"$type": "$dispatched_at"}, "date"]}
         dispatched_at = {"$cond": [{"$and": [is_date, is_past]}, "$dispatched_at", "$due_at"]}
         # No expression here may fail: what rejects a query would hold up all that the query is for.
-        lost = {
+        lost: Document = {
             "state": sources("recover_message"),
             "due_at": {"$gte": EARLIEST, "$lt": now - timedelta(seconds=grace_seconds)},
             "$expr": {"$lt": [{"$max": ["$due_at", dispatched_at]}, {"$subtract": [now, grace_ms]}]},
         }
+        if sent_late is not None:
+            lost["$and"] = [{"$expr": {"$eq": [_was_sent_late(), sent_late]}}]
         found = [row["_id"] for row in self._events.find(lost, {"_id": 1}).sort("due_at", 1).limit(limit)]
         if found:
             update_sound(
@@ -117,3 +123,9 @@ def _number(path: str, otherwise: int) -> Document:
 def _dead(jumped_ahead_seconds: float) -> Document:
     running: Document = {"state": sources("recover_worker"), "due_at": {"$exists": True}}
     return running | lease_over("lease_until", jumped_ahead_seconds)
+
+
+def _was_sent_late() -> Document:
+    """Whether an event's message went by the late lane, as `dispatch.batches.lane_of` judged it then."""
+    became_late = {"$add": ["$due_at", FRESH_FOR // timedelta(milliseconds=1)]}
+    return {"$or": [{"$lte": [became_late, "$dispatched_at"]}, {"$gte": ["$lost_leases", SUSPECT_AFTER]}]}

@@ -8,7 +8,10 @@ from celery import Celery
 
 from scheduler_app.celery_app.faults import broker_faults
 from scheduler_app.celery_app.malformed import MESSAGE_VERSION
+from scheduler_app.celery_app.settings import PRIORITIES, QUEUE
+from scheduler_app.celery_app.transport import SturdyChannel
 from scheduler_app.dispatch import Batch
+from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.tasks.queue_probe import QueueProbe, queue_length
 from scheduler_app.telemetry import metrics
 
@@ -30,6 +33,7 @@ class CeleryPublisher:
                 self._task.apply_async(
                     kwargs={"v": MESSAGE_VERSION, "ids": list(batch.ids)},
                     eta=batch.eta,
+                    priority=PRIORITIES[batch.lane],
                     producer=producer,
                     retry=False,
                 )
@@ -42,6 +46,14 @@ class CeleryPublisher:
     def ask_queue_length(self) -> Callable[[float], int]:
         """The same for whoever would rather not know than wait: see QueueProbe."""
         return self._probe.ask()
+
+    def queue_lengths(self) -> QueueLengths:
+        """The same by lane. A broker that does not tell the lanes apart counts all as fresh."""
+        with self._producer() as producer:
+            if isinstance(producer.channel, SturdyChannel):
+                sizes = producer.channel.sizes(QUEUE)
+                return QueueLengths(**{lane.value: sizes[step] for lane, step in PRIORITIES.items()})
+        return QueueLengths(fresh=self.queue_length())
 
     @contextmanager
     def _producer(self) -> Iterator[Any]:

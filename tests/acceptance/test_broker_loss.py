@@ -9,6 +9,7 @@ import pytest
 from redis import Redis as RedisClient
 
 from scheduler_app.embedded import Redis, free_port
+from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.integration.callback.receiver import hangs
@@ -66,7 +67,7 @@ def test_events_whose_messages_were_flushed_are_sent_all_the_same(
     due = (datetime.now(UTC) + timedelta(seconds=1)).isoformat()
     made = stack.create_many(5, journal.url("/flushed"), run_at=due)
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as client:
-        wait_until(lambda: client.llen(stack.key()) > 0, "a message")
+        wait_until(lambda: broker_queue.waiting(client) > 0, "a message")
         client.flushdb()
     stack.worker()
     for schedule in made:

@@ -95,7 +95,7 @@ def _ticker(made: Ground) -> Callable[[], float]:
     dispatcher = Dispatcher(dispatch, _never)
     expansion = Expansion(made.store, timeframe_seconds=made.settings.timeframe_seconds)
     expander = Expander(expansion, lambda: dispatcher.run(clock.now), _never)
-    recoverer = Recoverer(Recovery(made.store), publisher.queue_length)
+    recoverer = Recoverer(Recovery(made.store), publisher.queue_lengths)
 
     def tick() -> float:
         began = monotonic()

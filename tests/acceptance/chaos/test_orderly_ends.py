@@ -21,6 +21,7 @@ from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, free_port
 from scheduler_app.expansion import SCHEDULES_A_PAGE
 from scheduler_app.store import Store
+from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import START_SECONDS, Stack
 from tests.acceptance.test_crashes import when_told
@@ -58,9 +59,9 @@ def test_a_worker_finishes_what_is_in_flight_and_gives_the_rest_back_in_time_for
     waiting = [stack.create(journal.url("/later"), run_at=due) for _ in range(20)]
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
         wait_until(lambda: broker.hlen(stack.key("unacked")) > 1, "the first worker to hold the others")
-        assert broker.llen(stack.key()) == 0
+        assert broker_queue.waiting(broker) == 0
         first.send_signal(signal.SIGTERM)
-        wait_until(lambda: broker.llen(stack.key()) > 0, "them to be given back", 3)
+        wait_until(lambda: broker_queue.waiting(broker) > 0, "them to be given back", 3)
     stack.worker("second")
     for one in waiting:
         (event,) = stack.finished(one)

@@ -29,6 +29,7 @@ from scheduler_app.expansion import Expansion
 from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
 from scheduler_app.tasks import CeleryPublisher, deliver
+from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.acceptance.test_crashes import when_told
@@ -211,7 +212,7 @@ def test_6_a_redis_that_forgets_its_queue_loses_no_event(
     stack.beat()
     made = stack.create(journal.url("/forgotten"), run_at=in_seconds(1))
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
-        wait_until(lambda: broker.llen(stack.key()) > 0, "the message")
+        wait_until(lambda: broker_queue.waiting(broker) > 0, "the message")
         broker.flushdb()
     stack.worker()
     assert stack.finished(made, seconds=60)[0]["state"] == "completed"

@@ -14,6 +14,7 @@ from pymongo import MongoClient
 from scheduler_app.celery_app import make_app
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Batch
+from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
 from scheduler_app.store.outbox import Due
@@ -76,7 +77,7 @@ def test_recovery_and_dispatch_read_the_events_of_the_version_before(
     make_old(settings)
     recovery = Recovery(store)
     wait_until(lambda: recovery.recover_workers(now).workers == 1, "the lease to be over", 2)
-    assert recovery.recover_messages(now + timedelta(seconds=11), queue_length=0).messages == 2
+    assert recovery.recover_messages(now + timedelta(seconds=11), queue=QueueLengths()).messages == 2
     assert len(send(store.outbox, now + timedelta(seconds=20))) == 4
     rows = list(store.mongo.collection("events").find())
     assert [row["dispatches"] for row in rows] == [1, 1, 1, 1]

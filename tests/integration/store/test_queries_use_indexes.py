@@ -127,6 +127,7 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
 
 def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
+    assert store.outbox.due(due, limit=10, after=now, but={"http://a.test:80", "unknown"}) == []
     token, taken = take(store.outbox, due, limit=10, lease_seconds=2)
     assert store.outbox.take(taken[:1], due, now, lease_seconds=2)[1] == [], "taken already: read back"
     ids = [each.id for each in taken]
@@ -161,7 +162,8 @@ def _use_events(store: Any, now: datetime) -> None:
 
 def _use_cursors(cursors: Any, now: datetime) -> None:
     before = now + 60 * SECOND
-    ready = cursors.ready_for_expansion(before, limit=10)
+    ready = [each.id for each in cursors.ready_for_expansion(before, limit=10)]
+    assert cursors.ready_for_expansion(before, limit=10, since=now)
     token, won = cursors.claim_for_expansion(ready, before, lease_seconds=30)
     cursors.claim_these(["s400"], lease_seconds=30)
     cursors.advance([Advance(won[0].id, now, None, None)], token)

@@ -12,7 +12,6 @@ from bson import ObjectId
 from redis import Redis
 
 from scheduler_app.celery_app import make_app
-from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Dispatch
@@ -28,6 +27,7 @@ from scheduler_app.store.outcomes import Record
 from scheduler_app.store.repairs import MAX_GRACE_DOUBLINGS
 from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.tasks import CeleryPublisher, deliver
+from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.corruption import (
@@ -40,10 +40,10 @@ from tests.corruption import (
     Corruption,
     corruptions,
 )
-from tests.integration.usecases.test_delivery import Bench, bench, journal
+from tests.integration.usecases.test_delivery import Bench, bench, journal, start
 from tests.processes import wait_until
 
-__all__ = ["bench", "journal"]  # fixtures
+__all__ = ["bench", "journal", "start"]  # fixtures
 
 SECOND = timedelta(seconds=1)
 HEALTHY = 20
@@ -77,14 +77,15 @@ class System:
             pass
         self._recovery.recover_workers(clock.now())
         self._recovery.recover_dispatches(clock.now())
-        self._recovery.recover_messages(clock.now(), queue_length=self._publisher.queue_length())
+        self._recovery.recover_messages(clock.now(), queue=self._publisher.queue_lengths())
         self._inspection.inspect(clock.now())
         while self._dispatch.dispatch_page(clock.now()).full:
             pass
         with Redis.from_url(self._settings.broker_url) as client:
-            while raw := client.rpop(QUEUE):
-                keywords = json.loads(base64.b64decode(json.loads(raw)["body"]))[1]
-                self.bench.hand_over(keywords["ids"])
+            for key in broker_queue.lists(client):
+                while raw := client.rpop(key):
+                    keywords = json.loads(base64.b64decode(json.loads(raw)["body"]))[1]
+                    self.bench.hand_over(keywords["ids"])
 
     def turn_until(self, condition: Callable[[], bool], what: str) -> None:
         def turned() -> bool:

@@ -1,26 +1,25 @@
 """Due events become messages in a real Redis."""
 
-import base64
-import json
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
-from redis import Redis
 
 from beat.dispatcher import Dispatcher
-from scheduler_app import dispatch as module
 from scheduler_app.celery_app import make_app
-from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Batch, Dispatch
+from scheduler_app.dispatch.batches import CLAIM_AHEAD
+from scheduler_app.dispatch.dispatch import WORTH_PARTS
+from scheduler_app.dispatch.selection import EVENTS_A_PAGE
 from scheduler_app.domain.event import State
+from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.store import Store
 from scheduler_app.tasks import CeleryPublisher, deliver
 from tests.builders import event
+from tests.integration.usecases.queued import messages
 
 SECOND = timedelta(seconds=1)
 
@@ -36,18 +35,6 @@ def dispatch(store: Store, publisher: CeleryPublisher) -> Dispatch:
     return Dispatch(store, publisher, horizon_seconds=5)
 
 
-def messages(redis_url: str) -> list[dict[str, Any]]:
-    """What a worker would get: each message's keywords and eta, oldest first; the broker is the test's."""
-    with Redis.from_url(redis_url) as client:
-        found = []
-        (key,) = client.keys(f"*:{QUEUE}") or [QUEUE]
-        for raw in reversed(client.lrange(key, 0, -1)):
-            message = json.loads(raw)
-            _, keywords, _ = json.loads(base64.b64decode(message["body"]))
-            found.append({**keywords, "eta": message["headers"]["eta"]})
-        return found
-
-
 def states(store: Store) -> dict[str, int]:
     return {state: count for state, count in store.events.living_by_state().items() if count}
 
@@ -61,22 +48,23 @@ def test_a_message_holds_ids_and_nothing_else(
     (message,) = messages(redis_url)
     assert message["v"] == 1
     assert sorted(message["ids"]) == sorted(each.id for each in made)
-    assert datetime.fromisoformat(message["eta"]) == now + SECOND - module.CLAIM_AHEAD
-    assert set(message) == {"v", "ids", "eta"}
+    assert datetime.fromisoformat(message["eta"]) == now + SECOND - CLAIM_AHEAD
+    assert set(message) == {"v", "ids", "eta", "priority"}
     assert states(store) == {"worker_queue": 3}
 
 
 def test_two_beats_dispatch_everything_between_them_without_waiting_for_another_tick(
     store: Store, publisher: CeleryPublisher, redis_url: str, now: datetime
 ) -> None:
-    many = [event(now + SECOND, f"s{number}") for number in range(3 * module.EVENTS_A_PAGE)]
+    many = [event(now + SECOND, f"s{number}") for number in range(3 * EVENTS_A_PAGE)]
     store.events.insert(many, now, "made")
     together = threading.Barrier(2)
 
     def beat() -> None:
         dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=5), lambda: False)
         together.wait(10)
-        dispatcher.run(lambda: now)
+        while dispatcher.run(lambda: now):
+            pass
 
     with ThreadPoolExecutor(2) as beats:
         for future in [beats.submit(beat) for _ in range(2)]:
@@ -89,7 +77,7 @@ def test_two_beats_dispatch_everything_between_them_without_waiting_for_another_
 def test_a_page_of_many_events_is_dispatched_in_parts_each_event_once(
     store: Store, dispatch: Dispatch, redis_url: str, now: datetime
 ) -> None:
-    made = [event(now + SECOND, f"s{number}") for number in range(module.WORTH_PARTS + 1)]
+    made = [event(now + SECOND, f"s{number}") for number in range(WORTH_PARTS + 1)]
     store.events.insert(made, now, "made")
     assert dispatch.dispatch_page(now).dispatched == len(made)
     sent = [one for message in messages(redis_url) for one in message["ids"]]
@@ -120,16 +108,6 @@ def test_nothing_is_dispatched_twice(store: Store, dispatch: Dispatch, redis_url
     assert len(messages(redis_url)) == 1
 
 
-def test_a_backlog_waits_in_mongodb_while_the_queue_is_long(
-    store: Store, publisher: CeleryPublisher, dispatch: Dispatch, now: datetime
-) -> None:
-    publisher.publish([Batch(("x",), None)] * module.MESSAGES_IN_QUEUE)
-    assert publisher.queue_length() == module.MESSAGES_IN_QUEUE
-    store.events.insert([event(now)], now, "made")
-    assert dispatch.dispatch_page(now).dispatched == 0
-    assert states(store) == {"ready_queue": 1}
-
-
 def test_when_publishing_fails_the_events_wait_again_at_once(
     store: Store, publisher: CeleryPublisher, now: datetime
 ) -> None:
@@ -139,8 +117,8 @@ def test_when_publishing_fails_the_events_wait_again_at_once(
         def publish(self, batches: Sequence[Batch]) -> None:
             raise OSError("the broker is away")
 
-        def queue_length(self) -> int:
-            return 0
+        def queue_lengths(self) -> QueueLengths:
+            return QueueLengths()
 
     store.events.insert([event(now)], now, "made")
     with pytest.raises(OSError, match="away"):

@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler_app.celery_app.settings import QUEUE as NAME
 from scheduler_app.celery_app.settings import key_prefix
+from tests import broker_queue
 from tests.acceptance.chaos.cluster import DATABASE, Cluster
 from tests.acceptance.chaos.faults.registry import fault
 from tests.acceptance.chaos.load import Load
@@ -29,7 +30,7 @@ def redis_flushed(cluster: Cluster, load: Load) -> None:
     until = time.monotonic() + 5
     with cluster.broker() as redis:
         while time.monotonic() < until:
-            if redis.llen(QUEUE):
+            if broker_queue.waiting(redis):
                 redis.flushall()
 
 
@@ -49,7 +50,8 @@ def messages_doubled(cluster: Cluster, load: Load) -> None:
     with cluster.broker() as redis:
         for _ in range(20):
             fetched = [_message(value) for value in redis.hvals(UNACKED)]
-            there = [*map(json.loads, redis.lrange(QUEUE, 0, -1)), *fetched]
+            values = [value for key in broker_queue.lists(redis) for value in redis.lrange(key, 0, -1)]
+            there = [*map(json.loads, values), *fetched]
             # Not the copies: they would double, too, each time.
             new = [message for message in there if message["headers"]["id"] not in copied]
             copied |= {message["headers"]["id"] for message in new}

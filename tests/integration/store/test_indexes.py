@@ -1,0 +1,16 @@
+"""The indexes of an older release."""
+
+from scheduler_app.store import Store
+from scheduler_app.store.indexes import ensure_indexes
+
+
+def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there(store: Store) -> None:
+    events = store.mongo.collection("events")
+    events.create_index(
+        [("state", 1), ("due_at", 1)], name="due_v1", partialFilterExpression={"due_at": {"$exists": True}}
+    )
+    for _ in range(2):  # the second time there is nothing to drop
+        ensure_indexes(store.mongo, retention_days=30)
+        names = set(events.index_information())
+        assert "due_v2" in names
+        assert "due_v1" not in names

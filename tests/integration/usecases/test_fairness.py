@@ -1,0 +1,415 @@
+"""Nobody waits behind a neighbour: what is dispatched when more waits than can be."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from pymongo import monitoring
+
+from beat.dispatcher import Dispatcher
+from scheduler_app.celery_app import make_app
+from scheduler_app.celery_app.settings import PRIORITIES, QUEUE
+from scheduler_app.config import Settings
+from scheduler_app.dispatch import Batch, Dispatch
+from scheduler_app.dispatch.batches import EVENTS_A_BATCH
+from scheduler_app.dispatch.room import LATE_REFILL, MESSAGES
+from scheduler_app.dispatch.selection import CANDIDATES, EVENTS_A_PAGE, LATE_SHARE
+from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual
+from scheduler_app.domain.lane import Lane, QueueLengths
+from scheduler_app.recovery import GRACE_SECONDS, NEARLY_EMPTY, Recovery
+from scheduler_app.store import Store
+from scheduler_app.tasks import CeleryPublisher, deliver
+from tests.builders import event
+from tests.integration.usecases.queued import messages
+from tests.processes import wait_until
+
+SECOND = timedelta(seconds=1)
+MILLISECOND = timedelta(milliseconds=1)
+HOUR = timedelta(hours=1)
+HOG, VICTIM = "http://hog.test:80", "http://victim.test:80"
+
+
+class Queue:
+    """A queue that nobody fetches from, or, with `workers`, one that is always empty."""
+
+    unavailable: tuple[type[Exception], ...] = ()
+
+    def __init__(self, *, workers: bool = False) -> None:
+        self._workers = workers
+        self.batches: list[Batch] = []
+
+    def publish(self, batches: Sequence[Batch]) -> None:
+        self.batches += batches
+
+    def queue_lengths(self) -> QueueLengths:
+        count = Counter(batch.lane for batch in self.batches)
+        return QueueLengths() if self._workers else QueueLengths(*(count[lane] for lane in Lane))
+
+    def ids(self, lane: Lane) -> list[str]:
+        return [each for batch in self.batches if batch.lane is lane for each in batch.ids]
+
+
+class Listener(monitoring.CommandListener):
+    def __init__(self) -> None:
+        self.commands: list[tuple[str, str]] = []
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        names = event.command.get(event.command_name), event.command.get("collection")
+        self.commands.append((event.command_name, str(names[1] or names[0])))
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None: ...
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None: ...
+
+    def reads(self) -> int:
+        return sum(command in {("find", "events"), ("getMore", "events")} for command in self.commands)
+
+
+@pytest.fixture(scope="module")
+def listener() -> Listener:
+    made = Listener()
+    monitoring.register(made)
+    return made
+
+
+@pytest.fixture
+def watched(settings: Settings, listener: Listener) -> Iterator[Store]:
+    with closing(Store(settings)) as store:
+        store.prepare()
+        yield store
+
+
+@pytest.fixture
+def queue() -> Queue:
+    return Queue()
+
+
+@pytest.fixture
+def publisher(settings: Settings) -> CeleryPublisher:
+    app = make_app(settings)
+    return CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+
+
+def dispatching(store: Store, publisher: Any) -> Dispatch:
+    return Dispatch(store, publisher, horizon_seconds=5)
+
+
+def insert(store: Store, now: datetime, events: Sequence[Event]) -> None:
+    for first in range(0, len(events), 5_000):
+        store.events.insert(events[first : first + 5_000], now, "made")
+
+
+def of_origin(origin: str, due: Sequence[datetime], prefix: str) -> list[Event]:
+    """One event for each instant, each of a schedule of its own."""
+    return [event(at, f"{prefix}{number}", origin=origin) for number, at in enumerate(due)]
+
+
+def first_page(queue: Queue) -> set[str]:
+    """What was dispatched with the first thousand."""
+    found: list[str] = []
+    for batch in queue.batches:
+        if len(found) < EVENTS_A_PAGE:
+            found += batch.ids
+    return set(found)
+
+
+# What a page costs
+
+
+def test_while_less_waits_than_a_page_takes_a_page_is_one_read(
+    watched: Store, queue: Queue, listener: Listener, now: datetime
+) -> None:
+    insert(
+        watched, now, of_origin(HOG, [now + SECOND] * 300, "s") + of_origin(VICTIM, [now - HOUR] * 100, "t")
+    )
+    listener.commands.clear()
+    assert not dispatching(watched, queue).dispatch_page(now).full
+    assert listener.reads() == 1
+
+
+@pytest.mark.parametrize("behind", [timedelta(0), HOUR])
+def test_however_much_waits_a_page_is_a_bounded_number_of_reads(
+    watched: Store, queue: Queue, listener: Listener, now: datetime, behind: timedelta
+) -> None:
+    insert(watched, now, of_origin(HOG, [now - behind] * (2 * CANDIDATES), "s"))
+    listener.commands.clear()
+    assert dispatching(watched, queue).dispatch_page(now).full
+    assert listener.reads() <= 8
+
+
+# Origins, and schedules within them
+
+
+@pytest.mark.parametrize("others_due", [timedelta(0), 800 * MILLISECOND])
+def test_what_one_origin_has_waiting_hides_nothing_of_others(
+    store: Store, queue: Queue, now: datetime, others_due: timedelta
+) -> None:
+    insert(store, now, of_origin(HOG, [now] * 20_000, "hog"))
+    others = [
+        event(now + others_due, f"other{number}", origin=f"http://other{number % 10}.test:80")
+        for number in range(100)
+    ]
+    insert(store, now, others)
+    dispatching(store, queue).dispatch_page(now)
+    assert {each.id for each in others} <= first_page(queue)
+
+
+def test_a_backlog_of_one_origin_hides_nothing_of_another_s(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    insert(store, now, of_origin(HOG, [now - 2 * HOUR + n * MILLISECOND for n in range(20_000)], "hog"))
+    others = of_origin(VICTIM, [now - HOUR] * 100, "victim")
+    insert(store, now, others)
+    dispatching(store, queue).dispatch_page(now)
+    assert {each.id for each in others} <= set(queue.ids(Lane.LATE))
+
+
+def test_of_one_origin_s_schedules_the_busiest_hides_nothing_of_the_others(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    busy = [event(now + n * MILLISECOND / 10, "busy", origin=HOG, revision=n) for n in range(3_000)]
+    few = [event(now + 500 * MILLISECOND, f"few{number}", origin=HOG) for number in range(50)]
+    insert(store, now, [*busy, *few])
+    dispatching(store, queue).dispatch_page(now)
+    assert {each.id for each in few} <= first_page(queue)
+
+
+def test_what_is_due_in_seconds_does_not_come_before_what_is_due_now(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    later = of_origin(VICTIM, [now + 4 * SECOND] * 3_000, "later")
+    at_once = [event(now + n * MILLISECOND, "dense", origin=HOG, revision=n) for n in range(500)]
+    insert(store, now, [*later, *at_once])
+    dispatching(store, queue).dispatch_page(now)
+    assert {each.id for each in at_once} <= first_page(queue)
+
+
+def test_events_of_older_releases_which_have_no_origin_share_one(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    insert(store, now, [event(now, f"old{number}") for number in range(2 * CANDIDATES)])
+    store.mongo.collection("events").update_many({}, {"$unset": {"origin": ""}})
+    others = of_origin(VICTIM, [now + SECOND / 2] * 10, "new")
+    insert(store, now, others)
+    dispatching(store, queue).dispatch_page(now)
+    assert {each.id for each in others} <= first_page(queue)
+
+
+def test_everything_is_dispatched_in_the_end_each_once(store: Store, now: datetime) -> None:
+    made = [
+        *of_origin(HOG, [now - HOUR] * 6_000, "late"),
+        *of_origin(HOG, [now + SECOND] * 6_000, "fresh"),
+        *of_origin(VICTIM, [now, now - HOUR], "victim"),
+    ]
+    insert(store, now, made)
+    queue = Queue(workers=True)
+    dispatcher = Dispatcher(dispatching(store, queue), lambda: False)
+    while dispatcher.run(lambda: now):
+        pass
+    assert sorted(each for batch in queue.batches for each in batch.ids) == sorted(each.id for each in made)
+
+
+def test_dispatch_leaves_the_other_duties_of_a_tick_their_turn(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    insert(store, now, of_origin(HOG, [now] * (2 * CANDIDATES), "s"))
+    queue = Queue(workers=True)
+    monkeypatch.setattr("beat.dispatcher.TURN_SECONDS", 0.0)
+    assert Dispatcher(dispatching(store, queue), lambda: False).run(lambda: now) is True
+    assert 0 < len(queue.ids(Lane.FRESH)) <= CANDIDATES
+
+
+# What is late beside what is fresh
+
+
+def test_what_falls_due_now_comes_first_and_a_backlog_has_its_share(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    insert(store, now, of_origin(HOG, [now - HOUR] * (2 * CANDIDATES), "late"))
+    insert(store, now, of_origin(VICTIM, [now + SECOND] * 2_000, "fresh"))
+    dispatch = dispatching(store, queue)
+    dispatch.dispatch_page(now)
+    first = Counter(each.startswith("late") for each in first_page(queue))
+    assert first[True] == EVENTS_A_PAGE // LATE_SHARE
+    # A call ends when its time is over, which on a slow machine is before all are out.
+    wait_until(lambda: not dispatch.dispatch_page(now).dispatched, "all that there is room for")
+    assert len(queue.ids(Lane.FRESH)) == 2_000
+
+
+def test_where_nothing_is_fresh_a_backlog_has_all(store: Store, queue: Queue, now: datetime) -> None:
+    late = of_origin(HOG, [now - HOUR + n * MILLISECOND for n in range(2_000)], "late")
+    insert(store, now, late)
+    dispatching(store, queue).dispatch_page(now)
+    assert sorted(queue.ids(Lane.LATE)) == sorted(each.id for each in late)
+
+
+# The bounds of the queue
+
+
+def test_with_workers_away_each_lane_of_the_queue_is_bounded(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    insert(store, now, of_origin(HOG, [now - HOUR] * 15_000, "late"))
+    insert(store, now, of_origin(VICTIM, [now] * 20_000, "fresh"))
+    dispatcher = Dispatcher(dispatching(store, queue), lambda: False)
+    while dispatcher.run(lambda: now):
+        pass
+    lengths = queue.queue_lengths()
+    pages, parts = CANDIDATES // EVENTS_A_PAGE, 2
+    assert MESSAGES[Lane.FRESH] <= lengths.fresh <= MESSAGES[Lane.FRESH] + pages * parts
+    assert MESSAGES[Lane.LATE] - LATE_REFILL < lengths.late <= MESSAGES[Lane.LATE] + pages * parts
+
+
+def test_a_backlog_that_fills_its_lane_keeps_nothing_from_the_fresh_one(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    queue.publish([Batch((f"x{number}",), None, Lane.LATE) for number in range(MESSAGES[Lane.LATE])])
+    insert(store, now, [*of_origin(HOG, [now - HOUR] * 100, "late"), event(now, "due", origin=VICTIM)])
+    assert dispatching(store, queue).dispatch_page(now).dispatched == 1
+    assert dispatching(store, queue).dispatch_page(now).full is False
+
+
+def test_a_full_fresh_lane_keeps_nothing_from_the_late_one(store: Store, queue: Queue, now: datetime) -> None:
+    queue.publish([Batch((f"x{number}",), None) for number in range(MESSAGES[Lane.FRESH])])
+    insert(store, now, [event(now, "due"), event(now - HOUR, "late")])
+    assert dispatching(store, queue).dispatch_page(now).dispatched == 1
+    assert len(queue.ids(Lane.LATE)) == 1
+
+
+def test_with_both_full_a_page_reads_nothing(
+    watched: Store, queue: Queue, listener: Listener, now: datetime
+) -> None:
+    for lane in (Lane.FRESH, Lane.LATE):
+        queue.publish([Batch((f"{lane}{number}",), None, lane) for number in range(MESSAGES[lane])])
+    insert(watched, now, [event(now)])
+    listener.commands.clear()
+    assert dispatching(watched, queue).dispatch_page(now).dispatched == 0
+    assert listener.reads() == 0
+
+
+def test_suspects_travel_alone_and_take_no_more_than_the_late_lane_s_messages(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    insert(store, now, [event(now, f"s{number}") for number in range(200)])
+    store.mongo.collection("events").update_many({}, {"$set": {"lost_leases": SUSPECT_AFTER}})
+    insert(store, now, [event(now, "sound")])
+    dispatching(store, queue).dispatch_page(now)
+    assert [batch.ids for batch in queue.batches if batch.lane is Lane.FRESH] == [(event(now, "sound").id,)]
+    assert [len(batch.ids) for batch in queue.batches] == [1] * (1 + MESSAGES[Lane.LATE])
+
+
+# What a person asks for
+
+
+def test_a_trigger_overtakes_what_waits_in_the_broker(
+    store: Store, publisher: CeleryPublisher, redis_url: str, now: datetime
+) -> None:
+    publisher.publish([Batch((f"late{number}",), None, Lane.LATE) for number in range(1_000)])
+    publisher.publish([Batch(("fresh",), None, Lane.FRESH)])
+    asked = manual("s1", 1, now)
+    store.events.insert([asked], now, "triggered")
+    assert dispatching(store, publisher).dispatch_these([asked], now, urgent=True) == 1
+    assert taken(publisher, 3) == [asked.id, "fresh", "late0"]
+
+
+def taken(publisher: CeleryPublisher, count: int) -> list[str]:
+    """The first event of each message in the order in which a consumer is given them."""
+    found: list[str] = []
+    app = publisher._app
+    with app.connection_for_read() as connection, connection.channel() as channel:
+
+        def note(body: Any, message: Any) -> None:
+            found.append(body[1]["ids"][0])
+            message.ack()
+
+        with app.amqp.TaskConsumer(channel, callbacks=[note], accept=["json"]) as consumer:
+            consumer.qos(prefetch_count=1)
+            while len(found) < count:
+                connection.drain_events(timeout=10)
+    return found[:count]
+
+
+def test_a_bulk_of_what_a_person_asked_for_waits_its_turn(store: Store, queue: Queue, now: datetime) -> None:
+    many = [event(now, f"s{number}") for number in range(EVENTS_A_BATCH + 1)]
+    insert(store, now, many)
+    assert dispatching(store, queue).dispatch_these(many, now, urgent=True) == len(many)
+    assert {batch.lane for batch in queue.batches} == {Lane.FRESH}
+
+
+def test_triggers_without_end_fill_no_queue(store: Store, queue: Queue, now: datetime) -> None:
+    dispatch = dispatching(store, queue)
+    for _ in range(MESSAGES[Lane.URGENT] + MESSAGES[Lane.FRESH] + 50):
+        asked = manual("s1", 1, now)
+        store.events.insert([asked], now, "triggered")
+        dispatch.dispatch_these([asked], now, urgent=True)
+    lengths = queue.queue_lengths()
+    assert 0 < lengths.urgent <= MESSAGES[Lane.URGENT]
+    assert lengths.fresh <= MESSAGES[Lane.FRESH]
+    assert store.events.living_by_state()["ready_queue"] > 0, "the rest is left to beat"
+
+
+# The broker keeps them apart
+
+
+def test_the_lanes_are_counted_apart(publisher: CeleryPublisher, redis_url: str) -> None:
+    assert publisher.queue_lengths() == QueueLengths(0, 0, 0)
+    for count, lane in enumerate(Lane, 1):
+        publisher.publish([Batch(("x",), None, lane)] * count)
+    assert publisher.queue_lengths() == QueueLengths(1, 2, 3)
+    assert publisher.queue_length() == 6
+    assert [message["priority"] for message in messages(redis_url)] == [0, 3, 3, 6, 6, 6]
+
+
+def test_a_message_that_is_given_back_or_restored_keeps_its_lane(
+    publisher: CeleryPublisher, redis_url: str
+) -> None:
+    app = publisher._app
+    for lane in Lane:
+        publisher.publish([Batch((lane.value,), None, lane)])
+    with app.connection_for_read() as connection, connection.channel() as channel:
+        got = [channel.basic_get(QUEUE) for _ in Lane]
+        assert [message.properties["priority"] for message in got] == sorted(PRIORITIES.values())
+        assert publisher.queue_lengths().total == 0
+        channel.give_back(set())
+        assert publisher.queue_lengths() == QueueLengths(1, 1, 1)
+        for _ in Lane:
+            channel.basic_get(QUEUE)
+    # The channel was closed with three messages unacknowledged.
+    assert publisher.queue_lengths() == QueueLengths(1, 1, 1)
+
+
+# Lost messages
+
+
+@pytest.mark.parametrize(
+    ("queue_lengths", "found"),
+    [
+        (QueueLengths(), {"late", "fresh", "suspect"}),
+        (QueueLengths(late=NEARLY_EMPTY + 1), {"fresh"}),
+        (QueueLengths(fresh=NEARLY_EMPTY + 1), {"late", "suspect"}),
+        (QueueLengths(urgent=NEARLY_EMPTY + 1), {"late", "suspect"}),
+        (QueueLengths(fresh=NEARLY_EMPTY + 1, late=NEARLY_EMPTY + 1), set()),
+    ],
+)
+def test_lost_messages_are_looked_for_in_each_lane_that_is_nearly_empty(
+    store: Store, now: datetime, queue_lengths: QueueLengths, found: set[str]
+) -> None:
+    insert(store, now, [event(now - HOUR, "late"), event(now, "fresh"), event(now, "suspect")])
+    store.mongo.collection("events").update_one(
+        {"schedule_id": "suspect"}, {"$set": {"lost_leases": SUSPECT_AFTER}}
+    )
+    dispatching(store, Queue()).dispatch_page(now)
+    later = now + timedelta(seconds=GRACE_SECONDS + 1)
+    assert Recovery(store).recover_messages(later, queue=queue_lengths).messages == len(found)
+    waiting = store.mongo.collection("events").find({"state": "ready_queue"}, {"schedule_id": 1})
+    assert {row["schedule_id"] for row in waiting} == found
+
+
+def test_a_message_is_only_looked_for_when_its_grace_is_over(store: Store, now: datetime) -> None:
+    insert(store, now, [event(now)])
+    dispatching(store, Queue()).dispatch_page(now)
+    soon = now + timedelta(seconds=GRACE_SECONDS - 1)
+    assert Recovery(store).recover_messages(soon, queue=QueueLengths()).messages == 0
