@@ -4,7 +4,7 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from api import examples, idempotency
+from api import examples, hops, idempotency
 from api.errors import Problem, of_field, of_validation
 from api.noun import Noun
 from api.schemas import BulkInput, BulkOutput
@@ -22,7 +22,8 @@ def create_schedules(given: dict[str, Any]) -> dict[str, Any]:
     """Create up to 1,000 schedules; each is taken or refused by itself"""
     items = given["schedules"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
-    made = iter(services().manager.create_many(drafts, services().now(), seed=idempotency.seed()))
+    now, seed = services().now(), idempotency.seed()
+    made = iter(services().manager.create_many(drafts, now, seed=seed, hops=hops.given()))
     results = [
         _refused(of_validation(item)) if isinstance(item, ValidationError) else _result(next(made))
         for item in items

@@ -12,6 +12,7 @@ from api import (
     errors,
     events,
     export,
+    hops,
     idempotency,
     limits,
     metrics,
@@ -52,6 +53,7 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
     errors.register(app)
     auth.register(app, settings)
     limits.register(app)
+    hops.register(app)
     idempotency.register(app)
     ops.register(app)
     metrics.register(app)

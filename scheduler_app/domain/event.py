@@ -163,6 +163,8 @@ class Event(NamedTuple):
     lost_leases: int = 0
     """Claims of it whose workers did not report: it may have been sent."""
     tenant: str = "default"
+    hops: int = 0
+    """Callbacks of ours, one after another, that led to the request that made it."""
 
 
 def scheduled(schedule_id: str, revision: int, run_time: datetime) -> Event:
@@ -186,7 +188,9 @@ def from_id(event_id: str) -> Event | None:
     return Event(event_id, schedule_id, int(revision), run_time, run_time)
 
 
-def manual(schedule_id: str, revision: int, now: datetime, seed: str | None = None) -> Event:
+def manual(
+    schedule_id: str, revision: int, now: datetime, seed: str | None = None, *, hops: int = 0
+) -> Event:
     """The event of a trigger: due at once."""
     return Event(
         id=manual_event_id(schedule_id, seed),
@@ -195,4 +199,5 @@ def manual(schedule_id: str, revision: int, now: datetime, seed: str | None = No
         run_time=now,
         due_at=now,
         kind=Kind.MANUAL,
+        hops=hops,
     )

@@ -112,6 +112,8 @@ class Schedule:
     signing: Signing | None = None
     """What signs the callbacks; None: nothing does."""
     tenant: str = TENANT
+    hops: int = 0
+    """Callbacks of ours, one after another, that led to the request that made it."""
 
     def recurrence(self) -> Recurrence | Once:
         """Raises InvalidRecurrence when what is stored no longer parses."""

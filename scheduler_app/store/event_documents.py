@@ -23,6 +23,7 @@ CLAIMED = {
     "attempts_before": 1,
     "lost_leases": 1,
     "tenant": 1,
+    "hops": 1,
 }
 
 
@@ -38,7 +39,7 @@ def lease(seconds: float) -> dict[str, Any]:
 
 def to_document(event: Event, now: datetime, message: str) -> Document:
     """A new event, with the first line of its history."""
-    return {
+    document = {
         "_id": event.id,
         "v": DOCUMENT_VERSION,
         "tenant": event.tenant,
@@ -56,6 +57,9 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
         "attempts": [],
         "created_at": now,
     }
+    if event.hops:
+        document["hops"] = event.hops
+    return document
 
 
 def to_event(row: Document) -> Event:
@@ -71,6 +75,7 @@ def to_event(row: Document) -> Event:
         attempts_before=row.get("attempts_before", 0),
         lost_leases=row.get("lost_leases", 0),
         tenant=row["tenant"],
+        hops=row.get("hops", 0),
     )
 
 

@@ -60,6 +60,7 @@ def to_document(schedule: Schedule, envelope: Envelope) -> Document:
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
         "zone_data": schedule.zone_data,
         "signing": _sealed_signing(schedule.signing, envelope),
+        "hops": schedule.hops or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -110,6 +111,7 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
         zone_data=row.get("zone_data"),
         signing=_opened_signing(row.get("signing"), envelope),
         tenant=row["tenant"],
+        hops=row.get("hops", 0),
     )
 
 
