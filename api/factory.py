@@ -9,6 +9,7 @@ from api import (
     auth,
     bulk,
     docs,
+    edits,
     errors,
     events,
     export,
@@ -58,7 +59,7 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
     ops.register(app)
     metrics.register(app)
     docs.register(app, api)
-    for noun in (schedules, bulk, export, previews, signing, events):
+    for noun in (schedules, bulk, edits, export, previews, signing, events):
         api.register_blueprint(noun.blueprint)
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")
