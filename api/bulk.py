@@ -4,13 +4,16 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from api import examples, idempotency
+from api import examples, hops, idempotency
 from api.errors import Problem, of_field, of_validation
 from api.noun import Noun
 from api.schemas import BulkInput, BulkOutput
 from api.services import services
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule
+
+#: Fields that are wrong are named for so many in one answer; the others are counted.
+MAX_ERRORS_TOGETHER = 1_000
 
 blueprint = Noun("bulk", __name__, url_prefix="/api/schedules", description="Many schedules in one request")
 
@@ -22,11 +25,13 @@ def create_schedules(given: dict[str, Any]) -> dict[str, Any]:
     """Create up to 1,000 schedules; each is taken or refused by itself"""
     items = given["schedules"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
-    made = iter(services().manager.create_many(drafts, services().now(), seed=idempotency.seed()))
+    now, seed = services().now(), idempotency.seed()
+    made = iter(services().manager.create_many(drafts, now, seed=seed, hops=hops.given()))
     results = [
         _refused(of_validation(item)) if isinstance(item, ValidationError) else _result(next(made))
         for item in items
     ]
+    _bound_errors(results)
     created = sum(result["status"] == 201 for result in results)
     return {"created": created, "refused": len(results) - created, "results": results}
 
@@ -46,3 +51,13 @@ def _result(made: Schedule | InvalidField | Conflict) -> dict[str, Any]:
 
 def _refused(problem: Problem) -> dict[str, Any]:
     return {"status": problem.status, "problem": problem.body()}
+
+
+def _bound_errors(results: list[dict[str, Any]]) -> None:
+    room = MAX_ERRORS_TOGETHER
+    for problem in (result["problem"] for result in results if "problem" in result):
+        errors = problem.get("errors", [])
+        if len(errors) > room:
+            problem["errors"] = errors[:room]
+            problem["errors_omitted"] = problem.get("errors_omitted", 0) + len(errors) - room
+        room -= min(room, len(errors))

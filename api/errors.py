@@ -1,7 +1,8 @@
 """Every error is a problem (RFC 9457, application/problem+json). The table of errors and statuses is here."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
+from itertools import islice
 from typing import Any
 
 from flask import Flask, Response, json, request
@@ -15,6 +16,10 @@ from scheduler_app.telemetry import get_logger
 log = get_logger(__name__)
 
 RETRY_AFTER_SECONDS = 2
+#: An answer names so many fields that are wrong, and counts the others.
+MAX_ERRORS = 100
+MAX_POINTER = 200
+MAX_DETAIL = 500
 #: Parts of a recurrence that are fields of their own on the wire.
 BESIDE_THE_RULE = ("timezone", "gap", "overlap")
 
@@ -27,6 +32,10 @@ DETAILS = {
 }
 
 
+class Omitted(int):
+    """Among the messages of a validation: how many others were left out, which were not even made."""
+
+
 class Problem(Exception):
     """An answer that is an error: a status, a sentence that says what to do, the fields concerned."""
 
@@ -36,11 +45,14 @@ class Problem(Exception):
         detail: str,
         errors: list[dict[str, str]] | None = None,
         headers: Mapping[str, str] | None = None,
+        errors_omitted: int = 0,
     ) -> None:
+        """`errors_omitted`: how many more there are than `errors`."""
         super().__init__(detail)
         self.status = status
         self.detail = detail
-        self.errors = errors
+        self.errors = errors or []
+        self.errors_omitted = errors_omitted
         self.headers = dict(headers or {})
 
     def body(self) -> dict[str, Any]:
@@ -52,6 +64,8 @@ class Problem(Exception):
         }
         if self.errors:
             body["errors"] = self.errors
+        if self.errors_omitted:
+            body["errors_omitted"] = self.errors_omitted
         return body
 
     def response(self) -> Response:
@@ -88,8 +102,7 @@ def of_field(error: InvalidField) -> Problem:
 
 def of_validation(error: ValidationError) -> Problem:
     """What a schema of its own says, for one item of many."""
-    errors = list(_flattened(error.messages))
-    return Problem(422, f"{errors[0]['pointer'].lstrip('/') or 'item'}: {errors[0]['detail']}", errors)
+    return _of_messages(422, error.messages, "item")
 
 
 def _of_http(error: HTTPException) -> Response:
@@ -97,28 +110,41 @@ def _of_http(error: HTTPException) -> Response:
     status = error.code or 500
     data = getattr(error, "data", None) or {}
     # The first key is where webargs looked: a JSON body gives pointers, the rest names.
-    errors = [each for messages in data.get("messages", {}).values() for each in _flattened(messages)]
-    if errors:
-        first = errors[0]
-        where = first["pointer"].lstrip("/") or "request"
-        detail = f"{where}: {first['detail']}"
-        return Problem(status, detail, errors).response()
+    if any(messages := data.get("messages", {}).values()):
+        return _of_messages(status, messages, "request").response()
     headers = {
         name: value for name, value in error.get_headers() if name in ("Allow", "Retry-After", "Location")
     }
     return Problem(status, DETAILS.get(status, error.description or ""), headers=headers).response()
 
 
-def _flattened(messages: Any, path: tuple[str, ...] = ()) -> Iterator[dict[str, str]]:
+def _of_messages(status: int, messages: Any, whole: str) -> Problem:
+    """`whole` is what a message is about that names no field."""
+    found = _flattened(messages)
+    errors = [
+        {"pointer": ("/" + "/".join(path))[:MAX_POINTER], "detail": str(message)[:MAX_DETAIL].rstrip(".")}
+        for path, message in islice(_without_counts(found), MAX_ERRORS)
+    ]
+    omitted = sum(message if isinstance(message, Omitted) else 1 for _, message in _flattened(messages))
+    first = errors[0]
+    detail = f"{first['pointer'].lstrip('/') or whole}: {first['detail']}"
+    return Problem(status, detail, errors, errors_omitted=omitted - len(errors))
+
+
+def _without_counts(found: Iterable[tuple[tuple[str, ...], Any]]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    return (each for each in found if not isinstance(each[1], Omitted))
+
+
+def _flattened(messages: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Each message with the path of what it is about."""
     if isinstance(messages, Mapping):
         for key, value in messages.items():
             yield from _flattened(value, path if key == "_schema" else (*path, str(key)))
+    elif isinstance(messages, Iterable) and not isinstance(messages, str):
+        for message in messages:
+            yield from _flattened(message, path)
     else:
-        for message in messages if isinstance(messages, list) else [messages]:
-            if isinstance(message, Mapping):
-                yield from _flattened(message, path)
-            else:
-                yield {"pointer": "/" + "/".join(path), "detail": str(message).rstrip(".")[:500]}
+        yield path, messages
 
 
 def _of_store(error: Exception) -> Response:

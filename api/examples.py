@@ -25,4 +25,5 @@ BULK: dict[str, Any] = {
     ]
 }
 REDRIVE: dict[str, Any] = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "limit": 100}
+EDIT: dict[str, Any] = {"tag": "import-2026-11", "dry_run": True}
 ROTATION: dict[str, Any] = {"overlap_seconds": 86_400}

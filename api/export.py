@@ -1,7 +1,7 @@
 """/api/schedules/export: every schedule as a line, in the form in which POST takes it back."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -18,7 +18,9 @@ from scheduler_app.store.listing import Window
 from scheduler_app.store.unreadable import Unreadable
 
 NDJSON = "application/x-ndjson"
-A_PAGE = 500
+#: Schedules that wait in memory for a reader; their bodies may be large.
+A_PAGE = 25
+A_PIECE = 64 * 1024
 LINES = {
     "type": "string",
     "description": "A JSON object a line, newest first, each as `POST /api/schedules` and the items of"
@@ -41,7 +43,7 @@ def export_schedules(query: dict[str, Any]) -> Response:
     pages = _pages(services().store.schedules, query)
     # The first one now: if MongoDB is away, that is still an answer's status.
     begun = chain([next(pages)], pages)
-    return Response(("".join(map(_line, page)) for page in begun), mimetype=NDJSON)
+    return Response(_pieces(chain.from_iterable(begun)), mimetype=NDJSON)
 
 
 def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedule | Unreadable]]:
@@ -51,6 +53,19 @@ def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedul
         found = schedules.page(window, tenant=TENANT, **query)
         yield found.rows
         window = Window(limit=A_PAGE, after=found.following) if found.following else None
+
+
+def _pieces(schedules: Iterable[Schedule | Unreadable]) -> Iterator[str]:
+    """Lines, as many as make up a piece that is worth sending."""
+    lines: list[str] = []
+    size = 0
+    for line in map(_line, schedules):
+        lines.append(line)
+        size += len(line)
+        if size >= A_PIECE:
+            yield "".join(lines)
+            lines, size = [], 0
+    yield "".join(lines)
 
 
 def _line(schedule: Schedule | Unreadable) -> str:

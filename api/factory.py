@@ -7,9 +7,11 @@ from api import (
     auth,
     bulk,
     docs,
+    edits,
     errors,
     events,
     export,
+    hops,
     idempotency,
     limits,
     metrics,
@@ -46,11 +48,12 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
     errors.register(app)
     auth.register(app, settings)
     limits.register(app)
+    hops.register(app)
     idempotency.register(app)
     ops.register(app)
     metrics.register(app)
     docs.register(app, api)
-    for noun in (schedules, bulk, export, previews, signing, events):
+    for noun in (schedules, bulk, edits, export, previews, signing, events):
         api.register_blueprint(noun.blueprint)
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")

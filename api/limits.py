@@ -2,16 +2,13 @@
 
 from flask import Flask, request
 
-MAX_REQUEST_BYTES = 1024 * 1024
-#: By endpoint; a thousand schedules are more than one.
-LARGER = {"bulk.create_schedules": 16 * 1024 * 1024}
+from scheduler_app.webserver.limits import MAX_BODY_BYTES, max_body_bytes
 
 
 def register(app: Flask) -> None:
-    """Before anything reads a body."""
-    app.config["MAX_CONTENT_LENGTH"] = MAX_REQUEST_BYTES
+    """Before anything reads a body. The web server has refused larger ones already, where it is ours."""
+    app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
 
     @app.before_request
     def allow_more() -> None:
-        if request.endpoint in LARGER:
-            request.max_content_length = LARGER[request.endpoint]
+        request.max_content_length = max_body_bytes(request.path)

@@ -27,6 +27,8 @@ class Parser(FlaskParser):
             raise Problem(400, "the body is missing: send a JSON object")
         if not req.is_json:
             raise Problem(415, "send JSON: Content-Type: application/json")
+        if _values(raw, schema.max_values) > schema.max_values:
+            raise Problem(413, f"the body holds more than {schema.max_values:,} values; send less at once")
         try:
             value = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
             if b"\\u" in raw:
@@ -40,6 +42,22 @@ class Parser(FlaskParser):
         if not all(math.isfinite(number) for number in _floats(value)):
             raise Problem(400, "the body holds a number beyond what a double can hold")
         return value
+
+
+def _values(raw: bytes, enough: int) -> int:
+    """How many values the JSON holds, or a few more; counted before they are made. What stands in strings is
+    looked at only where there might be more than `enough`."""
+    count = _separators(raw)
+    if count <= enough:
+        return count
+    plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # A member of an object has two strings at most, of two quotes each.
+    by_quotes = plain.count(b'"') // 4
+    return by_quotes if by_quotes > enough else _separators(b"".join(plain.split(b'"')[::2]))
+
+
+def _separators(raw: bytes) -> int:
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{") + 1
 
 
 def _refuse_constant(name: str) -> None:

@@ -7,6 +7,8 @@ what it takes, and the headers that many of them share.
 from collections.abc import Iterator
 from typing import Any
 
+from api.hops import HEADER as HOPS
+from api.hops import MAX_HOPS
 from api.idempotency import HEADER, REPLAYED
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__
@@ -18,17 +20,18 @@ PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 #: A status, its name among the components, and when it comes.
 PROBLEMS = {
-    400: ("BadRequest", "The body is not well-formed JSON"),
+    400: ("BadRequest", "The body is not well-formed JSON, or the request not well-formed HTTP"),
     401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
     403: ("Forbidden", "API_KEYS is not set, and the request came under another name than localhost"),
     404: ("NotFound", "There is no such thing, or it was deleted"),
     409: ("Conflict", "It is not in a state that allows this, or a request with this key is in flight"),
     412: ("PreconditionFailed", "If-Match does not name the version at which the schedule is"),
-    413: ("ContentTooLarge", "The body is larger than 1 MiB (16 MiB in bulk)"),
+    413: ("ContentTooLarge", "The body is larger than 1 MiB (16 MiB in bulk), or holds too many values"),
     415: ("UnsupportedMediaType", "The body is not application/json"),
     422: ("UnprocessableContent", "A field or parameter is not usable; `errors` names it"),
     500: ("InternalServerError", "A fault of ours"),
     503: ("ServiceUnavailable", "The database does not answer; ask again after Retry-After"),
+    508: ("LoopDetected", f"{HOPS} is more than {MAX_HOPS}: callbacks of the scheduler go round in it"),
 }
 RETRY_AFTER = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}}
 EXTRA_HEADERS: dict[int, Node] = {
@@ -171,6 +174,9 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
         operation["requestBody"].setdefault("required", True)
         statuses |= {400, 413, 415, 422}
     headers: Node = {}
+    if method != "get":
+        # A wrong X-Scheduler-Hops is a 400.
+        statuses |= {400, 508}
     if method == "post":
         parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
         statuses |= {409, 413, 422}

@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Response
 
-from api import examples, idempotency
+from api import examples, hops, idempotency
 from api.conditions import etag, unchanged, version_wanted
 from api.noun import Noun
 from api.schemas import (
@@ -40,7 +40,9 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     """Create a schedule"""
     made, now = services(), services().now()
     schedule_id, draft = given
-    schedule = made.manager.create(draft, now, schedule_id=schedule_id, seed=idempotency.seed())
+    schedule = made.manager.create(
+        draft, now, schedule_id=schedule_id, seed=idempotency.seed(), hops=hops.given()
+    )
     view, headers = _tagged(schedule)
     if schedule.signing:
         view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
@@ -108,7 +110,9 @@ def resume_schedule(schedule_id: str) -> Tagged:
 @blueprint.response(202, Triggered)
 def trigger_schedule(schedule_id: str) -> dict[str, Any]:
     """Call the callback at once, whatever the rule or the state"""
-    event = services().manager.trigger(schedule_id, services().now(), seed=idempotency.seed())
+    event = services().manager.trigger(
+        schedule_id, services().now(), seed=idempotency.seed(), hops=hops.given()
+    )
     return {"event_id": event.id, "message": "Event triggered."}
 
 

@@ -147,6 +147,11 @@ class Settings:
     api_host: str = _setting("127.0.0.1", _text, "the address the API listens on")
     api_port: int = _setting(8080, _whole(1, 65535), "its port")
     api_processes: int = _setting(2, _whole(1, 64), "processes that share that port")
+    api_slow_client_seconds: float = _setting(
+        10.0,
+        _seconds(0.5, 300),
+        "how long a request's header may take, and how long a body or an answer may stall",
+    )
     api_keys: tuple[str, ...] = _setting((), _keys, "keys of the API, separated by commas", secret=True)
     callback_allowed_networks: str = _setting(
         "", _networks, "private networks (CIDR, separated by commas) that callbacks may reach"

@@ -43,14 +43,21 @@ class Manager:
     max_retries: int
 
     def create(
-        self, draft: Draft, now: datetime, *, schedule_id: str | None = None, seed: str | None = None
+        self,
+        draft: Draft,
+        now: datetime,
+        *,
+        schedule_id: str | None = None,
+        seed: str | None = None,
+        hops: int = 0,
     ) -> Schedule:
         """Raises InvalidField, and Conflict when the id was used before.
 
         A request that may be begun again after a crash has a `seed`, which is the id unless one was chosen,
         and which stands on the schedule: what the first try has made is found then, and not made twice.
+        `hops` are those of the request.
         """
-        schedule = self._new(draft, schedule_id or seed or self.store.schedules.new_id(), now)
+        schedule = self._new(draft, schedule_id or seed or self.store.schedules.new_id(), now, hops)
         if not self.store.schedules.insert(schedule, seed=seed):
             there = self.store.schedules.made_by(seed, schedule.id) if seed else None
             if there is None:
@@ -62,7 +69,12 @@ class Manager:
         return schedule
 
     def create_many(
-        self, drafts: Sequence[tuple[str | None, Draft]], now: datetime, *, seed: str | None = None
+        self,
+        drafts: Sequence[tuple[str | None, Draft]],
+        now: datetime,
+        *,
+        seed: str | None = None,
+        hops: int = 0,
     ) -> list[Schedule | InvalidField | Conflict]:
         """`create` for many at once: for each its schedule, or the error that `create` would raise."""
         results: list[Schedule | InvalidField | Conflict] = []
@@ -70,7 +82,7 @@ class Manager:
         for number, (chosen, draft) in enumerate(drafts):
             made = chosen or (seeds[number] if seeds else self.store.schedules.new_id())
             try:
-                results.append(self._new(draft, made, now))
+                results.append(self._new(draft, made, now, hops))
             except InvalidField as error:
                 results.append(error)
         wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
@@ -89,8 +101,10 @@ class Manager:
             self.soon([each for each in created if each.state is ScheduleState.ACTIVE], now)
         return results
 
-    def _new(self, draft: Draft, schedule_id: str, now: datetime) -> Schedule:
+    def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
         schedule = draft.schedule(schedule_id, now, max_retries=self.max_retries)
+        if hops:
+            schedule = replace(schedule, hops=hops)
         return replace(schedule, signing=Signing(new_secret(), now)) if draft.signing is True else schedule
 
     def get(self, schedule_id: str, *, surely: bool = False) -> Schedule:
@@ -174,11 +188,13 @@ class Manager:
 
         return self._change(schedule_id, now, unsigned, version, "unsigned")
 
-    def trigger(self, schedule_id: str, now: datetime, *, seed: str | None = None) -> Event:
+    def trigger(self, schedule_id: str, now: datetime, *, seed: str | None = None, hops: int = 0) -> Event:
         """Calls the callback at once, whatever the rule or the state; once for a `seed`, as in `create`.
-        Raises NotFound, Conflict."""
+        `hops` are those of the request. Raises NotFound, Conflict."""
         schedule = self.get(schedule_id)
-        made = event.manual(schedule.id, schedule.revision, now, seed, origin_of(schedule.action.url))
+        made = event.manual(
+            schedule.id, schedule.revision, now, seed, origin=origin_of(schedule.action.url), hops=hops
+        )
         self.store.events.insert([made], now, "Triggered by a person")
         log.info(
             "schedule.triggered", message="An event was triggered", schedule_id=schedule_id, event_id=made.id

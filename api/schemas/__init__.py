@@ -2,6 +2,7 @@
 
 from api.schemas.bulk import BulkInput, BulkOutput
 from api.schemas.common import Message, Paging, Problem, window
+from api.schemas.edits import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.schemas.event import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, Triggered
 from api.schemas.preview import PreviewInput, PreviewOutput, PreviewQuery
 from api.schemas.schedule_input import NewSchedule, ScheduleInput
@@ -19,6 +20,8 @@ __all__ = [
     "BulkInput",
     "BulkOutput",
     "Created",
+    "DeletedPage",
+    "EditFilter",
     "Edited",
     "EventFilter",
     "EventOutput",
@@ -26,12 +29,14 @@ __all__ = [
     "Message",
     "NewSchedule",
     "Paging",
+    "PausedPage",
     "PreviewInput",
     "PreviewOutput",
     "PreviewQuery",
     "Problem",
     "RedriveInput",
     "RedriveOutput",
+    "ResumedPage",
     "ScheduleChoice",
     "ScheduleFilter",
     "ScheduleInput",

@@ -4,19 +4,18 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate
 
-from api.fields import Instant
+from api.fields import BoundedList, Instant
 from api.schemas.common import Output, Problem, Strict
 from api.schemas.schedule_input import NewSchedule
 
 MAX_BULK = 1_000
 
 
-class Each(fields.List[Any]):
+class Each(BoundedList):
     """A list whose items are valid one by one: what an item makes, or the ValidationError of it."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if not isinstance(value, list):
-            raise self.make_error("invalid")
+        self.check_length(value)
         return [self._one(item) for item in value]
 
     def _one(self, item: Any) -> Any:
@@ -27,6 +26,7 @@ class Each(fields.List[Any]):
 
 
 class BulkInput(Strict):
+    max_values = 1_000_000
     schedules = Each(
         fields.Nested(NewSchedule),
         required=True,

@@ -1,6 +1,7 @@
 """What several nouns share: strictness, paging."""
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from marshmallow import (
@@ -15,6 +16,7 @@ from marshmallow import (
     validates_schema,
 )
 
+from api.errors import MAX_ERRORS, Omitted
 from api.fields import Cursor
 from scheduler_app.store.listing import Window
 
@@ -29,6 +31,8 @@ class Strict(Schema):
 
     #: Whether a request without any body means an empty object.
     body_optional = False
+    #: Values in a body, at all depths: each takes far more memory than the bytes that it came in.
+    max_values = 256 * 1024
 
     class Meta:
         unknown = RAISE
@@ -64,8 +68,11 @@ class Strict(Schema):
                 value = error.valid_data or missing
             if value is not missing:
                 read[name] = value
-        for key in data.keys() - self._known:
+        unknown = (key for key in data if key not in self._known)
+        for key in islice(unknown, MAX_ERRORS):
             error_store.store_error([self.error_messages["unknown"]], key)
+        if omitted := sum(1 for _ in unknown):
+            error_store.store_error([Omitted(omitted)])
         return read
 
 
@@ -127,8 +134,13 @@ class Problem(Output):
     status = fields.Integer(required=True, metadata={"example": 422})
     detail = fields.String(required=True, metadata={"description": "What to do about it"})
     errors = fields.List(
-        fields.Nested(FieldProblem), metadata={"description": "The fields that are wrong, where some are"}
+        fields.Nested(FieldProblem),
+        metadata={
+            "description": f"The fields that are wrong, where some are: the first {MAX_ERRORS} of them, and"
+            " in an answer to a bulk 1,000 of all its items together"
+        },
     )
+    errors_omitted = fields.Integer(metadata={"description": "How many more are wrong; absent for none"})
 
 
 class Message(Output):

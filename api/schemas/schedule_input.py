@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
 
-from api.fields import Headers, Instant, StatusCodes
+from api.fields import BoundedList, Headers, Instant, StatusCodes
 from api.paths import SCHEDULE_WORDS
 from api.schemas.common import ScheduleId, Strict
 from scheduler_app.callback import check_header, check_url
@@ -101,7 +101,7 @@ class ScheduleInput(Strict):
     retry_codes = StatusCodes()
     timeout_seconds = fields.Float(validate=validate.Range(0.1, MAX_TIMEOUT_SECONDS))
     success_codes = StatusCodes()
-    tags = fields.List(
+    tags = BoundedList(
         fields.String(validate=validate.Length(min=1, max=64)), validate=validate.Length(max=MAX_TAGS)
     )
 

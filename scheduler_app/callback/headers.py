@@ -40,6 +40,7 @@ OUR_HEADERS = frozenset(
         "webhook-signature",
         "webhook-timestamp",
         "x-scheduler-attempt",
+        "x-scheduler-hops",
         "x-scheduler-run-time",
         "x-scheduler-schedule-id",
     )
@@ -80,14 +81,17 @@ def headers_for(
     user_headers: Mapping[str, str] | Iterable[tuple[str, str]],
     body: bytes | None,
     signing_secrets: Sequence[str] = (),
+    hops: int = 0,
 ) -> tuple[tuple[str, str], ...]:
     """The headers of one attempt: the user's, then ours.
 
     `Idempotency-Key` and `webhook-id` are the event's id, the same on every attempt. `webhook-timestamp` is
     `now` in whole seconds; `webhook-signature` (with secrets only) has one signature for each secret,
     separated by spaces, so that both ends can rotate (Standard Webhooks). `X-Scheduler-Attempt` counts
-    from 1, `X-Scheduler-Run-Time` is the occurrence in UTC, `X-Scheduler-Schedule-Id` its schedule. Ours
-    replace the user's of the same name, in any case of letters; a `User-Agent` is the user's where given.
+    from 1, `X-Scheduler-Run-Time` is the occurrence in UTC, `X-Scheduler-Schedule-Id` its schedule.
+    `X-Scheduler-Hops` is one more than `hops`, those of the request that made the event, so that a callback
+    to an API of ours cannot go round for ever. Ours replace the user's of the same name, in any case of
+    letters; a `User-Agent` is the user's where given.
 
     A body without the user's `Content-Type` gets application/json where it parses as JSON, text/plain in
     UTF-8 where it is that, otherwise application/octet-stream.
@@ -116,6 +120,7 @@ def headers_for(
         ("webhook-id", event_id),
         ("webhook-timestamp", str(timestamp)),
         ("X-Scheduler-Attempt", str(attempt)),
+        ("X-Scheduler-Hops", str(hops + 1)),
         ("X-Scheduler-Run-Time", _instant(run_time.astimezone(UTC))),
         ("X-Scheduler-Schedule-Id", schedule_id),
     )

@@ -4,16 +4,14 @@ import click
 
 from scheduler_app import __version__
 from scheduler_app.cli.doctor import doctor
+from scheduler_app.cli.edits import delete_schedule, pause_schedule, resume_schedule
 from scheduler_app.cli.history import history
 from scheduler_app.cli.moving import export_schedules, import_schedules
 from scheduler_app.cli.preview import preview
 from scheduler_app.cli.schedules import (
     create_schedule,
-    delete_schedule,
     get_schedule,
     list_schedules,
-    pause_schedule,
-    resume_schedule,
     trigger_schedule,
 )
 from scheduler_app.cli.up import up

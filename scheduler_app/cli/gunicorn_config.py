@@ -44,10 +44,16 @@ loglevel = _settings.log_level
 logger_class = _OurFormat
 
 # Threads for what waits for MongoDB; processes for what computes: a rule that is read and a body that is
-# checked hold Python's lock.
-worker_class = "gthread"
+# checked hold Python's lock. A request takes a thread when it is complete, and leaves it when its answer is:
+# what clients are slow at waits in the worker's event loop.
+worker_class = "scheduler_app.webserver.worker.BufferingWorker"
 workers = _settings.api_processes
 threads = 16
+#: Of each process, slow ones too; beyond it those that do least are closed for new ones.
+worker_connections = 1000
+limit_request_line = 8190
+limit_request_fields = 100
+limit_request_field_size = 8190
 keepalive = 30
 
 # Requests are short; what is not done by then will be asked again with the same Idempotency-Key.

@@ -1,4 +1,4 @@
-"""`scheduler list`, `get`, `create`, `trigger`, `pause`, `resume`, `delete`."""
+"""`scheduler list`, `get`, `create`, `trigger`."""
 
 import json
 from itertools import islice
@@ -48,7 +48,7 @@ def list_schedules(
 @remote
 def get_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> None:
     """Show a schedule."""
-    _show(scheduler.get(schedule_id), as_json)
+    show_schedule(scheduler.get(schedule_id), as_json)
 
 
 @click.command("create")
@@ -88,7 +88,7 @@ def create_schedule(
         fields["json"] = _json(json_body)
     if tag:
         fields["tags"] = list(tag)
-    _show(scheduler.schedule(callback_url, rrule=rrule, run_at=run_at, **fields), as_json)
+    show_schedule(scheduler.schedule(callback_url, rrule=rrule, run_at=run_at, **fields), as_json)
 
 
 @click.command("trigger")
@@ -104,37 +104,7 @@ def trigger_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> N
         click.echo(event_id)
 
 
-@click.command("pause")
-@click.argument("schedule_id")
-@as_json
-@remote
-def pause_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> None:
-    """Send nothing from now on."""
-    _show(scheduler.pause(schedule_id), as_json)
-
-
-@click.command("resume")
-@click.argument("schedule_id")
-@as_json
-@remote
-def resume_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> None:
-    """Go on after a pause, or after an error that was mended."""
-    _show(scheduler.resume(schedule_id), as_json)
-
-
-@click.command("delete")
-@click.argument("schedule_id")
-@remote
-def delete_schedule(scheduler: Scheduler, schedule_id: str) -> None:
-    """Delete a schedule.
-
-    What it has not sent is withdrawn, its history stays.
-    """
-    scheduler.cancel(schedule_id)
-    click.echo(f"deleted {schedule_id}")
-
-
-def _show(schedule: Json, as_json: bool) -> None:
+def show_schedule(schedule: Json, as_json: bool) -> None:
     if as_json:
         show_json(schedule)
     else:

@@ -11,6 +11,8 @@ from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http, Json
 
 _A_PAGE = 100
+#: Schedules that an edit of many left as they are, of which it tells one by one.
+_SKIPPED = 100
 
 
 class Scheduler:
@@ -101,6 +103,20 @@ class Scheduler:
     def resume(self, schedule_id: str) -> Json:
         return self._http.post(_path(schedule_id, "resume"))
 
+    def pause_many(self, **which: Any) -> Json:
+        """Pauses all schedules of which `which` is true: `state`, `name`, `tag`, or `all=True`. Returns
+        `{"paused": 12, "skipped": [{"id", "reason"}, …]}`, the first 100 of those that were left as they are,
+        and `skipped_omitted`, how many more were. `dry_run=True` only counts."""
+        return self._edit("pause", "paused", which)
+
+    def resume_many(self, **which: Any) -> Json:
+        """As `pause_many`; the count is `resumed`."""
+        return self._edit("resume", "resumed", which)
+
+    def delete_many(self, **which: Any) -> Json:
+        """As `pause_many`; the count is `deleted`. What was not sent is withdrawn, the histories stay."""
+        return self._edit("delete", "deleted", which)
+
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
         made = self._http.post(_path(schedule_id, "trigger"), key=idempotency_key)
@@ -149,6 +165,20 @@ class Scheduler:
         """When a rule would run: `{"occurrences": [{"run_time", "local"}, …], "warnings": […]}`."""
         given = {"rrule": rrule, "timezone": timezone, "after": _maybe_instant(after), "limit": limit}
         return self._http.post("/api/schedules/preview", _without_none(given))
+
+    def _edit(self, verb: str, done: str, which: Json) -> Json:
+        body = _without_none(which) | {"limit": _A_PAGE}
+        total: Json = {done: 0, "skipped": []}
+        omitted = 0
+        while True:
+            page = self._http.post(f"/api/schedules/{verb}", body)
+            total[done] += page[done]
+            room = _SKIPPED - len(total["skipped"])
+            total["skipped"] += page["skipped"][:room]
+            omitted += len(page["skipped"][room:]) + page.get("skipped_omitted", 0)
+            if not page.get("next_cursor"):
+                return total | ({"skipped_omitted": omitted} if omitted else {})
+            body["cursor"] = page["next_cursor"]
 
     def close(self) -> None:
         self._http.close()

@@ -42,6 +42,7 @@ class Attempt:
                 now=now,
                 user_headers=action.headers,
                 body=body,
+                hops=max(self.event.hops, self.schedule.hops),
                 signing_secrets=signing.secrets(now) if signing else (),
             ),
             body=body,

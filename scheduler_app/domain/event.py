@@ -176,6 +176,8 @@ class Event(NamedTuple):
     origin: str = UNKNOWN_ORIGIN
     """Of the URL that its schedule had when it was made. For sharing and counting: an edit may have changed
     the URL since, and what is known by its id alone has none."""
+    hops: int = 0
+    """Callbacks of ours, one after another, that led to the request that made it."""
 
 
 def schedule_of(event_id: str) -> str:
@@ -206,7 +208,13 @@ def from_id(event_id: str) -> Event | None:
 
 
 def manual(
-    schedule_id: str, revision: int, now: datetime, seed: str | None = None, origin: str = UNKNOWN_ORIGIN
+    schedule_id: str,
+    revision: int,
+    now: datetime,
+    seed: str | None = None,
+    *,
+    origin: str = UNKNOWN_ORIGIN,
+    hops: int = 0,
 ) -> Event:
     """The event of a trigger: due at once."""
     return Event(
@@ -217,4 +225,5 @@ def manual(
         due_at=now,
         kind=Kind.MANUAL,
         origin=origin,
+        hops=hops,
     )

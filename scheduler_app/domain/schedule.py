@@ -115,6 +115,8 @@ class Schedule:
     owed: tuple[OwedRange, ...] = ()
     """What edits left to beats, of revisions before this one, oldest first; `MAX_OWED` of them at most."""
     tenant: str = TENANT
+    hops: int = 0
+    """Callbacks of ours, one after another, that led to the request that made it."""
 
     def recurrence(self) -> Recurrence | Once:
         """Raises InvalidRecurrence when what is stored no longer parses."""

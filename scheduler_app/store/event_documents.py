@@ -30,6 +30,7 @@ CLAIMED = {
     "tenant": 1,
     "postponed_from": 1,
     "origin": 1,
+    "hops": 1,
 }
 
 #: Leases are minutes; a clock of mongod's that is put back by less than this ends none.
@@ -66,7 +67,7 @@ def lease_over(field: str, jumped_ahead_seconds: float = 0.0) -> Document:
 
 def to_document(event: Event, now: datetime, message: str) -> Document:
     """A new event, with the first line of its history."""
-    return {
+    document = {
         "_id": event.id,
         "v": DOCUMENT_VERSION,
         "tenant": event.tenant,
@@ -85,6 +86,9 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
         "attempts": [],
         "created_at": now,
     }
+    if event.hops:
+        document["hops"] = event.hops
+    return document
 
 
 def to_event(row: Document) -> Event:
@@ -101,6 +105,7 @@ def to_event(row: Document) -> Event:
         attempts_before=whole(row.get("attempts_before") or 0, "attempts_before"),
         lost_leases=whole(row.get("lost_leases") or 0, "lost_leases"),
         tenant=text(row.get("tenant"), "tenant"),
+        hops=whole(row.get("hops") or 0, "hops"),
         origin=stored_origin(row),
         postponed_from=optional(instant, row.get("postponed_from"), "postponed_from"),
     )

@@ -57,6 +57,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "lost_leases": whole,
     "dispatches": whole,
     "archived_at": instant,
+    "hops": whole,
     "origin": text,
     "postponed_from": instant,
     "isolated": text,

@@ -80,6 +80,7 @@ def to_document(schedule: Schedule, envelope: Envelope) -> Document:
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
         "zone_data": schedule.zone_data,
         "signing": _sealed_signing(schedule.signing, envelope),
+        "hops": schedule.hops or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -133,6 +134,7 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
         signing=_opened_signing(get("signing"), envelope),
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         tenant=text(get("tenant"), "tenant"),
+        hops=whole(get("hops") or 0, "hops"),
     )
 
 

@@ -17,6 +17,7 @@ NAMES = (
     "floor",
     "singles",
     "slow",
+    "slow_clients",
     "spread",
     "neighbours",
     "sustained",

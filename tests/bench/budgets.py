@@ -76,6 +76,8 @@ BUDGETS = (
     Budget("expanding 10,000 of one second", "expand", "seconds", 2, "s", original="49"),
     Budget("creates one by one", "create", "throughput_per_s", 500, "/s", True),
     Budget("creates in bulk", "create", "bulk_per_s", 4_000, "/s", True),
+    Budget("creates beside 200 slow clients, the worst ratio", "slow_clients", "ratio", 0.5, at_least=True),
+    Budget("… the slowest /healthz", "slow_clients", "healthz_ms_max", 1_000, "ms"),
     Budget("lists, the worst p99", "history", "p99_ms_max", 30, "ms"),
     Budget(
         "next occurrence, the worst rule", "recurrence", "median_ms_max", 1, "ms", original="dateutil: 20 s"

@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Report:
     with ground(apis=1, beats=1, workers=1) as made:
-        ceiling = _one_by_one(made.url, options.creates, options.clients)
+        ceiling = one_by_one(made.url, options.creates, options.clients)
         rows = [one(made, options.creates, options.bulk, options.clients) for _ in range(options.runs)]
     load = {"ceiling_per_s": ceiling.per_second}
     singly = sorted(row["throughput_per_s"] for row in rows)
@@ -42,9 +42,9 @@ def one(made: Ground, creates: int, bulk: int, clients: int) -> Row:
     schedules = made.store.mongo.collection("schedules")
     before = schedules.count_documents({})
     made.costs.start()
-    singly = _one_by_one(f"{made.stack.url}/api/schedules", creates, clients)
+    singly = one_by_one(f"{made.stack.url}/api/schedules", creates, clients)
     costs = made.costs.since_start(creates)
-    body = json.dumps({"schedules": [_schedule(number) for number in range(A_REQUEST)]})
+    body = json.dumps({"schedules": [schedule(number) for number in range(A_REQUEST)]})
     order = [Asked("POST", f"{made.stack.url}/api/schedules/bulk", body)] * (bulk // A_REQUEST)
     in_bulk = drive(order, BULK_CLIENTS)
     return {
@@ -58,11 +58,11 @@ def one(made: Ground, creates: int, bulk: int, clients: int) -> Row:
     }
 
 
-def _one_by_one(url: str, count: int, clients: int) -> Driven:
-    return drive([Asked("POST", url, json.dumps(_schedule(number))) for number in range(count)], clients)
+def one_by_one(url: str, count: int, clients: int) -> Driven:
+    return drive([Asked("POST", url, json.dumps(schedule(number))) for number in range(count)], clients)
 
 
-def _schedule(number: int) -> Row:
+def schedule(number: int) -> Row:
     """What somebody might really ask for; the times of day go round."""
     hour, minute = number // 60 % 24, number % 60
     return {

@@ -18,6 +18,7 @@ USUAL = {
     "burst": "--events 2000 --runs 3",
     "singles": "--events 10000",
     "slow": "--events 4000",
+    "slow_clients": "",
     "sustained": "--rate 2500 --seconds 60",
     "spread": "--rate 100 --seconds 20",
     "neighbours": (

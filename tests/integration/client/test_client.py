@@ -132,3 +132,19 @@ def test_the_client_brings_nothing_of_ours_along() -> None:
     )
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert said.strip() == "[] ['scheduler_app.version']"
+
+
+def test_many_are_edited_by_a_filter_page_by_page(
+    scheduler: Scheduler, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_A_PAGE", 2)
+    for _ in range(5):
+        scheduler.schedule(URL, rrule=YEARLY, tags=[tag])
+    assert scheduler.pause_many(tag=tag, dry_run=True)["paused"] == 5
+    assert scheduler.pause_many(tag=tag) == {"paused": 5, "skipped": []}
+    assert len(scheduler.pause_many(tag=tag)["skipped"]) == 5
+    assert scheduler.resume_many(tag=tag, state="paused")["resumed"] == 5
+    assert scheduler.delete_many(tag=tag)["deleted"] == 5
+    assert list(scheduler.list(tag=tag)) == []
+    with pytest.raises(SchedulerError, match="all: true"):
+        scheduler.delete_many()

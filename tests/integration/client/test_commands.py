@@ -121,3 +121,21 @@ def test_what_cannot_be_meant_is_refused_before_it_is_sent(
 def test_nobody_at_the_address_is_told(shell: Shell) -> None:
     done = shell.run("list", "--url", "http://127.0.0.1:9", status=1)
     assert done.stderr == "Error: http://127.0.0.1:9 cannot be reached: [Errno 111] Connection refused\n"
+
+
+def test_many_are_counted_and_then_edited(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    for _ in range(3):
+        scheduler.schedule(URL, rrule=YEARLY, tags=[tag])
+    # Nobody is there to say yes.
+    assert shell.run("pause", "--tag", tag, status=1).stdout.startswith("3 schedules to pause\n")
+    assert len(list(scheduler.list(tag=tag, state="active"))) == 3
+    assert shell.run("pause", "--tag", tag, "--yes").stdout == "3 schedules to pause\npaused 3\n"
+    assert shell.json("resume", "--tag", tag, "--state", "paused", "--yes") == {"resumed": 3, "skipped": []}
+    assert shell.run("delete", "--tag", tag, "--yes").stdout == "3 schedules to delete\ndeleted 3\n"
+    assert shell.run("delete", "--tag", tag, "--yes").stdout == "0 schedules to delete\n"
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "delete"])
+def test_an_edit_needs_an_id_or_a_filter_and_not_both(shell: Shell, verb: str) -> None:
+    assert "--all" in shell.run(verb, status=2).output
+    assert "not both" in shell.run(verb, "some-id", "--all", status=2).output

@@ -49,7 +49,7 @@ SECOND = timedelta(seconds=1)
 HEALTHY = 20
 #: Longer ago than the grace of a lost message, doubled as often as it may be.
 LONG_AGO = 2 ** (MAX_GRACE_DOUBLINGS + 1) * GRACE_SECONDS * SECOND
-#: Four occurrences, all of them due when the schedule is made.
+#: Five occurrences, all of them due when the schedule is made.
 OVERDUE = "FREQ=SECONDLY;COUNT=5"
 
 
@@ -137,7 +137,7 @@ def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal) 
         return int(system.collection("events").count_documents(which))
 
     system.turn_until(lambda: system.are_completed(healthy), "healthy events")
-    system.turn_until(lambda: occurred() == 4 * HEALTHY, "the occurrences of healthy schedules")
+    system.turn_until(lambda: occurred() == 5 * HEALTHY, "the occurrences of healthy schedules")
     for number, corruption in table.items():
         row = documents.find_one({"_id": f"bad-{number}"})
         if _is_harmless(corruption):

@@ -32,9 +32,14 @@ def test_an_attempt_says_what_it_is() -> None:
         "webhook-id": "job-1-20250105T120000Z",
         "webhook-timestamp": "1736078401",
         "X-Scheduler-Attempt": "2",
+        "X-Scheduler-Hops": "1",
         "X-Scheduler-Run-Time": "2025-01-05T12:00:00Z",
         "X-Scheduler-Schedule-Id": "job",
     }
+
+
+def test_a_callback_counts_one_hop_more_than_the_request_that_led_to_it() -> None:
+    assert made(hops=3)["X-Scheduler-Hops"] == "4"
 
 
 def test_the_run_time_is_in_utc_with_milliseconds_when_there_are_any() -> None:
@@ -52,6 +57,7 @@ def test_the_run_time_is_in_utc_with_milliseconds_when_there_are_any() -> None:
         "Webhook-Timestamp",
         "webhook-signature",
         "x-scheduler-attempt",
+        "x-scheduler-hops",
         "X-Scheduler-Run-Time",
         "X-Scheduler-Schedule-Id",
     ],

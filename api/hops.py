@@ -1,0 +1,39 @@
+"""`X-Scheduler-Hops`: callbacks carry how many of them led to this one. One that ends at an API of ours may
+trigger another, and so on, but not for ever."""
+
+import re
+
+from flask import Flask, g, request
+
+from api.errors import Problem
+
+HEADER = "X-Scheduler-Hops"
+MAX_HOPS = 4
+_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
+_NUMBER = re.compile(r"[0-9]{1,9}\Z")
+
+
+def register(app: Flask) -> None:
+    """After authentication, before anything is done."""
+    app.before_request(_check)
+
+
+def given() -> int:
+    """How many callbacks of ours led to this request."""
+    return int(g.get("hops", 0))
+
+
+def _check() -> None:
+    value = request.headers.get(HEADER)
+    if value is None or request.method in _SAFE:
+        return
+    if not _NUMBER.match(value):
+        field = {"pointer": f"/{HEADER}", "detail": "must be a whole number, as callbacks carry it"}
+        raise Problem(400, f"{HEADER}: {field['detail']}", [field])
+    g.hops = int(value)
+    if g.hops > MAX_HOPS:
+        raise Problem(
+            508,
+            f"this request came by {g.hops} callbacks of the scheduler, each of which called the scheduler"
+            f" again; at most {MAX_HOPS} may: a schedule calls back to what triggers it",
+        )

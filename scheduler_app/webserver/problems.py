@@ -1,0 +1,61 @@
+"""Answers that the server gives by itself, as problems (RFC 9457), before any route is asked."""
+
+import json
+from collections.abc import Mapping
+from email.utils import formatdate
+from http import HTTPStatus
+
+from gunicorn.http import errors
+
+
+class RefusedRequest(Exception):
+    """A request that no route will see: `status`, and a sentence that says what to do."""
+
+    def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = dict(headers or {})
+
+    def answer(self) -> bytes:
+        """The whole answer; the connection ends with it."""
+        reason = HTTPStatus(self.status).phrase
+        body = json.dumps(
+            {"type": "about:blank", "title": reason, "status": self.status, "detail": self.detail}
+        ).encode()
+        fields = {
+            "Date": formatdate(usegmt=True),
+            "Connection": "close",
+            "Content-Type": "application/problem+json",
+            "Content-Length": str(len(body)),
+            **self.headers,
+        }
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        return f"HTTP/1.1 {self.status} {reason}\r\n{lines}\r\n".encode("latin-1") + body
+
+
+def of_parse_error(error: Exception) -> RefusedRequest:
+    """What gunicorn's parser says of a header."""
+    match error:
+        case errors.LimitRequestLine():
+            return RefusedRequest(414, "the request line is longer than 8,190 bytes")
+        case errors.LimitRequestHeaders():
+            return RefusedRequest(431, "send at most 100 header fields of at most 8,190 bytes each")
+        case errors.UnsupportedTransferCoding():
+            return RefusedRequest(501, "the only Transfer-Encoding understood is chunked")
+        case errors.ExpectationFailed():
+            return RefusedRequest(417, "the only expectation understood is 100-continue")
+        case _:
+            return RefusedRequest(400, f"the request is not well-formed HTTP: {error}"[:300])
+
+
+def too_slow(what: str) -> RefusedRequest:
+    return RefusedRequest(408, f"{what} did not come in time; send it again, faster")
+
+
+def too_large(most: int) -> RefusedRequest:
+    return RefusedRequest(413, f"the body is larger than {most // (1024 * 1024)} MiB; send less at once")
+
+
+def overloaded() -> RefusedRequest:
+    return RefusedRequest(503, "the server is full; try again", {"Retry-After": "2"})
