@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from typing import Any
 
@@ -15,6 +16,10 @@ from scheduler_app.config import InvalidSetting, load_settings
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"
 _OURS = "scheduler-metrics-"
 if _COUNTS not in os.environ:
+    if "prometheus_client" in sys.modules:
+        raise SystemExit(
+            f"prometheus_client was imported before {_COUNTS} was set: each process would count alone"
+        )
     os.environ[_COUNTS] = tempfile.mkdtemp(prefix=_OURS)
 
 from prometheus_client import multiprocess  # noqa: E402

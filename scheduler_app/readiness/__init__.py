@@ -2,6 +2,7 @@
 
 from scheduler_app.readiness.check import Check, Status
 from scheduler_app.readiness.fleet import TICK_SECONDS, check_fleet
-from scheduler_app.readiness.ready import Broker, check_ready
 
-__all__ = ["TICK_SECONDS", "Broker", "Check", "Status", "check_fleet", "check_ready"]
+# `ready` brings the store along, and with it Prometheus's client, which a command line needs not wait for and
+# which gunicorn's configuration must not import before it has said where the processes count.
+__all__ = ["TICK_SECONDS", "Check", "Status", "check_fleet"]

@@ -121,7 +121,7 @@ def test_a_mongod_on_its_own_ends_worker_and_beat(
 def test_a_worker_needs_no_option_for_its_pool(run: Run, environment: dict[str, str]) -> None:
     program = run(sys.executable, "-m", *WORKER, **environment)
     program.wait_for("celery@.* ready")
-    assert "concurrency: 100 (thread)" in program.output
+    assert "concurrency: 16 (thread)" in program.output
 
 
 def test_a_worker_waits_for_a_mongodb_that_is_away(

@@ -155,7 +155,7 @@ def test_an_address_that_callbacks_may_not_reach_is_refused_in_the_history(
     strict: Stack, journal: Journal, url: str, reason: str
 ) -> None:
     port = journal.url("/").split(":")[2].split("/")[0]
-    (event,) = strict.finished(strict.create(url.format(port=port), run_at=in_seconds(0.5)))
+    (event,) = strict.finished(strict.create(url.format(port=port), run_at=in_seconds(0.5), max_retries=0))
     assert (event["state"], event["attempt"]) == ("error", 1)
     assert any(word in event["attempts"][0]["error"] for word in reason.split("|"))
     assert journal.connections == 0

@@ -324,7 +324,7 @@ def test_10_a_callback_does_not_reach_the_inside(journal: Journal) -> None:
     sender = Sender(Guard(()))
     answer = send_one(sender, journal.url("/inside"))
     sender.close()
-    assert answer.permanent
+    assert answer.ours
     assert "127.0.0.1" in str(answer.error)
     assert journal.connections == 0
 
