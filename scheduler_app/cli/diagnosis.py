@@ -19,6 +19,7 @@ from scheduler_app.readiness.agreement import check_settings
 from scheduler_app.readiness.check import fine, note, unknown, wrong
 from scheduler_app.readiness.keys import check_keys
 from scheduler_app.readiness.mongodb import check_mongodb
+from scheduler_app.readiness.receivers import check_receivers
 from scheduler_app.readiness.redis import check_queue, check_redis
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.tasks.queue_probe import queue_length
@@ -58,12 +59,17 @@ def _processes(store: Store) -> list[Check]:
     except STORE_FAULTS:
         return _unknown_processes()
     agree = check_settings(nodes, store.nodes.settings, __version__)
-    return [*check_fleet(nodes), _own_clock(offset), agree]
+    return [*check_fleet(nodes), _own_clock(offset), agree, check_receivers(nodes)]
 
 
 def _unknown_processes() -> list[Check]:
     clock = unknown("this clock", "MongoDB does not answer")
-    return [*check_fleet(None), clock, check_settings(None, {}, __version__)]
+    return [
+        *check_fleet(None),
+        clock,
+        check_settings(None, {}, __version__),
+        check_receivers(None),
+    ]
 
 
 def _own_clock(offset: float) -> Check:

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scheduler_app.store.field_types import Corrupt, flag, instant, number, text, whole
+from scheduler_app.store.field_types import Corrupt, fields, flag, instant, items, number, text, whole
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
 #: A process that has not written for this long is missed, seconds.
@@ -89,6 +89,15 @@ def _any_number(value: Any, name: str) -> float:
     return number(value, name, least=-math.inf)
 
 
+def _origins(value: Any, name: str) -> Any:
+    for load in items(value, name):
+        text(fields(load, name).get("origin"), name)
+        for count in ("in_flight", "waiting", "postponed"):
+            whole(load.get(count), name)
+        number(load.get("full_seconds"), name)
+    return value
+
+
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "_id": text,
     "role": text,
@@ -101,4 +110,7 @@ _CHECKS: dict[str, Callable[[Any, str], Any]] = {
     "last_tick_seconds": _any_number,
     "clock_offset_seconds": _any_number,
     "consuming": flag,
+    "events": whole,
+    "events_limit": whole,
+    "origins": _origins,
 }
