@@ -10,7 +10,7 @@ up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, 
 	@$(BIN)/scheduler up $(ARGS)
 
 test: .venv/installed-dev ## run all tests but the long ones (ARGS="-k words")
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not chaos and not long" $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not chaos and not long" $(ARGS)
 
 check: .venv/installed-dev ## lint, format, types, layers
 	@$(BIN)/ruff check

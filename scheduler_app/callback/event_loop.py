@@ -31,6 +31,7 @@ class EventLoop:
         self._wake.setblocking(False)
         self._selector.register(self._woken, _READ)
         self._timer: float | None = None
+        self._watched: dict[int, int] = {}
         multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
 
@@ -87,14 +88,17 @@ class EventLoop:
     # What libcurl calls. An exception here would be printed and lost, so none may leave.
 
     def _watch(self, what: int, fd: int, multi: object, data: object) -> None:
-        watched = self._selector.get_map().get(fd)
-        if what not in _WATCHED:  # POLL_REMOVE, POLL_NONE
-            if watched is not None:
-                self._selector.unregister(fd)
-        elif watched is None:
-            self._selector.register(fd, _WATCHED[what])
+        wanted, watched = _WATCHED.get(what, 0), self._watched.get(fd, 0)
+        if wanted == watched:
+            return
+        self._watched[fd] = wanted
+        if not wanted:  # POLL_REMOVE, POLL_NONE
+            del self._watched[fd]
+            self._selector.unregister(fd)
+        elif not watched:
+            self._selector.register(fd, wanted)
         else:
-            self._selector.modify(fd, _WATCHED[what])
+            self._selector.modify(fd, wanted)
 
     def _set_timer(self, milliseconds: int) -> None:
         self._timer = None if milliseconds < 0 else monotonic() + milliseconds / 1000

@@ -30,6 +30,8 @@ IDLE_SECONDS = 60.0
 UNBLOCK_SECONDS = 0.01
 REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
+#: So many requests are started before the backlog is looked at again.
+STARTS_BETWEEN_LOOKS = 64
 
 
 @cache
@@ -140,8 +142,12 @@ class Courier(EssentialThread):
                 delayed.append(self._delayed(postponed, now))
         if delayed:
             self._recorder.put(delayed)
-        while not self._is_behind() and (next_job := self._queues.next(monotonic())) is not None:
-            self._start(next_job)
+        while not self._is_behind():
+            for _ in range(STARTS_BETWEEN_LOOKS):
+                next_job = self._queues.next(monotonic())
+                if next_job is None:
+                    return
+                self._start(next_job)
 
     def _is_behind(self) -> bool:
         return self._backlog.is_behind(monotonic())

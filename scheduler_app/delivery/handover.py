@@ -23,8 +23,9 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: Batches whose schedules are read together: dozens are due at one instant.
-BATCHES_AT_ONCE = 4
+#: Batches whose schedules are read at the same time: dozens are due at one instant. All at once they take
+#: longer, for each of them gets in the others' way.
+READS_AT_ONCE = 4
 #: The clock may be corrected while a batch waits for its time.
 LOOK_SECONDS = 1.0
 #: An event that this worker cannot do comes again for another one after so long.
@@ -39,8 +40,8 @@ class ClaimedBatch(NamedTuple):
     lease: Lease
 
 
-class Handover(EssentialThread):
-    """One thread a process. Batches wait here for their time, and hold no slot of the pool meanwhile.
+class Handover:
+    """Batches wait here for their time, and hold no slot of the pool meanwhile. A few threads take them on.
 
     Schedules are read after the claim, never before: an edit that came in between is seen here, and one that
     comes later sees the claim. And not before their time: an edit that was answered by then is obeyed.
@@ -56,7 +57,6 @@ class Handover(EssentialThread):
         now: Callable[[], datetime],
         worker: str,
     ) -> None:
-        super().__init__("handover")
         self._store = store
         self._courier = courier
         self._recorder = recorder
@@ -65,9 +65,24 @@ class Handover(EssentialThread):
         self._worker = worker
         self._waiting: list[tuple[datetime, int, ClaimedBatch]] = []
         self._order = itertools.count()
-        self._changed = threading.Condition()
+        lock = threading.Lock()
+        # One thread waits for the time of the next batch, the others for their turn to do so: if all of them
+        # waited for that instant, each event would wake them all.
+        self._changed = threading.Condition(lock)
+        self._turn = threading.Condition(lock)
+        self._is_waited_for = False
+        self._ending = threading.Event()
         self._giving_back = False
         self._ended = False
+        self._threads = [_HandoverThread(self) for _ in range(READS_AT_ONCE)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def join(self, seconds: float) -> None:
+        for thread in self._threads:
+            thread.join(seconds)
 
     def put(self, batch: ClaimedBatch) -> None:
         """Takes over a batch; its events reach the courier at their time, or the recorder."""
@@ -79,33 +94,42 @@ class Handover(EssentialThread):
         """From now on every batch is given back: the worker ends."""
         with self._changed:
             self._giving_back = True
-            self._changed.notify()
+            self._wake_all()
 
     def stop(self) -> None:
         with self._changed:
             self._ended = True
-            self._changed.notify()
+            self._wake_all()
 
-    def work(self) -> None:
-        while (batches := self._due()) is not None:
-            if self._giving_back:
-                self._recorder.put(
-                    [GivenBack(event.id, batch.lease) for batch in batches for event in batch.events]
-                )
-            else:
-                self._hand_over(batches)
+    def take_on(self) -> bool:
+        """Waits for a batch whose time has come, and hands it over; False when the worker ends."""
+        batch = self._due()
+        if batch is None:
+            return False
+        if self._giving_back:
+            self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
+        else:
+            self._hand_over(batch)
+        return True
 
-    def _due(self) -> list[ClaimedBatch] | None:
-        """Waits for batches whose time has come; None when the thread is to end."""
+    def _due(self) -> ClaimedBatch | None:
         with self._changed:
             while not self._ended:
-                due: list[ClaimedBatch] = []
-                while self._waiting and len(due) < BATCHES_AT_ONCE and self._is_due():
-                    due.append(heapq.heappop(self._waiting)[2])
-                if due:
-                    return due
-                self._changed.wait(self._seconds_to_next())
+                if self._waiting and self._is_due():
+                    self._turn.notify()
+                    return heapq.heappop(self._waiting)[2]
+                if self._is_waited_for:
+                    self._turn.wait()
+                else:
+                    self._is_waited_for = True
+                    self._changed.wait(self._seconds_to_next())
+                    self._is_waited_for = False
         return None
+
+    def _wake_all(self) -> None:
+        self._ending.set()
+        self._changed.notify_all()
+        self._turn.notify_all()
 
     def _is_due(self) -> bool:
         return self._giving_back or self._waiting[0][0] <= self._now()
@@ -115,18 +139,12 @@ class Handover(EssentialThread):
             return None
         return min(LOOK_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
 
-    def _hand_over(self, batches: Sequence[ClaimedBatch]) -> None:
-        wanted = list({event.schedule_id for batch in batches for event in batch.events})
-        schedules = self._read(wanted)
+    def _hand_over(self, batch: ClaimedBatch) -> None:
+        schedules = self._read(list({event.schedule_id for event in batch.events}))
         if schedules is None:
-            self._recorder.put(
-                [GivenBack(event.id, batch.lease) for batch in batches for event in batch.events]
-            )
-            return
-        for batch in batches:
-            jobs = self._jobs(batch, schedules)
-            if jobs:
-                self._courier.send(jobs)
+            self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
+        elif jobs := self._jobs(batch, schedules):
+            self._courier.send(jobs)
 
     def _read(self, ids: Sequence[str]) -> dict[str, Schedule | Unreadable] | None:
         """The schedules; None when the worker ends before MongoDB gave them."""
@@ -140,10 +158,8 @@ class Handover(EssentialThread):
                     retry_in_seconds=pause,
                     error=str(error)[:300],
                 )
-            with self._changed:
-                self._changed.wait_for(lambda: self._giving_back or self._ended, pause)
-                if self._giving_back or self._ended:
-                    return None
+            if self._ending.wait(pause):
+                return None
         raise AssertionError("unreachable")
 
     def _jobs(self, batch: ClaimedBatch, schedules: dict[str, Schedule | Unreadable]) -> list[Job]:
@@ -216,6 +232,16 @@ class Handover(EssentialThread):
             else:
                 self._recorder.put([GivenBack(attempt.event.id, lease)])
         return marked
+
+
+class _HandoverThread(EssentialThread):
+    def __init__(self, handover: Handover) -> None:
+        super().__init__("handover")
+        self._handover = handover
+
+    def work(self) -> None:
+        while self._handover.take_on():
+            continue
 
 
 def _withdrawn(event: Event, schedule: Schedule) -> bool:

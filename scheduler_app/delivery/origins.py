@@ -14,11 +14,11 @@ from scheduler_app.delivery.rate import Rate
 
 #: Requests in flight in a worker, of all origins together.
 MAX_IN_FLIGHT = 2_000
-#: An origin has at most this share of what is left of them (a dynamic threshold, Choudhury and Hahne, 1998):
-#: however many origins hang, there is room for the next one.
-IN_FLIGHT_SHARE = 1 / 8
-#: A schedule has at most this share of what its origin has.
-SCHEDULE_SHARE = 3 / 4
+#: An origin has at most one of so many shares of what is left of them (a dynamic threshold, Choudhury and
+#: Hahne, 1998): however many origins hang, there is room for the next one.
+SHARES_OF_THE_REST = 8
+#: A schedule leaves one of so many shares of its origin to the others.
+SHARES_OF_AN_ORIGIN = 4
 #: An origin may wait with at most so many times the events that a worker has room for besides.
 WAITING_SHARE = 2
 #: Requests to one origin that were started within `YOUNG_SECONDS` and are not answered: a burst that started
@@ -218,7 +218,7 @@ class OriginQueues:
     # -- one origin --------------------------------------------------------------------------------------
 
     def _limit(self) -> int:
-        return max(1, min(self._concurrency, int((MAX_IN_FLIGHT - self.in_flight) * IN_FLIGHT_SHARE)))
+        return max(1, min(self._concurrency, (MAX_IN_FLIGHT - self.in_flight) // SHARES_OF_THE_REST))
 
     def _is_at_limit(self, origin: Origin) -> bool:
         """Whether its receiver, and not the pace of a burst, keeps it from more."""
@@ -235,7 +235,8 @@ class OriginQueues:
     def _next_of(self, origin: Origin, now: float) -> Job | None:
         if self._is_full(origin, now):
             return None
-        share = max(1, math.ceil(self._limit() * SCHEDULE_SHARE))
+        limit = self._limit()
+        share = limit - limit // SHARES_OF_AN_ORIGIN
         for _ in range(len(origin.jobs)):
             schedule, queue = origin.jobs.popitem(last=False)
             if origin.flying.get(schedule, 0) >= share:

@@ -43,7 +43,8 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
     assert found["status"] == "wrong"
     assert found["found"].startswith("CALLBACK_ALLOWED_NETWORKS is")
     # Whoever mends it takes the wrong one away.
-    stack.kill(wrong)
+    wrong.terminate()
+    wrong.wait(20)
     for schedule in made:
         (event,) = stack.finished(schedule, seconds=60)
         assert event["state"] == "completed"
