@@ -79,6 +79,8 @@ class Worker:
 
     def stop(self) -> None:
         """After the last task has returned: waits for what is in flight, as long as its grace lasts."""
+        if not self._ending.locked():  # a remote `shutdown` comes without the signal
+            self.shut_down()
         self.pipeline.wait_until_empty()
         self.pipeline.stop()
         self.presence.stop()
