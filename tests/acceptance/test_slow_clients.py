@@ -172,6 +172,7 @@ def test_bodies_that_are_never_completed_have_a_bound_together(patient: Stack) -
         assert answer_of(sent[0]) == b""
 
 
+@pytest.mark.long  # it measures memory, and wants the machine for itself
 def test_slow_readers_hold_no_answer_in_memory_that_is_not_made_yet(api: Stack, large: str) -> None:
     """An export is made as it is read: forty that nobody reads are not forty times its 10 MB."""
     processes = psutil.Process(api.running[0].pid).children()
