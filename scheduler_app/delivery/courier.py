@@ -174,12 +174,11 @@ class Courier(EssentialThread):
             return
         started_at = self._now()
         try:
-            request = job.attempt.request(started_at)
+            self._sender.start(job.attempt.request(started_at))
         except Exception as error:  # our own fault with this one event: it is set aside, the others go on
             self._recorder.put([self._set_aside(job, error)])
             return
         lease.start(event.id)
-        self._sender.start(request)
         self._flying[event.id] = job, started_at
         self._queues.started(job, monotonic())
         metrics.lag.observe(max(0.0, job.attempt.lag(started_at)))

@@ -12,7 +12,7 @@ from scheduler_app.delivery.courier import Courier
 from scheduler_app.delivery.essential import EssentialThread
 from scheduler_app.delivery.job import Job
 from scheduler_app.delivery.lease import Lease, Leases, timeout_class
-from scheduler_app.delivery.recorder import Delayed, GivenBack, Outcome, Recorder, Voided
+from scheduler_app.delivery.recorder import Delayed, GivenBack, Outcome, Recorder, Result, Voided
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -166,24 +166,38 @@ class Handover:
         """What is to be sent of a batch; what was withdrawn and what cannot be read goes to the recorder."""
         by_class: dict[float, list[Attempt]] = {}
         for event in batch.events:
-            schedule = schedules.get(event.schedule_id)
-            if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
-                self._recorder.put([self._left_to_others(event, batch.lease, schedule.reason)])
-            elif isinstance(schedule, Unreadable):
-                reason = f"its schedule cannot be read: {schedule.reason}"
-                record = set_aside(event, batch.lease.token, self._worker, reason, self._now())
-                self._recorder.put([Outcome(record, batch.lease)])
-            elif schedule is None or _withdrawn(event, schedule):
-                self._recorder.put([Voided(event.id, batch.lease)])
+            try:
+                found = self._sorted_out(event, schedules.get(event.schedule_id), batch.lease)
+            except Exception as error:  # raised again, it would end each worker that claims this event
+                log.exception(
+                    "deliver.broken", message="An event breaks our code; it is set aside", event_id=event.id
+                )
+                found = self._set_aside(event, batch.lease, f"{type(error).__name__}: {error}")
+            if isinstance(found, Attempt):
+                by_class.setdefault(timeout_class(found.schedule.timeout_seconds), []).append(found)
             else:
-                attempt = Attempt(event, schedule, batch.lease.token, self._worker)
-                by_class.setdefault(timeout_class(schedule.timeout_seconds), []).append(attempt)
+                self._recorder.put([found])
         return [
             Job(attempt, lease, origin_of(attempt.schedule.action.url), isolated)
             for seconds, attempts in by_class.items()
             for lease in [self._lease(batch.lease, seconds, attempts)]
             for attempt, isolated in self._isolated(attempts, lease)
         ]
+
+    def _sorted_out(
+        self, event: Event, schedule: Schedule | Unreadable | None, lease: Lease
+    ) -> Attempt | Result:
+        """What is to be sent, or what becomes of the event instead."""
+        if isinstance(schedule, Unreadable):
+            if schedule.readable_elsewhere:
+                return self._left_to_others(event, lease, schedule.reason)
+            return self._set_aside(event, lease, f"its schedule cannot be read: {schedule.reason}")
+        if schedule is None or _withdrawn(event, schedule):
+            return Voided(event.id, lease)
+        return Attempt(event, schedule, lease.token, self._worker)
+
+    def _set_aside(self, event: Event, lease: Lease, reason: str) -> Outcome:
+        return Outcome(set_aside(event, lease.token, self._worker, reason, self._now()), lease)
 
     def _left_to_others(self, event: Event, lease: Lease, reason: str) -> Delayed:
         """Nothing is wrong with the event: another worker may have the key, or the release, that it needs."""

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler_app.callback import Guard, Sender, parse_networks
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.delivery import Pipeline, Stopping
+from scheduler_app.delivery import Pipeline, Stopping, handover
 from scheduler_app.delivery.backlog import MAX_UNRECORDED
 from scheduler_app.domain import event as events
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -250,6 +250,24 @@ def test_an_outcome_that_our_code_cannot_judge_is_set_aside_and_the_batch_goes_o
     good, poison = bench.event(clock.now()), bench.event(clock.now(), "poison")
     bench.deliver([poison, good])
     assert (bench.state(good), bench.state(poison)) == ("completed", "error")
+
+
+def test_an_event_that_breaks_our_code_before_its_request_ends_no_worker(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.schedule(journal.url("/a"))
+    good, poison = bench.event(clock.now()), bench.event(clock.now() - SECOND)
+    withdrawn = handover._withdrawn
+
+    def breaks(event: events.Event, schedule: Schedule) -> bool:
+        if event.id == poison:
+            raise ZeroDivisionError("a mistake of ours")
+        return withdrawn(event, schedule)
+
+    monkeypatch.setattr(handover, "_withdrawn", breaks)
+    bench.deliver([poison, good])
+    assert (bench.state(good), bench.state(poison)) == ("completed", "error")
+    assert "a mistake of ours" in bench.document(poison)["status"][-1]["message"]
 
 
 def test_a_slow_receiver_holds_up_no_other_outcome(bench: Bench, journal: Journal) -> None:
