@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 RESYNC_SECONDS = 10.0
 WARN_OFFSET_SECONDS = 1.0
@@ -45,9 +46,10 @@ def _suspends() -> int | None:
 _BOOTTIME = _suspends()
 
 
-def monotonic() -> float:
-    """Seconds for durations; it never jumps."""
-    return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
+#: Seconds for durations; it never jumps. (Not a function of ours: each callback asks it several times.)
+monotonic: Callable[[], float] = (
+    time.monotonic if _BOOTTIME is None else partial(time.clock_gettime, _BOOTTIME)
+)
 
 
 def _wall() -> datetime:

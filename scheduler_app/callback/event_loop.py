@@ -1,6 +1,6 @@
 """Waits for libcurl's sockets and timers, and tells it which of them are ready."""
 
-import selectors
+import select
 import socket
 import time
 from contextlib import suppress
@@ -9,11 +9,15 @@ import pycurl
 
 from scheduler_app.clock import monotonic
 
-_READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
-#: libcurl's word for what it waits for on a socket, in ours (CURL_POLL_IN, _OUT, _INOUT).
-_WATCHED = {pycurl.POLL_IN: _READ, pycurl.POLL_OUT: _WRITE, pycurl.POLL_INOUT: _READ | _WRITE}
-_READY = {_READ: pycurl.CSELECT_IN, _WRITE: pycurl.CSELECT_OUT}
-_READY[_READ | _WRITE] = pycurl.CSELECT_IN | pycurl.CSELECT_OUT
+#: libcurl's word for what it waits for on a socket, in the kernel's.
+_WATCHED = {
+    pycurl.POLL_IN: select.EPOLLIN,
+    pycurl.POLL_OUT: select.EPOLLOUT,
+    pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
+}
+_READABLE, _WRITABLE = ~select.EPOLLOUT, ~(select.EPOLLIN | select.EPOLLPRI)
+#: Sockets that one look at the kernel brings; the next look brings the others.
+MAX_READY = 1_024
 
 
 class EventLoop:
@@ -25,11 +29,12 @@ class EventLoop:
 
     def __init__(self, multi: pycurl.CurlMulti) -> None:
         self._multi = multi
-        self._selector = selectors.DefaultSelector()
+        self._epoll = select.epoll()
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)
         self._wake.setblocking(False)
-        self._selector.register(self._woken, _READ)
+        self._waker = self._woken.fileno()
+        self._epoll.register(self._waker, select.EPOLLIN)
         self._timer: float | None = None
         self._watched: dict[int, int] = {}
         multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
@@ -53,32 +58,36 @@ class EventLoop:
                 if running < transfers:
                     return running
                 continue  # it may have set the timer again
-            until = deadline if self._timer is None else min(deadline, self._timer)
+            until = deadline if self._timer is None or self._timer > deadline else self._timer
             woken = False
-            for key, events in self._ready(until - now):
-                if key.fd == self._woken.fileno():
+            for fd, events in self._ready(until - now):
+                if fd == self._waker:
                     self._forget_wakes()
                     woken = True
-                else:
-                    _, running = self._multi.socket_action(key.fd, _READY[events])
+                    continue
+                # An error or a hang-up is both: libcurl finds out by reading or by writing.
+                ready = pycurl.CSELECT_IN if events & _READABLE else 0
+                if events & _WRITABLE:
+                    ready |= pycurl.CSELECT_OUT
+                _, running = self._multi.socket_action(fd, ready)
             if woken or running < transfers or monotonic() >= deadline:
                 return running
 
     def close(self) -> None:
         """To be called after the multi handle was closed."""
-        self._selector.close()
+        self._epoll.close()
         self._woken.close()
         self._wake.close()
 
-    def _ready(self, seconds: float) -> list[tuple[selectors.SelectorKey, int]]:
+    def _ready(self, seconds: float) -> list[tuple[int, int]]:
         """What is ready within so many seconds."""
         milliseconds = int(seconds * 1000)
         if milliseconds > 0:
-            # The selector rounds up to whole milliseconds, and a callback would be as late.
-            return self._selector.select((milliseconds - 0.5) / 1000)
+            # epoll counts whole milliseconds and rounds up, and a callback would be as late.
+            return self._epoll.poll((milliseconds - 0.5) / 1000, MAX_READY)
         if seconds > 0:
             time.sleep(seconds)
-        return self._selector.select(0)
+        return self._epoll.poll(0, MAX_READY)
 
     def _forget_wakes(self) -> None:
         with suppress(BlockingIOError):
@@ -91,14 +100,19 @@ class EventLoop:
         wanted, watched = _WATCHED.get(what, 0), self._watched.get(fd, 0)
         if wanted == watched:
             return
-        self._watched[fd] = wanted
         if not wanted:  # POLL_REMOVE, POLL_NONE
             del self._watched[fd]
-            self._selector.unregister(fd)
-        elif not watched:
-            self._selector.register(fd, wanted)
+            self._epoll.unregister(fd)
+            return
+        self._watched[fd] = wanted
+        if watched:
+            self._epoll.modify(fd, wanted)
         else:
-            self._selector.modify(fd, wanted)
+            self._epoll.register(fd, wanted)
 
     def _set_timer(self, milliseconds: int) -> None:
-        self._timer = None if milliseconds < 0 else monotonic() + milliseconds / 1000
+        if milliseconds < 0:
+            self._timer = None
+        else:
+            # Mostly 0, "at once", after a request was added: that needs no look at the clock.
+            self._timer = monotonic() + milliseconds / 1000 if milliseconds else 0.0

@@ -35,12 +35,14 @@ class Transfer:
         "_refusals",
         "_request",
         "_socket_error",
+        "_timeout_seconds",
         "curl",
     )
 
     def __init__(self, guard: Guard, ca_bundle: str, on_socket: Callable[[int, int], int]) -> None:
         """`on_socket` is told each new descriptor and its purpose (CURLOPT_SOCKOPTFUNCTION)."""
         self._guard = guard
+        self._timeout_seconds: float | None = None
         self.curl = curl = pycurl.Curl()
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
         curl.setopt(pycurl.SOCKOPTFUNCTION, on_socket)
@@ -89,9 +91,11 @@ class Transfer:
         setopt(pycurl.CUSTOMREQUEST, request.method)
         setopt(pycurl.URL, url)
         setopt(pycurl.HTTPHEADER, lines)
-        timeout_ms = max(1, round(request.timeout_seconds * 1000))
-        setopt(pycurl.TIMEOUT_MS, timeout_ms)
-        setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, round(failure.CONNECT_SECONDS * 1000)))
+        if request.timeout_seconds != self._timeout_seconds:  # mostly it is what the last request had
+            timeout_ms = max(1, round(request.timeout_seconds * 1000))
+            setopt(pycurl.TIMEOUT_MS, timeout_ms)
+            setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, round(failure.CONNECT_SECONDS * 1000)))
+            self._timeout_seconds = request.timeout_seconds
 
     def close(self) -> None:
         self.curl.close()

@@ -119,7 +119,9 @@ class Courier(EssentialThread):
                 answers = self._sender.wait(self._pause())
                 if answers:
                     # Together: each that is put by itself would wake the recorder's thread.
-                    self._recorder.put([outcome for answer in answers if (outcome := self._finish(answer))])
+                    at = monotonic()
+                    finished = [outcome for answer in answers if (outcome := self._finish(answer, at))]
+                    self._recorder.put(finished)
         finally:
             self._sender.close()
 
@@ -144,10 +146,11 @@ class Courier(EssentialThread):
             self._recorder.put(delayed)
         while not self._is_behind():
             for _ in range(STARTS_BETWEEN_LOOKS):
-                next_job = self._queues.next(monotonic())
+                at = monotonic()
+                next_job = self._queues.next(at)
                 if next_job is None:
                     return
-                self._start(next_job)
+                self._start(next_job, at)
 
     def _is_behind(self) -> bool:
         return self._backlog.is_behind(monotonic())
@@ -160,7 +163,8 @@ class Courier(EssentialThread):
             pause = min(pause, max(0.0, (self._future[0][0] - self._now()).total_seconds()))
         return pause
 
-    def _start(self, job: Job) -> None:
+    def _start(self, job: Job, at: float) -> None:
+        """Begins the request at the monotonic time `at`, which is now."""
         event, lease = job.attempt.event, job.lease
         if lease.is_lost(event.id):
             self._capacity.release()  # another worker has it
@@ -169,7 +173,7 @@ class Courier(EssentialThread):
             # A claim that was lost and won again by this same process: one request at a time.
             self._recorder.put([GivenBack(event.id, lease)])
             return
-        if not lease.has_room_for(job.attempt.schedule.timeout_seconds):
+        if not lease.has_room_for(job.attempt.schedule.timeout_seconds, at):
             self._unleased.append(job)
             return
         started_at = self._now()
@@ -180,30 +184,30 @@ class Courier(EssentialThread):
             return
         lease.start(event.id)
         self._flying[event.id] = job, started_at
-        self._queues.started(job, monotonic())
+        self._queues.started(job, at)
         metrics.lag.observe(max(0.0, job.attempt.lag(started_at)))
 
     def _start_isolated(self, job: Job) -> None:
         """At once or not at all: the mark on the event stands for its own request and for nothing else."""
-        event, lease = job.attempt.event, job.lease
+        event, lease, at = job.attempt.event, job.lease, monotonic()
         if (
             self._isolated is None
             and event.id not in self._flying
             and not self._is_behind()
-            and lease.has_room_for(job.attempt.schedule.timeout_seconds)
-            and self._queues.can_start(job, monotonic())
+            and lease.has_room_for(job.attempt.schedule.timeout_seconds, at)
+            and self._queues.can_start(job, at)
         ):
-            self._start(job)
+            self._start(job, at)
             self._isolated = event.id if event.id in self._flying else None
         else:
             self._recorder.put([GivenBack(event.id, lease)])
 
-    def _finish(self, answer: Answer) -> Outcome | None:
+    def _finish(self, answer: Answer, at: float) -> Outcome | None:
         landed = self._flying.pop(answer.key, None)
         if landed is None:
             return None  # it was let go
         job, started_at = landed
-        self._queues.ended(job, monotonic())
+        self._queues.ended(job, at)
         if answer.key == self._isolated:
             self._isolated = None
         try:
@@ -227,15 +231,15 @@ class Courier(EssentialThread):
             self._recorder.put(delayed)
         unleased, self._unleased = self._unleased, []
         for job in unleased:
-            self._try_again(job)
+            self._try_again(job, now)
         self._loads = tuple(self._queues.loads(now, most=SHOWN_ORIGINS))
 
-    def _try_again(self, job: Job) -> None:
+    def _try_again(self, job: Job, now: float) -> None:
         """A job whose lease had no room: MongoDB has been asked for more meanwhile, or has not answered."""
         event = job.attempt.event
         if job.lease.is_lost(event.id):
             self._capacity.release()
-        elif not job.lease.has_room_for(job.attempt.schedule.timeout_seconds):
+        elif not job.lease.has_room_for(job.attempt.schedule.timeout_seconds, now):
             self._unleased.append(job)
         else:
             heapq.heappush(self._future, (event.due_at, next(self._order), job))

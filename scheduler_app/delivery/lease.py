@@ -58,9 +58,10 @@ class Lease:
         """Whether the event is somebody else's by now, or was settled."""
         return event_id not in self._open
 
-    def has_room_for(self, timeout_seconds: float) -> bool:
-        """Whether a request that starts now ends within the lease, even if it takes its whole timeout."""
-        return monotonic() + timeout_seconds < self._ends_at
+    def has_room_for(self, timeout_seconds: float, now: float) -> bool:
+        """Whether a request that starts `now` (monotonic) ends within the lease, even if it takes its whole
+        timeout."""
+        return now + timeout_seconds < self._ends_at
 
     def start(self, event_id: str) -> None:
         """The event's request is made from now on."""

@@ -88,6 +88,8 @@ class OriginQueues:
     def __init__(self, *, concurrency: int, max_events: int) -> None:
         """`concurrency`: requests in flight to one origin. `max_events`: what the worker may hold."""
         self._concurrency = concurrency
+        # While no more are in flight in all, each origin may have `concurrency`.
+        self._unshared = MAX_IN_FLIGHT - concurrency * SHARES_OF_THE_REST
         self._max_events = max_events
         self._origins: dict[str, Origin] = {}
         self._turns: deque[Origin] = deque()
@@ -218,6 +220,8 @@ class OriginQueues:
     # -- one origin --------------------------------------------------------------------------------------
 
     def _limit(self) -> int:
+        if self.in_flight <= self._unshared:
+            return self._concurrency
         return max(1, min(self._concurrency, (MAX_IN_FLIGHT - self.in_flight) // SHARES_OF_THE_REST))
 
     def _is_at_limit(self, origin: Origin) -> bool:
@@ -225,17 +229,21 @@ class OriginQueues:
         return origin.in_flight >= self._limit()
 
     def _is_full(self, origin: Origin, now: float) -> bool:
-        if self._is_at_limit(origin):
-            return True
+        return self._is_at_limit(origin) or self._is_pacing(origin, now)
+
+    def _is_pacing(self, origin: Origin, now: float) -> bool:
+        """Whether as many were started just now as may be: the pace of a burst."""
         young = origin.young
+        if len(young) < MAX_YOUNG:
+            return False
         while young and next(iter(young.values())) < now - YOUNG_SECONDS:
-            del young[next(iter(young))]
+            young.popitem(last=False)
         return len(young) >= MAX_YOUNG
 
     def _next_of(self, origin: Origin, now: float) -> Job | None:
-        if self._is_full(origin, now):
-            return None
         limit = self._limit()
+        if origin.in_flight >= limit or self._is_pacing(origin, now):
+            return None
         share = limit - limit // SHARES_OF_AN_ORIGIN
         for _ in range(len(origin.jobs)):
             schedule, queue = origin.jobs.popitem(last=False)

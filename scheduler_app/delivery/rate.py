@@ -31,9 +31,11 @@ class Rate:
 
     def _advance(self, now: float) -> None:
         second = int(now)
+        if second <= self._second:
+            return
         for each in range(max(self._second + 1, second - WINDOW_SECONDS + 1), second + 1):
             self._total -= self._counts[each % WINDOW_SECONDS]
             self._counts[each % WINDOW_SECONDS] = 0
-        self._second = max(self._second, second)
+        self._second = second
         if not self._total:
             self._first = None
