@@ -26,14 +26,16 @@ WAITING_SHARE = 2
 MAX_YOUNG = 64
 YOUNG_SECONDS = 0.05
 #: An origin that has been at its limit for so long is saturated: what it cannot take within
-#: `KEPT_SECONDS` is postponed.
+#: `KEPT_SECONDS` is postponed. (Each that is postponed costs a claim and a write more: one that answers at
+#: all may wait with some seconds' work, as long as the worker has room.)
 SATURATED_SECONDS = 1.0
-KEPT_SECONDS = 2.0
+KEPT_SECONDS = 5.0
 MIN_KEPT = 10
 #: How soon a postponed event comes again at the earliest, and at the latest.
 MIN_POSTPONED_SECONDS = 2
 MAX_POSTPONED_SECONDS = 3_600
-#: As many events of one origin come again each second, even if it answers none: it may have recovered.
+#: As many events come again each second, of all origins that answer none together, and one of each at least:
+#: they may have recovered.
 MIN_RETURNS_A_SECOND = 10
 
 
@@ -94,6 +96,7 @@ class OriginQueues:
         self._origins: dict[str, Origin] = {}
         self._turns: deque[Origin] = deque()
         self._blocked: list[Origin] = []
+        self._saturated = 0
         self.in_flight = 0
         self.waiting = 0
 
@@ -188,13 +191,14 @@ class OriginQueues:
         for origin in blocked:
             self._unblock(origin)
 
-    def review(self, now: float) -> list[Postponed]:
-        """Forgets idle origins, and returns what has to come later."""
+    def review(self, now: float, held: int) -> list[Postponed]:
+        """Forgets idle origins, and returns what has to come later. `held`: the worker's events."""
         postponed: list[Postponed] = []
         idle: list[str] = []
+        self._saturated = sum(self._is_saturated(origin, now) for origin in self._origins.values())
         for origin in self._origins.values():
             if origin.waiting and self._is_saturated(origin, now):
-                postponed += self._beyond(origin, now)
+                postponed += self._beyond(origin, now, held)
             if self._is_idle(origin, now):
                 idle.append(origin.name)
         for name in idle:
@@ -269,16 +273,14 @@ class OriginQueues:
 
     def _allowed(self, origin: Origin, now: float, held: int) -> int:
         """How many may wait for an origin that is at its limit."""
+        share = (self._max_events - held) * WAITING_SHARE
         if self._is_saturated(origin, now):
-            return self._kept(origin, now)
-        return max(MIN_KEPT, (self._max_events - held) * WAITING_SHARE)
+            share = min(share, int(origin.ended.per_second(now) * KEPT_SECONDS))
+        return max(MIN_KEPT, share)
 
-    def _kept(self, origin: Origin, now: float) -> int:
-        return max(MIN_KEPT, int(origin.ended.per_second(now) * KEPT_SECONDS))
-
-    def _beyond(self, origin: Origin, now: float) -> list[Postponed]:
+    def _beyond(self, origin: Origin, now: float, held: int) -> list[Postponed]:
         """Takes out what the origin cannot take soon: the latest of the schedules that have the most."""
-        excess = origin.waiting - self._kept(origin, now)
+        excess = origin.waiting - self._allowed(origin, now, held)
         if excess <= 0:
             return []
         # Level the longest queues first: a schedule with one event keeps it.
@@ -297,7 +299,8 @@ class OriginQueues:
 
     def _postponed(self, origin: Origin, job: Job, now: float) -> Postponed:
         """The next place in the line of those that come again: as fast as the origin has been answering."""
-        each_second = max(MIN_RETURNS_A_SECOND, int(origin.ended.per_second(now)))
+        least = max(1, MIN_RETURNS_A_SECOND // max(1, self._saturated))
+        each_second = max(least, int(origin.ended.per_second(now)))
         earliest = int(now) + MIN_POSTPONED_SECONDS
         if origin.slot < earliest:
             origin.slot, origin.slot_taken = earliest, 0

@@ -117,8 +117,8 @@ def saturated(waiting: OriginQueues, many: int) -> list[Job]:
 def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
     waiting = queues(concurrency=2)
     saturated(waiting, 500)
-    assert waiting.review(SATURATED_SECONDS / 2) == []
-    postponed = waiting.review(SATURATED_SECONDS + 0.5)
+    assert waiting.review(SATURATED_SECONDS / 2, 0) == []
+    postponed = waiting.review(SATURATED_SECONDS + 0.5, 0)
     assert (len(postponed), waiting.waiting) == (500 - 2 - MIN_KEPT, MIN_KEPT)
     again = waiting.add(job(), SATURATED_SECONDS + 0.6, 0)
     assert isinstance(again, Postponed)
@@ -129,12 +129,31 @@ def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
 def test_postponed_events_come_again_as_fast_as_their_origin_answers_and_in_order() -> None:
     waiting = queues(concurrency=2)
     saturated(waiting, 500)
-    postponed = waiting.review(2.0)
+    postponed = waiting.review(2.0, 0)
     by_second = Counter(int(2.0 + each.seconds) for each in postponed)
     assert set(by_second.values()) <= {MIN_RETURNS_A_SECOND, len(postponed) % MIN_RETURNS_A_SECOND}
     due = [each.job.attempt.event.due_at for each in postponed]
     assert due == sorted(due)
     assert [each.seconds for each in postponed] == sorted(each.seconds for each in postponed)
+
+
+def test_many_origins_that_answer_nothing_share_the_returns_of_one() -> None:
+    waiting = queues(concurrency=2)
+    for number in range(2_500):
+        waiting.add(job(f"http://h{number % 50}:80", f"s{number}"), 0.0, 0)
+    start_all(waiting, 0.0)
+    by_second = Counter(int(2.0 + each.seconds) for each in waiting.review(2.0, 0))
+    assert max(by_second.values()) == 50
+
+
+def test_a_full_worker_keeps_little_even_for_an_origin_that_answers() -> None:
+    waiting = queues(concurrency=2, max_events=1_000)
+    flying = saturated(waiting, 200)
+    for tenth in range(20):
+        waiting.ended(flying.pop(), tenth / 10)
+        flying += start_all(waiting, tenth / 10)
+    assert len(waiting.review(2.0, 990)) > 100
+    assert waiting.waiting == 20
 
 
 def test_an_origin_that_answers_quickly_keeps_a_long_queue() -> None:
@@ -146,13 +165,13 @@ def test_an_origin_that_answers_quickly_keeps_a_long_queue() -> None:
         waiting.ended(flying.pop(), now)
         flying += start_all(waiting, now)
     assert waiting.waiting > 900
-    assert waiting.review(now) == []
+    assert waiting.review(now, 0) == []
 
 
 def test_a_hundred_thousand_postponed_events_come_again_within_the_bound_and_rarely() -> None:
     waiting = queues(concurrency=2)
     saturated(waiting, 100)
-    waiting.review(2.0)
+    waiting.review(2.0, 0)
     origin, one = waiting._origins["http://a:80"], job()
     delays = [waiting._postponed(origin, one, 2.0).seconds for _ in range(100_000)]
     assert max(delays) <= MAX_POSTPONED_SECONDS + 1
@@ -166,9 +185,9 @@ def test_an_idle_origin_is_forgotten() -> None:
         waiting.add(job(f"http://h{number}:80"), 0.0, 0)
     for each in start_all(waiting, 0.0):
         waiting.ended(each, 1.0)
-    waiting.review(5.0)
+    waiting.review(5.0, 0)
     assert len(waiting.loads(5.0, most=2_000)) == 1_000
-    waiting.review(30.0)
+    waiting.review(30.0, 0)
     assert waiting.loads(30.0, most=2_000) == []
 
 
