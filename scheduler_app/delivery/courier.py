@@ -226,7 +226,9 @@ class Courier(EssentialThread):
             return
         self._reviewed_at = now
         at = self._now()
-        delayed = [self._delayed(postponed, at) for postponed in self._queues.review(now, self._capacity.held)]
+        delayed = [
+            self._delayed(postponed, at) for postponed in self._queues.review(now, self._capacity.held)
+        ]
         if delayed:
             self._recorder.put(delayed)
         unleased, self._unleased = self._unleased, []

@@ -21,7 +21,7 @@ PARTS_AT_ONCE = 2
 #: Parts of fewer events would break up batches.
 WORTH_PARTS = 4 * EVENTS_A_BATCH
 #: What was selected so long ago is no longer what is most urgent.
-SELECTION_SECONDS = 0.5
+SELECTION_SECONDS = 1.0
 #: A burst is claimed earlier still: by this share of the horizon, for whoever expects larger bursts than
 #: usual makes that longer, but never by so much that its leases would be short.
 BURST_AHEAD_SHARE = 5
