@@ -4,7 +4,7 @@ BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install
 
 .DEFAULT_GOAL := help
-.PHONY: up test check long chaos bench packages clean help
+.PHONY: up test check long chaos bench docs packages clean help
 
 up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, Flower (ARGS="--port 9000")
 	@$(BIN)/scheduler up $(ARGS)
@@ -29,6 +29,9 @@ endif
 
 bench: .venv/installed-dev ## measure everything beside the budgets, or one thing (ARGS="tick --schedules 100000")
 	@$(BIN)/python -m tests.bench $(ARGS)
+
+docs: .venv/installed-dev ## build the manual as a site: build/docs/index.html
+	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
 
 packages: ## install the Debian packages that some faults of `make chaos` need (as root): faketime
 	apt-get update -qq && apt-get install -qq -y --no-install-recommends faketime

@@ -1,4 +1,4 @@
-"""The README's first schedule, word for word, but for the ports."""
+"""The examples of the README and of the API's page, word for word, but for the ports."""
 
 import json
 import re
@@ -14,13 +14,14 @@ import pytest
 from scheduler_app.embedded import free_port
 from tests.processes import Program, wait_until
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "api.md")
 MARK = "<!-- run by tests/acceptance/test_readme.py -->\n```bash\n"
 
 
 def blocks() -> list[str]:
     """The marked examples, in their order."""
-    return [part.split("```")[0] for part in README.read_text().split(MARK)[1:]]
+    return [part.split("```")[0] for page in PAGES for part in page.read_text().split(MARK)[1:]]
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ def test_the_first_schedule_works_as_the_readme_says(folder: Path) -> None:
         assert preview["occurrences"][1]["dst"] == "overlap_first"
         assert "whsec_" in json.dumps(signed)
         assert errors["events"] == []
-        python = README.read_text().split("```python\n")[1].split("```")[0]
+        python = PAGES[1].read_text().split("```python\n")[1].split("```")[0]
         done = subprocess.run([sys.executable, "-c", here(python)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     finally:

@@ -1,12 +1,11 @@
-"""The README's settings are the code's."""
+"""The manual's settings are the code's."""
 
 import re
 from pathlib import Path
 
 from scheduler_app.config import load_settings, names
 
-README = (Path(__file__).parents[3] / "README.md").read_text()
-TABLE = README.split("\n## Configuration\n")[1].split("\nThe parts by hand")[0]
+TABLE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text().split("\nThe parts by hand")[0]
 
 
 def test_every_setting_is_in_the_manual_and_no_other() -> None:

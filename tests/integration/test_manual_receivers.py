@@ -1,0 +1,66 @@
+"""The manual's receiver, word for word, called by the product's own sender."""
+
+import re
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from scheduler_app.callback import Guard, Request, Sender, headers_for, parse_networks
+from scheduler_app.embedded import free_port
+from tests.processes import Program, wait_until
+
+MANUAL = Path(__file__).parents[2] / "docs" / "receivers.md"
+MARK = "<!-- run by tests/integration/test_manual_receivers.py -->\n```python\n"
+SECRET = "whsec_" + "c2VjcmV0IG9mIGF0IGxlYXN0IDI0IGJ5dGVz"
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[tuple[Program, int]]:
+    path, port = tmp_path / "receiver.py", free_port()
+    path.write_text(MANUAL.read_text().split(MARK)[1].split("```")[0])
+    program = Program(
+        [sys.executable, "-u", str(path)],
+        tmp_path,
+        {"SIGNING_SECRET": SECRET, "PORT": str(port), "DATABASE": str(tmp_path / "received.db")},
+    )
+    try:
+        yield program, port
+    finally:
+        program.kill()
+
+
+def test_it_does_the_work_of_an_occurrence_once_and_refuses_strangers(receiver: tuple[Program, int]) -> None:
+    program, port = receiver
+    sender = Sender(Guard(parse_networks("127.0.0.0/8")))
+
+    def status(body: bytes, *, secret: str = SECRET, event_id: str = "s-1-20260302T120000Z") -> int | None:
+        now = datetime.now(UTC)
+        headers = headers_for(
+            event_id=event_id,
+            schedule_id="s",
+            run_time=now,
+            attempt=1,
+            now=now,
+            user_headers=(),
+            body=body,
+            signing_secrets=(secret,),
+        )
+        sender.start(Request("key", f"http://127.0.0.1:{port}/", "POST", headers, body, 10))
+        answers = sender.wait(10)
+        while not answers:
+            answers = sender.wait(10)
+        return answers[0].status
+
+    try:
+        wait_until(lambda: status(b"{}", event_id="first") in (200, 204), "the receiver")
+        assert status(b'{"a": 1}') == 204
+        assert status(b'{"a": 1}') == 200
+        assert status(b'{"a": 1}', secret="whsec_" + "b" * 32, event_id="other") == 401
+        assert status(b'{"a": 2}', event_id="other") == 204
+        wait_until(lambda: "working on b'{\"a\": 2}'" in program.output, "the work")
+        assert len(re.findall(r'working on b\'\{"a": 1\}\'', program.output)) == 1
+    finally:
+        sender.close()
