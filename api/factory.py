@@ -14,6 +14,7 @@ from api import (
     hops,
     idempotency,
     limits,
+    manual,
     metrics,
     ops,
     paths,
@@ -53,6 +54,7 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
     ops.register(app)
     metrics.register(app)
     docs.register(app, api)
+    manual.register(app)
     for noun in (schedules, bulk, edits, export, previews, signing, events):
         api.register_blueprint(noun.blueprint)
     if not settings.api_keys:

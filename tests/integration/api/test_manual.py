@@ -1,0 +1,33 @@
+"""The manual as the API serves it."""
+
+from pathlib import Path
+
+from flask import Flask
+
+from api import errors, manual
+
+
+def application(folder: Path) -> Flask:
+    app = Flask("test")
+    errors.register(app)
+    manual.register(app, folder)
+    return app
+
+
+def test_its_pages_are_served_and_may_load_nothing_from_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<h1>Manual</h1>")
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "_static" / "style.css").write_text("p {}")
+    client = application(tmp_path).test_client()
+    front = client.get("/docs/")
+    assert (front.status_code, front.text) == (200, "<h1>Manual</h1>")
+    assert "default-src 'none'" in front.headers["Content-Security-Policy"]
+    assert client.get("/docs/_static/style.css").status_code == 200
+    assert client.get("/docs/../manual.py").status_code == 404
+    assert client.get("/docs/nothing.html").status_code == 404
+
+
+def test_where_it_is_not_built_the_answer_says_how(tmp_path: Path) -> None:
+    answer = application(tmp_path).test_client().get("/docs/")
+    assert answer.status_code == 404
+    assert "make docs" in answer.get_json()["detail"]
