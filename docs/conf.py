@@ -12,7 +12,7 @@ reference.write(Path(__file__).parent)
 
 project = "RRule Scheduler"
 author = "The RRule Scheduler authors"
-copyright = "MIT licence"
+copyright = "the RRule Scheduler authors, MIT licence"
 version = release = __version__
 
 extensions = ["myst_parser"]
@@ -22,6 +22,8 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 nitpicky = True
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 html_title = "RRule Scheduler"
 html_copy_source = False
 html_show_sphinx = False
