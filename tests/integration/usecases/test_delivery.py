@@ -434,8 +434,29 @@ def test_suspects_are_tried_one_at_a_time(bench: Bench, journal: Journal) -> Non
     ids = [bench.event(clock.now() - number * SECOND) for number in range(3)]
     bench.store.mongo.collection("events").update_many({}, {"$set": {"lost_leases": 2}})
     bench.hand_over(ids)
-    wait_until(lambda: [bench.state(each) for each in ids].count("ready_queue") == 2, "two given back")
+    wait_until(lambda: [bench.state(each) for each in ids].count("ready_queue") == 2, "two postponed")
     assert len(journal.calls["/a"]) == 1
+    # Each of them comes again when another may have ended, and not with the next tick, time and again.
+    for waiting in (found for found in map(bench.document, ids) if found["state"] == "ready_queue"):
+        assert waiting["due_at"] > clock.now() + SECOND
+        assert "another such event" in waiting["status"][-1]["message"]
+
+
+def test_the_longer_a_suspect_has_waited_the_longer_it_is_postponed_up_to_a_minute(
+    bench: Bench, journal: Journal
+) -> None:
+    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
+    waited = [timedelta(0), 40 * SECOND, timedelta(hours=1)]
+    ids = [bench.event(clock.now() - wait) for wait in waited]
+    flying = bench.event(clock.now() - 7 * SECOND)
+    bench.store.mongo.collection("events").update_many({}, {"$set": {"lost_leases": 2}})
+    bench.hand_over([flying])
+    wait_until(lambda: bool(journal.calls["/a"]), "the request")
+    for event_id in ids:
+        bench.hand_over([event_id])
+    wait_until(lambda: all(bench.state(each) == "ready_queue" for each in ids), "the others")
+    delays = [(bench.document(each)["due_at"] - clock.now()).total_seconds() for each in ids]
+    assert [round(delay) for delay in delays] == pytest.approx([2, 10, 60], abs=2)
 
 
 def test_a_worker_claims_no_more_than_it_may_hold(start: Callable[..., Bench], journal: Journal) -> None:
