@@ -10,7 +10,7 @@ from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.domain.origin import origin_of
-from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.owed import BeforeCut, OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parts import Parts
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
@@ -50,15 +50,6 @@ class Page:
     unfit: int
     events: tuple[Event, ...]
     full: bool
-
-
-@dataclass(frozen=True, slots=True)
-class BeforeCut:
-    """What an old rule still owed before an edit: the events that were made of it, and what is left to beats
-    because it is too much for a request."""
-
-    events: tuple[Event, ...] = ()
-    left: OwedRange | None = None
 
 
 class Expansion:
