@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
+from zlib import crc32
 
 from prometheus_client import Counter
 
@@ -32,8 +33,7 @@ REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
 #: So many requests are started before the backlog is looked at again.
 STARTS_BETWEEN_LOOKS = 64
-#: How soon an event that has to wait for another one comes again: after one of so many parts of the time that
-#: it has waited, but not sooner, and not later, than this.
+#: An event that has to wait for another one comes again within a part of the time that it has waited.
 WAITED_SHARE = 4
 SHORTEST_DELAY, LONGEST_DELAY = timedelta(seconds=2), timedelta(seconds=60)
 
@@ -259,12 +259,13 @@ class Courier(EssentialThread):
         return _postponed(postponed.job, now + timedelta(seconds=postponed.seconds), reason)
 
     def _until_later(self, job: Job, reason: str) -> Delayed:
-        """A job that waits for another one: nobody knows how long. It comes again after a part of the time
-        that it has waited already."""
+        """A job that waits for another one: nobody knows how long. It comes again within a part of the time
+        that it has waited already; many that wait for one come at times of their own, not together."""
         now, event = self._now(), job.attempt.event
         waited = now - (event.postponed_from or event.due_at)
-        delay = min(max(waited / WAITED_SHARE, SHORTEST_DELAY), LONGEST_DELAY)
-        return _postponed(job, now + delay, reason)
+        longest = min(max(waited / WAITED_SHARE, SHORTEST_DELAY), LONGEST_DELAY)
+        share = crc32(event.id.encode()) / 2**32
+        return _postponed(job, now + SHORTEST_DELAY + (longest - SHORTEST_DELAY) * share, reason)
 
     def _give_back_all(self) -> None:
         jobs = [job for _, _, job in self._future] + list(self._queues.drain()) + self._unleased
