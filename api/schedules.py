@@ -78,7 +78,8 @@ def get_schedule(schedule_id: str) -> Tagged | Response:
 def update_schedule(draft: Draft, schedule_id: str) -> Tagged:
     """Change a schedule: the fields given are set, the others stay"""
     now, version = services().now(), version_wanted(schedule_id)
-    view, headers = _tagged(services().manager.edit(schedule_id, draft, now, version=version))
+    edited = services().manager.edit(schedule_id, draft, now, version=version, hops=hops.given())
+    view, headers = _tagged(edited)
     return {**view, "message": "Schedule updated successfully."}, headers
 
 

@@ -10,6 +10,7 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Dispatch
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.event_manager import EventManager
 from scheduler_app.expansion import Expansion
@@ -67,9 +68,18 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
                 error=str(error)[:300],
             )
 
+    def owed(schedule: Schedule, until: datetime) -> OwedRange | None:
+        before = expansion.expand_up_to(schedule, until)
+        # All of it is due by now: left to a beat it would be late by up to a tick.
+        send_each(before.events, until)
+        return before.left
+
     def send(events: Sequence[Event], now: datetime) -> None:
+        send_each(events, now, urgent=True)
+
+    def send_each(events: Sequence[Event], now: datetime, *, urgent: bool = False) -> None:
         try:
-            dispatch.dispatch_these(events, now, urgent=True)
+            dispatch.dispatch_these(events, now, urgent=urgent)
         except faults as error:
             log.warning(
                 "event.left_to_beat",
@@ -81,7 +91,7 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
 
     manager = Manager(
         store=store,
-        owed=expansion.expand_up_to,
+        owed=owed,
         soon=soon,
         send=send,
         max_retries=settings.worker_max_retries,

@@ -10,7 +10,7 @@ from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.domain.origin import origin_of
-from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.owed import BeforeCut, OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parts import Parts
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
@@ -112,15 +112,15 @@ class Expansion:
         share = min(len(owing), max(limit // OWING_SHARE, limit - len(near)))
         return near[: limit - share] + owing[:share]
 
-    def expand_up_to(self, schedule: Schedule, until: datetime) -> OwedRange | None:
+    def expand_up_to(self, schedule: Schedule, until: datetime) -> BeforeCut:
         """Makes what the rule still owes up to and including `until`, before an edit replaces it.
 
-        Up to `OCCURRENCES_AN_EDIT` are made at once; more are left to beats, and returned as what the edit
-        has to write with its cut. It needs no claim: a beat that does the same inserts the same ids. Raises
+        Up to `OCCURRENCES_AN_EDIT` are made at once; more are left to beats: the edit has to write that with
+        its cut. It needs no claim: a beat that does the same inserts the same ids. Raises
         Conflict while the edit before this one still waits for a callback in flight.
         """
         if schedule.state is not ScheduleState.ACTIVE:
-            return None
+            return BeforeCut()
         recurrence, start = schedule.recurrence(), schedule.next_run_at
         if schedule.cut_pending:
             cut = self._cut(schedule, until)
@@ -130,12 +130,14 @@ class Expansion:
                 )
             start = recurrence.after(cut)
         if start is None or start > until:
-            return None
+            return BeforeCut()
         instants = recurrence.between(start, until + TICK, limit=OCCURRENCES_AN_EDIT + 1)
         if len(instants) > OCCURRENCES_AN_EDIT:
-            return OwedRange(schedule.revision, schedule.timing, start, until, schedule.checkpoint)
-        insert_occurrences(self._store, _events(schedule, instants), until)
-        return None
+            left = OwedRange(schedule.revision, schedule.timing, start, until, schedule.checkpoint)
+            return BeforeCut(left=left)
+        events = _events(schedule, instants)
+        insert_occurrences(self._store, events, until)
+        return BeforeCut(tuple(events))
 
     def finish_ended(self, now: datetime) -> int:
         """Schedules whose last occurrence has passed are finished."""

@@ -5,12 +5,17 @@ from typing import Any
 
 from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import Store
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
 
 DOCUMENTS_A_PASS = 1_000
 #: An event is looked at once, when its run time has passed by so much.
 AGE = timedelta(minutes=2)
 #: A beat that was away looks back no further.
 LOOK_BACK = timedelta(hours=1)
+#: All that wait are read for that, once an hour.
+PASSES_A_LOOK_FOR_ARRAYS = 60
 
 
 class Inspection:
@@ -20,11 +25,13 @@ class Inspection:
         self._inspections = store.inspections
         self._schedule_id: Any = None
         self._seen_until: datetime | None = None
+        self._passes = 0
 
     def inspect(self, now: datetime) -> int:
         """A pass: all that indexes tell, and a page of the schedules. Returns how many documents were found.
         Raises a STORE_FAULT."""
-        found = self._inspections.misplaced_events(limit=DOCUMENTS_A_PASS)
+        found = self._arrays()
+        found += self._inspections.misplaced_events(limit=DOCUMENTS_A_PASS)
         found += self._inspections.misplaced_schedules(limit=DOCUMENTS_A_PASS)
         self._schedule_id, corrupt = self._inspections.schedules_after(
             self._schedule_id, limit=DOCUMENTS_A_PASS
@@ -35,3 +42,21 @@ class Inspection:
         if forgotten < DOCUMENTS_A_PASS:
             self._seen_until = until
         return found + corrupt + forgotten
+
+    def _arrays(self) -> int:
+        """Events with an array where an index wants one value. What tells of them stays when they are gone,
+        so that they are looked for in the first pass, and then in one of many."""
+        passes, self._passes = self._passes, self._passes + 1
+        if passes % PASSES_A_LOOK_FOR_ARRAYS:
+            return 0
+        fields = self._inspections.array_fields()
+        if not fields:
+            self._passes = 0
+            return 0
+        log.error(
+            "index.arrays",
+            message="An event has, or had, an array in a field of the index due_v2, which is slower until it"
+            " is built anew: stop the beats and workers, drop it, and start them again",
+            fields=fields,
+        )
+        return self._inspections.events_with_arrays(fields, limit=DOCUMENTS_A_PASS)

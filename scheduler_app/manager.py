@@ -120,9 +120,19 @@ class Manager:
             )
         return schedule
 
-    def edit(self, schedule_id: str, draft: Draft, now: datetime, *, version: int | None = None) -> Schedule:
-        """Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's."""
-        return self._change(schedule_id, now, lambda schedule: draft.edit(schedule, now), version, "edited")
+    def edit(
+        self, schedule_id: str, draft: Draft, now: datetime, *, version: int | None = None, hops: int = 0
+    ) -> Schedule:
+        """`hops` are those of the request: a callback that sets its own schedule again has no end either.
+        Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's."""
+
+        def edited(schedule: Schedule) -> Schedule:
+            changed = draft.edit(schedule, now)
+            if changed is schedule or hops <= schedule.hops:
+                return changed
+            return replace(changed, hops=hops)
+
+        return self._change(schedule_id, now, edited, version, "edited")
 
     def pause(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
         """A cut, after which no occurrence is made. Raises NotFound, StaleVersion, Conflict."""

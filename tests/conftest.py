@@ -5,6 +5,7 @@ processes. Both die with the test process, even when that is killed. A test that
 starts its own (`scheduler_app.embedded`).
 """
 
+import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,13 +17,20 @@ from pymongo import MongoClient
 from redis import Redis as RedisClient
 
 from scheduler_app.embedded import Mongod, Redis
+from tests.folders import memory
 from tests.processes import Program
+
+# The processes of the tests keep what they compiled: each of a hundred would compile the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(scope="session")
 def mongod_server() -> Iterator[Mongod]:
     # Not pytest's tmp_path: that keeps the folders of the last runs, 300 MB each.
-    with tempfile.TemporaryDirectory(prefix="mongod-") as folder, Mongod(Path(folder)) as server:
+    with (
+        tempfile.TemporaryDirectory(prefix="mongod-", dir=memory()) as folder,
+        Mongod(Path(folder)) as server,
+    ):
         # The tests' `now` is long ago: once a minute all that they had finished by then would be gone.
         with MongoClient[dict[str, Any]](server.uri) as client:
             client.admin.command("setParameter", 1, ttlMonitorEnabled=False)

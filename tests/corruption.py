@@ -1,11 +1,18 @@
 """What a hand, a restore or a newer release may leave in a field: for each field of each kind of document."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from bson import Regex, Timestamp
+from bson import ObjectId, Regex, Timestamp
 from bson.datetime_ms import DatetimeMS
+
+from scheduler_app.domain.event import State
+from scheduler_app.recovery import GRACE_SECONDS
+from scheduler_app.store import Store
+from scheduler_app.store.mongo import Document
+from scheduler_app.store.repairs import MAX_GRACE_DOUBLINGS
+from tests.builders import event, schedule
 
 MISSING = object()
 NAN = float("nan")
@@ -13,6 +20,13 @@ HUGE = 2**62
 #: The year 142 million, and one before all years.
 HUGE_DATE, TINY_DATE = DatetimeMS(2**62), DatetimeMS(-(2**60))
 FAR_DATE = datetime(9990, 1, 1, tzinfo=UTC)
+PAST_DATE = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+#: Longer ago than the grace of a lost message, doubled as often as it may be.
+LONG_AGO = 2 ** (MAX_GRACE_DOUBLINGS + 1) * GRACE_SECONDS * SECOND
+#: Five occurrences, all of them due when the schedule is made.
+OVERDUE = "FREQ=SECONDLY;COUNT=5"
+YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
 
 
 class Corruption(NamedTuple):
@@ -66,12 +80,12 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "timeout_seconds": ("10", NAN, None, [1], {"x": 1}, MISSING, HUGE, 0, -1, float("inf"), True),
     "success": (*NO_LIST, None, MISSING, [[1]], ["?"], [True]),
     "tags": (*NO_LIST, [5], [None]),
-    "state": (5, NAN, None, ["x"], {"x": 1}, MISSING, "asleep"),
+    "state": (5, NAN, None, ["x"], {"x": 1}, MISSING, "asleep", ["active"]),
     "version": NO_WHOLE,
     "revision": (*NO_WHOLE, 0),
     "revised_at": NO_DATE,
     "cuts": (*NO_LIST, ["x"], [[1]], [["x", "y"]], [[NAN, FAR_DATE]], [[1, 5]]),
-    "next_run_at": NO_DATE,
+    "next_run_at": (*NO_DATE, [PAST_DATE]),
     "finishes_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, True),
     "cut_pending": ("x", 5, NAN, [1], {"x": 1}),
     "checkpoint": (*NO_OBJECT, {"v": 1, "rule": "x", "second": "x", "done": 5}),
@@ -90,8 +104,8 @@ EVENTS: dict[str, tuple[Any, ...]] = {
     "revision": (*NO_WHOLE, 0),
     "kind": (*NO_TEXT, "wedding"),
     "run_time": NO_DATE,
-    "state": (5, NAN, None, ["x"], {"x": 1}, MISSING, "asleep"),
-    "due_at": NO_DATE,
+    "state": (5, NAN, None, ["x"], {"x": 1}, MISSING, "asleep", ["ready_queue"], ["completed"]),
+    "due_at": (*NO_DATE, [PAST_DATE], [FAR_DATE, PAST_DATE]),
     "queue": NO_TEXT,
     "attempt": NO_WHOLE,
     "attempts_before": NO_WHOLE,
@@ -145,3 +159,73 @@ def corruptions(table: dict[str, tuple[Any, ...]]) -> Iterator[Corruption]:
     for path, values in table.items():
         for value in values:
             yield Corruption(path, value)
+
+
+# -- Planting the tables. `sound` plants the same documents without a fault. ------------------------------
+
+
+def plant_schedules(
+    store: Store, now: datetime, url: str, *, prefix: str = "bad", sound: bool = False
+) -> dict[str, Corruption]:
+    """Schedules with overdue occurrences, one for each row, by id."""
+    documents, planted = store.mongo.collection("schedules"), {}
+    for number, corruption in enumerate(corruptions(SCHEDULES)):
+        made = schedule(now - 10 * SECOND, f"{prefix}-{number}", url=url, rrule=OVERDUE)
+        planted[made.id] = corruption
+        store.schedules.insert(made)
+        if not sound:
+            documents.update_one({"_id": made.id}, corruption.update())
+    return planted
+
+
+def plant_events(
+    store: Store, now: datetime, url: str, *, schedule_id: str = "bad", sound: bool = False
+) -> dict[str, tuple[State, Corruption]]:
+    """Events of one sound schedule, all of them overdue, one for each row and each living state, by id."""
+    store.schedules.insert(schedule(now - 10 * SECOND, schedule_id, url=url, rrule=YEARLY))
+    token = str(ObjectId())
+    living: dict[State, Document] = {
+        State.READY_QUEUE: {},
+        State.WORKER_QUEUE: {"dispatcher": token, "dispatches": 1, "dispatched_at": now - LONG_AGO},
+        State.RUNNING: {"owner": token, "lease_until": now - LONG_AGO},
+        State.RETRYING: {"attempt": 1, "attempts": [{"number": 1}], "dispatches": 1},
+    }
+    due, planted = now - LONG_AGO, {}
+    documents = store.mongo.collection("events")
+    for state, fields in living.items():
+        for corruption in corruptions(EVENTS):
+            due -= timedelta(milliseconds=1)
+            made = event(due, schedule_id)
+            planted[made.id] = state, corruption
+            store.events.insert([made], now, "made")
+            documents.update_one({"_id": made.id}, {"$set": {"state": state.value} | fields})
+            if not sound:
+                documents.update_one({"_id": made.id}, corruption.update())
+    return planted
+
+
+def plant_pages(store: Store, now: datetime, schedule_id: str, *, sound: bool = False) -> list[str]:
+    """Abandoned pages of the outbox, one for each row, of an overdue event each; returns their ids."""
+    pages, ids = store.mongo.collection("outbox"), []
+    for number, corruption in enumerate(corruptions(PAGES)):
+        made = event(now - LONG_AGO - number * SECOND, schedule_id)
+        ids.append(made.id)
+        store.events.insert([made], now, "made")
+        due = store.outbox.due(now - LONG_AGO, limit=1)
+        token, _ = store.outbox.take(due, now, now - LONG_AGO, lease_seconds=-5)
+        if not sound:
+            pages.update_one({"_id": token}, corruption.update())
+    return ids
+
+
+def plant_nodes(store: Store, *, sound: bool = False) -> Document:
+    """Processes' reports, one for each row, and a sound one, which is returned."""
+    store.nodes.report("beat", name="healthy")
+    nodes = store.mongo.collection("nodes")
+    healthy = nodes.find_one({"name": "healthy"})
+    assert healthy is not None
+    for number, corruption in enumerate(corruptions(NODES)):
+        nodes.insert_one(healthy | {"_id": f"{'sound' if sound else 'bad'}-{number}"})
+        if not sound:
+            nodes.update_one({"_id": f"bad-{number}"}, corruption.update())
+    return healthy

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
+from zlib import crc32
 
 from prometheus_client import Counter
 
@@ -32,6 +33,9 @@ REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
 #: So many requests are started before the backlog is looked at again.
 STARTS_BETWEEN_LOOKS = 64
+#: An event that has to wait for another one comes again within a part of the time that it has waited.
+WAITED_SHARE = 4
+SHORTEST_DELAY, LONGEST_DELAY = timedelta(seconds=2), timedelta(seconds=60)
 
 
 @cache
@@ -171,7 +175,7 @@ class Courier(EssentialThread):
             return
         if event.id in self._flying:
             # A claim that was lost and won again by this same process: one request at a time.
-            self._recorder.put([GivenBack(event.id, lease)])
+            self._recorder.put([self._until_later(job, "its last request is still in flight in this worker")])
             return
         if not lease.has_room_for(job.attempt.schedule.timeout_seconds, at):
             self._unleased.append(job)
@@ -200,7 +204,8 @@ class Courier(EssentialThread):
             self._start(job, at)
             self._isolated = event.id if event.id in self._flying else None
         else:
-            self._recorder.put([GivenBack(event.id, lease)])
+            reason = f"it lost {event.lost_leases} workers, and another such event is being tried by this one"
+            self._recorder.put([self._until_later(job, reason)])
 
     def _finish(self, answer: Answer, at: float) -> Outcome | None:
         landed = self._flying.pop(answer.key, None)
@@ -247,18 +252,20 @@ class Courier(EssentialThread):
             heapq.heappush(self._future, (event.due_at, next(self._order), job))
 
     def _delayed(self, postponed: Postponed, now: datetime) -> Delayed:
-        job = postponed.job
-        event = job.attempt.event
-        due_at = now + timedelta(seconds=postponed.seconds)
-        due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
         reason = (
-            f"Postponed to {due_at.isoformat()}: {job.origin} has {postponed.in_flight} requests in flight"
+            f"{postponed.job.origin} has {postponed.in_flight} requests in flight"
             f" and {postponed.waiting} waiting in this worker"
         )
-        postponement = Postponement(
-            event.id, job.lease.token, due_at, event.postponed_from or event.due_at, reason
-        )
-        return Delayed(postponement, job.lease)
+        return _postponed(postponed.job, now + timedelta(seconds=postponed.seconds), reason)
+
+    def _until_later(self, job: Job, reason: str) -> Delayed:
+        """A job that waits for another one: nobody knows how long. It comes again within a part of the time
+        that it has waited already; many that wait for one come at times of their own, not together."""
+        now, event = self._now(), job.attempt.event
+        waited = now - (event.postponed_from or event.due_at)
+        longest = min(max(waited / WAITED_SHARE, SHORTEST_DELAY), LONGEST_DELAY)
+        share = crc32(event.id.encode()) / 2**32
+        return _postponed(job, now + SHORTEST_DELAY + (longest - SHORTEST_DELAY) * share, reason)
 
     def _give_back_all(self) -> None:
         jobs = [job for _, _, job in self._future] + list(self._queues.drain()) + self._unleased
@@ -283,3 +290,11 @@ class Courier(EssentialThread):
         reason = f"{type(error).__name__}: {error}"
         record = set_aside(attempt.event, attempt.token, attempt.worker, reason, self._now())
         return Outcome(record, job.lease)
+
+
+def _postponed(job: Job, due_at: datetime, reason: str) -> Delayed:
+    event = job.attempt.event
+    due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
+    message = f"Postponed to {due_at.isoformat()}: {reason}"
+    since = event.postponed_from or event.due_at
+    return Delayed(Postponement(event.id, job.lease.token, due_at, since, message), job.lease)

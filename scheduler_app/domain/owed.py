@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.timing import Timing
 
 #: A schedule keeps no more of them; an edit that would add another is refused until beats have made up some.
@@ -23,3 +24,12 @@ class OwedRange:
     until: datetime
     """The cut, inclusive."""
     checkpoint: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeCut:
+    """What an old rule still owed before an edit: the events that were made of it, and what is left to beats
+    because it is too much for a request."""
+
+    events: tuple[Event, ...] = ()
+    left: OwedRange | None = None

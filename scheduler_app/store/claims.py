@@ -28,6 +28,11 @@ AS_MADE: Document = {
 }
 
 
+#: Recovery's grace doubles with each message that led to nothing: this one led to a claim. A doubled message
+#: may lead to two.
+_HEARD_OF = {"$max": [0, {"$subtract": ["$dispatches", 1]}]}
+
+
 class Postponement(NamedTuple):
     """A claimed event that is to come again at `due_at`."""
 
@@ -97,8 +102,7 @@ class Claims:
                     "$set": {
                         "state": State.READY_QUEUE,
                         "due_at": "$row.due_at",
-                        # Recovery's grace doubles with each message that led to nothing: this one led here.
-                        "dispatches": {"$subtract": ["$dispatches", 1]},
+                        "dispatches": _HEARD_OF,
                         "postponed_from": "$row.postponed_from",
                         "status": appended("status", "$row.line"),
                     }
@@ -118,6 +122,7 @@ class Claims:
                 {
                     "$set": {
                         "state": State.READY_QUEUE,
+                        "dispatches": _HEARD_OF,
                         "status": appended("status", line(now, State.READY_QUEUE, message)),
                     }
                 },

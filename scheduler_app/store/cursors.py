@@ -16,7 +16,7 @@ from scheduler_app.store.corrupt_schedules import (
     told_of_schedule,
 )
 from scheduler_app.store.event_documents import lease, lease_over
-from scheduler_app.store.faults import of_one_document
+from scheduler_app.store.faults import REJECTED, of_one_document
 from scheduler_app.store.isolation import isolated
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.one_update import or_removed, own_value
@@ -125,7 +125,7 @@ class Cursors:
 
     def release(self, ids: Sequence[str], token: str) -> None:
         """Lets go of claimed schedules without a change; another tick takes them."""
-        self._schedules.update_many(
+        self._update_sound(
             {"_id": {"$in": list(ids)}, "owner": token}, {"$unset": {"owner": "", "lease_until": ""}}
         )
 
@@ -168,11 +168,23 @@ class Cursors:
 
     def finish_ended(self, now: datetime) -> int:
         """Active schedules whose last occurrence has passed are finished."""
-        result = self._schedules.update_many(
+        return self._update_sound(
             {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}},
             {"$set": {"state": ScheduleState.FINISHED.value}, "$unset": {"finishes_at": ""}},
         )
-        return result.modified_count
+
+    def _update_sound(self, which: Document, change: Document) -> int:
+        """`update_many`, but for the schedules that MongoDB rejects it for: those are set aside. Returns how
+        many were modified, exactly where none was rejected."""
+        try:
+            return self._schedules.update_many(which, change).modified_count
+        except REJECTED:
+            ids = [row["_id"] for row in self._schedules.find(which, {"_id": 1})]
+
+        def update(part: Sequence[str]) -> int:
+            return self._schedules.update_many(which | {"_id": {"$in": list(part)}}, change).modified_count
+
+        return sum(isolated(ids, update, self._condemn).results)
 
 
 #: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets

@@ -1,6 +1,7 @@
 """Looks for documents that no query of the other verbs finds, because a field that the queries go by is
 wrong: nothing would ever happen to them, and nobody would be told."""
 
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -24,6 +25,7 @@ _SETTLED = (ScheduleState.DELETED.value, ScheduleState.ERROR.value)
 
 class Inspections:
     def __init__(self, mongo: Mongo, envelope: Envelope) -> None:
+        self._mongo = mongo
         self._events = mongo.collection("events")
         self._schedules = mongo.collection("schedules")
         self._envelope = envelope
@@ -40,6 +42,23 @@ class Inspections:
         ]
         for row in found:
             set_aside(self._events, row["_id"], Corrupt("due_at or state"))
+        return len(found)
+
+    def array_fields(self) -> list[str]:
+        """Fields of which `due_v2` holds arrays, or once held one. Since then it reads more than it has to,
+        until it is built anew."""
+        find = {"find": "events", "filter": {"state": State.READY_QUEUE, "due_at": {"$exists": True}}}
+        asked = find | {"hint": "due_v2", "limit": 1}
+        plan = self._mongo.command("explain", asked, verbosity="queryPlanner")
+        return sorted(_array_fields(plan["queryPlanner"]["winningPlan"]))
+
+    def events_with_arrays(self, fields: Sequence[str], *, limit: int) -> int:
+        """Sets living events aside that have an array in one of these fields. Reads all that wait. Returns
+        how many were found."""
+        which = {"due_at": {"$exists": True}, "$or": [{field: {"$type": "array"}} for field in fields]}
+        found = list(self._events.find(which, {"_id": 1}, hint="due_v2").limit(limit))
+        for row in found:
+            set_aside(self._events, row["_id"], Corrupt(" or ".join(fields)))
         return len(found)
 
     def forgotten_events(self, tenant: str, since: datetime, until: datetime, *, limit: int) -> int:
@@ -83,3 +102,10 @@ class Inspections:
             found = Unreadable(found.id, "it is active, and next_run_at and finishes_at are both missing")
         set_aside_unreadable(self._schedules, row, found)
         return True
+
+
+def _array_fields(plan: Any) -> Iterator[str]:
+    """What a stage of a plan, or one below it, says of its index."""
+    yield from (field for field, paths in plan.get("multiKeyPaths", {}).items() if paths)
+    if "inputStage" in plan:
+        yield from _array_fields(plan["inputStage"])

@@ -4,7 +4,7 @@ item whose fault it is."""
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
-from scheduler_app.store.faults import REJECTED
+from scheduler_app.store.faults import REJECTED, of_one_document
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -28,7 +28,8 @@ def isolated(
     """Does `work` on all items together or, where that is rejected, on as large parts as are accepted.
 
     An item that is rejected alone goes to `condemn`, which sets it aside, or returns False where it finds no
-    fault with it. Such a one is passed over and logged: the others go on. If nothing at all was accepted, the
+    fault with it. Such a one is passed over and logged: the others go on. So is one that cannot even be set
+    aside. If nothing at all was accepted, the
     command itself is at fault, and not what it was done on: then the error is raised, and nothing with a
     sound document is set aside. A rejected part may have been done for some of its items: what was done must
     be read back. Raises a STORE_FAULT, too.
@@ -42,7 +43,7 @@ def isolated(
     results: list[Result] = []
     innocent: list[tuple[Item, Exception]] = []
     parts = _halves(items) if len(items) > 1 else []
-    if not parts and not condemn(items[0], first):
+    if not parts and not _condemned(condemn, items[0], first):
         raise first
     while parts:
         part = parts.pop()
@@ -51,7 +52,7 @@ def isolated(
         except REJECTED as error:
             if len(part) > 1:
                 parts += _halves(part)
-            elif not condemn(part[0], error):
+            elif not _condemned(condemn, part[0], error):
                 innocent.append((part[0], error))
     if innocent and len(innocent) == len(items):
         raise first
@@ -63,6 +64,22 @@ def isolated(
             error=str(refusal)[:300],
         )
     return Isolated(results, at_once=False)
+
+
+def _condemned(condemn: Callable[[Item, Exception], bool], item: Item, error: Exception) -> bool:
+    """`condemn`, but for an item to which no reason can be written, either: it is told of and passed over."""
+    try:
+        return condemn(item, error)
+    except REJECTED as worse:
+        if not of_one_document(worse):
+            raise
+    log.error(
+        "store.not_set_aside",
+        message="MongoDB rejects every write to a document; it is passed over until somebody mends it",
+        item=str(item)[:200],
+        error=str(error)[:300],
+    )
+    return True
 
 
 def _halves(items: Sequence[Item]) -> list[Sequence[Item]]:

@@ -41,9 +41,7 @@ def make_stack(
 def stack(make_stack: Callable[..., Stack]) -> Stack:
     """API, one beat, one worker: shared by the tests of a module, which keep to their own schedules."""
     ready = make_stack()
-    ready.api()
-    ready.beat()
-    ready.worker()
+    ready.all()
     return ready
 
 

@@ -18,6 +18,8 @@ from tests.processes import wait_until
 
 START_SECONDS = 40
 
+Process = subprocess.Popen[bytes]
+
 
 class Stack:
     """Beats, workers and an API over one database and one broker."""
@@ -25,10 +27,10 @@ class Stack:
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
         self.environment = {**os.environ, "LOG_FORMAT": "json", **environment}
-        self.running: list[subprocess.Popen[bytes]] = []
+        self.running: list[Process] = []
         self.url = ""
 
-    def start(self, name: str, *command: str, **environment: str) -> subprocess.Popen[bytes]:
+    def start(self, name: str, *command: str, **environment: str) -> Process:
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", *command],
@@ -41,25 +43,49 @@ class Stack:
         self.running.append(process)
         return process
 
-    def worker(self, name: str = "worker", **environment: str) -> subprocess.Popen[bytes]:
-        options = ("-P", "threads", "--without-gossip", "--without-mingle", "-n", f"{name}@%h")
-        process = self.start(name, "celery", "-A", "scheduler_app", "worker", *options, **environment)
+    def all(self, **of_worker: str) -> tuple[Process, Process, Process]:
+        """API, beat and worker, started side by side: each of them takes a second or two."""
+        api, beat, worker = (
+            self._begin_api(),
+            self._begin_beat("beat"),
+            self._begin_worker("worker", **of_worker),
+        )
+        self._wait_for_api()
+        self.wait_for_node("beat", beat.pid)
+        self.wait_for_node("worker", worker.pid)
+        return api, beat, worker
+
+    def worker(self, name: str = "worker", **environment: str) -> Process:
+        process = self._begin_worker(name, **environment)
         self.wait_for_node("worker", process.pid)
         return process
 
-    def beat(self, name: str = "beat", **environment: str) -> subprocess.Popen[bytes]:
-        pidfile = f"--pidfile={self.folder / name}.pid"
-        process = self.start(name, "celery", "-A", "scheduler_app", "beat", pidfile, **environment)
+    def beat(self, name: str = "beat", **environment: str) -> Process:
+        process = self._begin_beat(name, **environment)
         self.wait_for_node("beat", process.pid)
         return process
 
-    def api(self, **environment: str) -> subprocess.Popen[bytes]:
+    def api(self, **environment: str) -> Process:
+        process = self._begin_api(**environment)
+        self._wait_for_api()
+        return process
+
+    def _begin_worker(self, name: str, **environment: str) -> Process:
+        options = ("-P", "threads", "--without-gossip", "--without-mingle", "-n", f"{name}@%h")
+        return self.start(name, "celery", "-A", "scheduler_app", "worker", *options, **environment)
+
+    def _begin_beat(self, name: str, **environment: str) -> Process:
+        pidfile = f"--pidfile={self.folder / name}.pid"
+        return self.start(name, "celery", "-A", "scheduler_app", "beat", pidfile, **environment)
+
+    def _begin_api(self, **environment: str) -> Process:
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         options = ("--threads", "16", "--bind", f"127.0.0.1:{port}")
-        process = self.start("api", "gunicorn", *options, "api:create_app()", **environment)
+        return self.start("api", "gunicorn", *options, "api:create_app()", **environment)
+
+    def _wait_for_api(self) -> None:
         wait_until(self._healthy, "the API to answer", START_SECONDS)
-        return process
 
     def wait_for_node(self, role: str, pid: int) -> None:
         """Until the process says in the database that it lives."""
@@ -74,7 +100,7 @@ class Stack:
         """The name of the queue, or of another key of kombu's, in Redis."""
         return key_prefix(self.environment["MONGO_DATABASE"]) + name
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
+    def kill(self, process: Process) -> None:
         """kill -9: nothing of it gets to say a last word."""
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

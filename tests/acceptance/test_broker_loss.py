@@ -31,8 +31,7 @@ def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
     redis.start()
     try:
         stack = make_stack(BROKER_URL=redis.url)
-        stack.api()
-        beat, worker = stack.beat(), stack.worker()
+        _, beat, worker = stack.all()
         # While Redis dies a request is in flight, and the message of those that wait for their time is held
         # unacknowledged.
         url = journal.script("/held", hangs)

@@ -65,57 +65,75 @@ CAUSES = {
     "bad number": ({"REDIS_PORT": "none"}, "REDIS_PORT must be a whole number"),
     "unknown broker": ({"BROKER_URL": "foo://localhost"}, "BROKER_URL cannot be used"),
 }
+KINDS = {"worker": WORKER, "beat": BEAT, "api": API}
 
 
-@pytest.mark.parametrize("process", [WORKER, BEAT, API], ids=["worker", "beat", "api"])
-@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize(
+    "causes",
+    [
+        # Found when each makes its store, in a place of its own.
+        pytest.param(dict.fromkeys(KINDS, "bad SECRETS_KEY"), id="bad SECRETS_KEY"),
+        pytest.param(dict.fromkeys(KINDS, "bad MONGO_URI"), id="bad MONGO_URI"),
+        # Found when the settings are read, which is one and the same for all.
+        pytest.param({"worker": "foreign MONGO_URI", "beat": "bad networks", "api": "bad number"}, id="read"),
+        pytest.param({"worker": "unknown broker", "api": "unknown broker"}, id="unknown broker"),
+    ],
+)
 def test_a_wrong_setting_ends_each_kind_of_process(
-    cause: str, process: tuple[str, ...], run: Run, environment: dict[str, str]
+    causes: dict[str, str], run: Run, environment: dict[str, str]
 ) -> None:
-    wrong, says = CAUSES[cause]
-    command = [word.format(port=free_port()) for word in process]
-    program = run(sys.executable, "-m", *command, **environment | wrong)
-    assert program.wait(SECONDS) != 0
-    assert "Traceback" not in program.output
-    said = {line for line in program.output.splitlines() if line.startswith("scheduler: ")}
-    assert len(said) == 1, program.output
-    assert says in said.pop()
+    programs = {}
+    for kind, cause in causes.items():
+        command = [word.format(port=free_port()) for word in KINDS[kind]]
+        programs[kind] = run(sys.executable, "-m", *command, **environment | CAUSES[cause][0])
+    for kind, program in programs.items():
+        assert program.wait(SECONDS) != 0
+        assert "Traceback" not in program.output
+        said = {line for line in program.output.splitlines() if line.startswith("scheduler: ")}
+        assert len(said) == 1, program.output
+        assert CAUSES[causes[kind]][1] in said.pop()
 
 
-@pytest.mark.parametrize("process", [WORKER, BEAT], ids=["worker", "beat"])
-def test_a_taken_metrics_port_ends_worker_and_beat(
-    process: tuple[str, ...], taken: int, run: Run, environment: dict[str, str]
-) -> None:
-    said = sentence_of(run(sys.executable, "-m", *process, **environment, METRICS_PORT=str(taken)))
-    assert f"METRICS_PORT {taken} cannot be listened on" in said
-    assert "give each process" in said
+def test_a_taken_metrics_port_ends_worker_and_beat(taken: int, run: Run, environment: dict[str, str]) -> None:
+    both = [
+        run(sys.executable, "-m", *process, **environment, METRICS_PORT=str(taken))
+        for process in (WORKER, BEAT)
+    ]
+    for said in map(sentence_of, both):
+        assert f"METRICS_PORT {taken} cannot be listened on" in said
+        assert "give each process" in said
 
 
-@pytest.mark.parametrize("content", [None, "no certificate"])
 def test_a_ca_bundle_that_is_none_ends_a_worker(
-    content: str | None, tmp_path: Path, run: Run, environment: dict[str, str]
+    tmp_path: Path, run: Run, environment: dict[str, str]
 ) -> None:
-    bundle = tmp_path / "bundle.pem"
-    if content:
-        bundle.write_text(content)
-    said = sentence_of(run(sys.executable, "-m", *WORKER, **environment, CALLBACK_CA_BUNDLE=str(bundle)))
-    assert f"CALLBACK_CA_BUNDLE {bundle} cannot be read as certificates" in said
+    missing, wrong = tmp_path / "missing.pem", tmp_path / "wrong.pem"
+    wrong.write_text("no certificate")
+    programs = {
+        bundle: run(sys.executable, "-m", *WORKER, **environment, CALLBACK_CA_BUNDLE=str(bundle))
+        for bundle in (missing, wrong)
+    }
+    for bundle, program in programs.items():
+        assert f"CALLBACK_CA_BUNDLE {bundle} cannot be read as certificates" in sentence_of(program)
 
 
-@pytest.mark.parametrize("pool", ["solo", "processes"])
-def test_another_pool_ends_a_worker(pool: str, run: Run, environment: dict[str, str]) -> None:
-    said = sentence_of(run(sys.executable, "-m", *WORKER, "--pool", pool, **environment))
-    assert "cannot deliver callbacks" in said
-    assert "--pool threads" in said
+def test_another_pool_ends_a_worker(run: Run, environment: dict[str, str]) -> None:
+    asked = [("--pool", "solo"), ("--pool=processes",), ("-P", "prefork")]
+    programs = [run(sys.executable, "-m", *WORKER, *words, **environment) for words in asked]
+    for program in programs:
+        said = sentence_of(program)
+        assert "cannot deliver callbacks" in said
+        assert "--pool threads" in said
 
 
-@pytest.mark.parametrize("process", [WORKER, BEAT], ids=["worker", "beat"])
-def test_a_mongod_on_its_own_ends_worker_and_beat(
-    process: tuple[str, ...], alone: str, run: Run, environment: dict[str, str]
-) -> None:
-    said = sentence_of(run(sys.executable, "-m", *process, **environment | {"MONGO_URI": alone}))
-    assert "replica set" in said
-    assert "rs.initiate()" in said
+def test_a_mongod_on_its_own_ends_worker_and_beat(alone: str, run: Run, environment: dict[str, str]) -> None:
+    both = [
+        run(sys.executable, "-m", *process, **environment | {"MONGO_URI": alone})
+        for process in (WORKER, BEAT)
+    ]
+    for said in map(sentence_of, both):
+        assert "replica set" in said
+        assert "rs.initiate()" in said
 
 
 def test_a_worker_needs_no_option_for_its_pool(run: Run, environment: dict[str, str]) -> None:

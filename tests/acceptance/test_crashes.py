@@ -57,10 +57,8 @@ def test_a_beat_killed_beside_another_changes_nothing(
     make_stack: Callable[..., Stack], journal: Journal
 ) -> None:
     stack = make_stack(PREQUEUER_EVENT_TIMEFRAME_MINUTES="1")
-    stack.api()
-    victim = stack.beat("victim")
+    _, victim, _ = stack.all()
     stack.beat("heir")
-    stack.worker()
     rule = "FREQ=SECONDLY;COUNT=15"
     made = [stack.create(journal.url(f"/{number}"), rrule=rule) for number in range(20)]
     wait_until(lambda: len(journal.calls["/0"]) >= 4, "some calls")

@@ -165,7 +165,5 @@ def test_an_address_that_callbacks_may_not_reach_is_refused_in_the_history(
 def strict(make_stack: Any) -> Stack:
     """No network is allowed."""
     ready: Stack = make_stack(CALLBACK_ALLOWED_NETWORKS="")
-    ready.api()
-    ready.beat()
-    ready.worker()
+    ready.all()
     return ready

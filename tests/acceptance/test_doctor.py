@@ -22,6 +22,7 @@ from scheduler_app.cli import main
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.embedded.server import Server
 from tests.acceptance.stack import Stack
+from tests.folders import memory
 from tests.processes import wait_until
 
 KEY = secrets.token_hex(24)
@@ -35,8 +36,8 @@ class Patient(Stack):
         settings = {"MONGO_URI": mongod.uri, "MONGO_DATABASE": "doctor", "BROKER_URL": redis.url}
         keys = {"API_KEYS": KEY, "SECRETS_KEY": Fernet.generate_key().decode()}
         super().__init__(folder, settings | keys | {"WORKER_SOFT_SHUTDOWN_SECONDS": "1"})
-        self.api()
-        self.parts = {"beat": self.beat(), "worker": self.worker()}
+        _, beat, worker = self.all()
+        self.parts = {"beat": beat, "worker": worker}
 
     def not_ready(self) -> dict[str, str]:
         """What /readyz names, by name, with its detail."""
@@ -86,7 +87,7 @@ class Patient(Stack):
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patient]:
     with (
-        tempfile.TemporaryDirectory(prefix="doctor-") as folder,
+        tempfile.TemporaryDirectory(prefix="doctor-", dir=memory()) as folder,
         Mongod(Path(folder) / "mongod") as mongod,
         Redis(Path(folder) / "redis") as redis,
     ):

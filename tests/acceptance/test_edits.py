@@ -14,8 +14,8 @@ from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.processes import wait_until
 
-SCHEDULES = 10
-EDITS = 20
+SCHEDULES = 20
+EDITS = 10
 ABOUT_TO_START_SECONDS = 1.0
 #: Rules by the step of their seconds; all begin on an even second long ago.
 RULES = {step: f"DTSTART:20260101T000000Z\nRRULE:FREQ=SECONDLY;INTERVAL={step}" for step in (1, 2, 3, 5)}

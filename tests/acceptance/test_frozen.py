@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -14,10 +12,13 @@ from pathlib import Path
 
 import pytest
 import requests
+from click.testing import CliRunner
 
+from scheduler_app.cli import main
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.embedded.server import Server
 from tests.acceptance.stack import Stack
+from tests.folders import memory
 from tests.processes import wait_until
 
 #: 2 s are promised, and some are for a machine that does other things as well.
@@ -28,7 +29,7 @@ DOCTOR_SECONDS = 30.0
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, Server]]:
     with (
-        tempfile.TemporaryDirectory(prefix="frozen-") as folder,
+        tempfile.TemporaryDirectory(prefix="frozen-", dir=memory()) as folder,
         Mongod(Path(folder) / "mongod") as mongod,
         Redis(Path(folder) / "redis") as redis,
     ):
@@ -41,9 +42,7 @@ def stack(make_stack: Callable[..., Stack], servers: dict[str, Server]) -> Stack
     assert isinstance(mongod, Mongod)
     assert isinstance(redis, Redis)
     made = make_stack(MONGO_URI=mongod.uri, BROKER_URL=redis.url)
-    made.api()
-    made.beat()
-    made.worker()
+    made.all()
     return made
 
 
@@ -77,9 +76,9 @@ def test_probes_scrapes_and_doctor_say_so_soon(which: str, stack: Stack, servers
             checks = answers[0][0].json()["checks"]
             assert [name for name in ("mongodb", "broker") if not checks[name]["ok"]] == [which]
         started = time.monotonic()
-        command = (sys.executable, "-m", "scheduler_app.cli", "doctor", "--flower-url", "http://127.0.0.1:9")
-        done = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
-        assert done.returncode == 1, done.stdout
+        command = ["doctor", "--flower-url", "http://127.0.0.1:9"]
+        done = CliRunner().invoke(main, command, env=stack.environment, catch_exceptions=False)
+        assert done.exit_code == 1, done.stdout
         assert "does not answer" in done.stdout
         assert time.monotonic() - started < DOCTOR_SECONDS
     wait_until(lambda: timed(stack, "/readyz")[0].status_code == 200, "the stack to be ready again", 60)

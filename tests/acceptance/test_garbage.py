@@ -118,9 +118,7 @@ def test_garbage_of_every_kind_is_dropped_and_counted_and_the_worker_goes_on(
     make_stack: Callable[..., Stack], journal: Journal
 ) -> None:
     stack, port = make_stack(), free_port()
-    stack.api()
-    stack.beat()
-    worker = stack.worker(METRICS_PORT=str(port))
+    _, _, worker = stack.all(METRICS_PORT=str(port))
     expected = Counter(reason for _, reason in GARBAGE.values())
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
         for raw, _ in GARBAGE.values():

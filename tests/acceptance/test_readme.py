@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.embedded import free_port
+from tests.folders import memory
 from tests.processes import Program, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +27,7 @@ def blocks() -> list[str]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="readme-") as name:
+    with tempfile.TemporaryDirectory(prefix="readme-", dir=memory()) as name:
         yield Path(name)
 
 

@@ -23,9 +23,7 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
     make_stack: Callable[..., Stack], journal: Journal
 ) -> None:
     stack, port = make_stack(), free_port()
-    stack.api()
-    stack.beat()
-    wrong = stack.worker("wrong", CALLBACK_ALLOWED_NETWORKS="", METRICS_PORT=str(port))
+    _, _, wrong = stack.all(CALLBACK_ALLOWED_NETWORKS="", METRICS_PORT=str(port))
 
     def refused() -> float:
         text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text

@@ -63,10 +63,10 @@ def impatient(make_stack: Callable[..., Stack]) -> Stack:
     return stack
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def patient(make_stack: Callable[..., Stack]) -> Stack:
-    """One process that waits for slow clients longer than any test lasts."""
-    stack = make_stack()
+    """One process of twenty connections that waits for slow clients longer than any test lasts."""
+    stack = make_stack(GUNICORN_CMD_ARGS="--worker-connections 20")
     serve(stack, API_SLOW_CLIENT_SECONDS="300", API_PROCESSES="1")
     return stack
 
@@ -142,11 +142,8 @@ def test_a_body_in_pieces_that_keeps_the_pace_is_taken(impatient: Stack) -> None
         assert answer_of(sock).startswith(b"HTTP/1.1 201 ")
 
 
-def test_a_full_process_closes_half_open_connections_for_new_clients(
-    make_stack: Callable[..., Stack],
-) -> None:
-    stack = make_stack(GUNICORN_CMD_ARGS="--worker-connections 20")
-    serve(stack, API_PROCESSES="1")
+def test_a_full_process_closes_half_open_connections_for_new_clients(patient: Stack) -> None:
+    stack = patient
     with crowd(half_header, port_of(stack), 19) as half_open:
         made = [stack.post("/schedules", ONE)["id"] for _ in range(CREATES)]
         with crowd(half_body, port_of(stack), 60):
@@ -183,9 +180,25 @@ def test_slow_readers_hold_no_answer_in_memory_that_is_not_made_yet(api: Stack, 
     assert after - before < 25 * 10_000_000
 
 
-def test_a_request_in_flight_is_answered_after_sigterm(make_stack: Callable[..., Stack]) -> None:
+@pytest.fixture(scope="module")
+def ending(make_stack: Callable[..., Stack]) -> Stack:
+    """Two processes, of which the first test kills one and the second ends both."""
     stack = make_stack()
-    process = serve(stack)
+    serve(stack, API_PROCESSES="2")
+    return stack
+
+
+def test_a_killed_process_does_not_take_the_other_along(ending: Stack) -> None:
+    stack, process = ending, ending.running[0]
+    first, second = psutil.Process(process.pid).children()
+    first.kill()
+    wait_until(lambda: len(psutil.Process(process.pid).children()) == 2, "another process", START_SECONDS)
+    assert second.is_running()
+    assert stack.post("/schedules", ONE)["id"]
+
+
+def test_a_request_in_flight_is_answered_after_sigterm(ending: Stack) -> None:
+    stack, process = ending, ending.running[0]
     body = b'{"name": "late", "rrule": "FREQ=YEARLY", "callback_url": "http://127.0.0.1:9/"}'
     with socket.create_connection(("127.0.0.1", port_of(stack))) as sock, requests.Session() as idle:
         assert idle.get(f"{stack.url}/healthz", timeout=5).ok
@@ -197,16 +210,6 @@ def test_a_request_in_flight_is_answered_after_sigterm(make_stack: Callable[...,
         answer = answer_of(sock)
     assert answer.startswith(b"HTTP/1.1 201 ")
     assert process.wait(START_SECONDS) == 0
-
-
-def test_a_killed_process_does_not_take_the_other_along(make_stack: Callable[..., Stack]) -> None:
-    stack = make_stack()
-    process = serve(stack, API_PROCESSES="2")
-    first, second = psutil.Process(process.pid).children()
-    first.kill()
-    wait_until(lambda: len(psutil.Process(process.pid).children()) == 2, "another process", START_SECONDS)
-    assert second.is_running()
-    assert stack.post("/schedules", ONE)["id"]
 
 
 def assert_problem(answer: bytes, status: int) -> None:

@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,11 +22,9 @@ def test_each_makes_all_of_its_own_callbacks_and_hears_only_its_own_commands(
 ) -> None:
     one = make_stack()
     other = make_stack(BROKER_URL=one.environment["BROKER_URL"])
-    for stack in (one, other):
-        stack.api()
-        stack.beat()
-        # The same name: only the prefix tells who is meant.
-        stack.worker()
+    with ThreadPoolExecutor(2) as side_by_side:
+        # The workers have the same name: only the prefix tells which is meant.
+        workers = [worker for _, _, worker in side_by_side.map(Stack.all, (one, other))]
     due = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
     made = [stack.create_many(COUNT, journal.url("/"), run_at=due) for stack in (one, other)]
     for stack, schedules in zip((one, other), made, strict=True):
@@ -37,11 +36,15 @@ def test_each_makes_all_of_its_own_callbacks_and_hears_only_its_own_commands(
             assert "lost" not in " ".join(line["message"] for line in event["status"])
     assert len(journal.calls["/"]) == 2 * COUNT
 
-    worker = f"worker@{socket.gethostname()}"
-    options = ("--json", "--timeout", "5", "--destination", worker)
+    name = f"worker@{socket.gethostname()}"
+    options = ("--json", "--timeout", "5", "--destination", name)
     command = (sys.executable, "-m", "celery", "-A", "scheduler_app", "inspect", *options, "stats")
-    for stack in (one, other):
+
+    def inspected(stack: Stack) -> int:
         done = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
-        pid = stack.running[2].pid
-        assert json.loads(done.stdout)[worker]["pid"] == pid
+        pid: int = json.loads(done.stdout)[name]["pid"]
+        return pid
+
+    with ThreadPoolExecutor(2) as side_by_side:
+        assert list(side_by_side.map(inspected, (one, other))) == [worker.pid for worker in workers]

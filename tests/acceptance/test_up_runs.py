@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -16,6 +17,7 @@ import pytest
 import requests
 
 from scheduler_app.embedded import Mongod, Redis, free_port
+from tests.folders import memory
 from tests.processes import Program, wait_until
 
 _UP = (sys.executable, "-m", "scheduler_app.cli", "up", "--worker-count", "1")
@@ -24,6 +26,16 @@ _READY = r"^Everything is ready"
 
 def _up(folder: Path, port: int | None = None, **environment: str) -> Program:
     return Program([*_UP, "--port", str(port or free_port())], folder, environment)
+
+
+@contextmanager
+def _started(folder: Path, port: int) -> Iterator[Program]:
+    up = _up(folder, port)
+    try:
+        up.wait_for(_READY, 90)
+        yield up
+    finally:
+        up.kill()
 
 
 def _api(up: Program) -> str:
@@ -53,14 +65,14 @@ def _completed(api: str, schedule: str) -> int:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="up-") as name:
+    with tempfile.TemporaryDirectory(prefix="up-", dir=memory()) as name:
         yield Path(name)
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Program]:
     """One for the tests that leave it as it was."""
-    with tempfile.TemporaryDirectory(prefix="up-") as name:
+    with tempfile.TemporaryDirectory(prefix="up-", dir=memory()) as name:
         up = _up(Path(name))
         try:
             up.wait_for(_READY, 90)
@@ -132,66 +144,43 @@ def test_a_worker_and_a_mongod_that_are_killed_come_back_and_the_schedule_goes_o
     wait_until(lambda: _completed(_api(running), schedule) >= before + 2, "two more calls", 40)
 
 
-def test_ctrl_c_ends_everything_in_order_and_the_next_run_goes_on_where_it_stopped(folder: Path) -> None:
+@pytest.mark.timeout(240)
+def test_a_run_goes_on_where_the_last_one_stopped_by_ctrl_c_or_by_kill_9(folder: Path) -> None:
+    """One data directory through three runs: a start takes as long as all that is asked of it."""
     port = free_port()  # it is the receiver too: the schedule calls the API's own /health
-    first = _up(folder, port)
-    try:
-        first.wait_for(_READY, 90)
-        schedule = _paste_curl(first)
-        wait_until(lambda: _completed(_api(first), schedule) >= 1, "the first call")
+    with _started(folder, port) as up:
+        schedule = _paste_curl(up)
+        wait_until(lambda: _completed(_api(up), schedule) >= 1, "the first call")
         began = time.monotonic()
-        first.signal(signal.SIGINT, to_group=True)
-        assert first.wait() == 0
+        up.signal(signal.SIGINT, to_group=True)
+        assert up.wait() == 0
         assert time.monotonic() - began < 15
-        assert first.processes() == []
-        assert "had to be killed" not in first.output
-    finally:
-        first.kill()
-    second = _up(folder, port)
-    try:
-        second.wait_for(_READY, 90)
-        before = _completed(_api(second), schedule)
-        assert before >= 1
-        wait_until(lambda: _completed(_api(second), schedule) > before, "the next call")
-    finally:
-        second.kill()
-
-
-def test_receivers_that_never_answer_do_not_hold_up_the_end(folder: Path) -> None:
-    up = _up(folder)
-    try:
-        up.wait_for(_READY, 90)
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            silent.settimeout(20)
-            url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-            _paste_curl(up, callback_url=url, timeout_seconds=100)
-            with silent.accept()[0]:
-                began = time.monotonic()
-                up.signal(signal.SIGINT, to_group=True)
-                assert up.wait() == 0
-                assert 8 <= time.monotonic() - began < 15
         assert up.processes() == []
-        assert "worker1 had to be killed" not in up.output, "it gives back what it could not finish"
-    finally:
-        up.kill()
+        assert "had to be killed" not in up.output
+    with _started(folder, port) as up:
+        before = _completed(_api(up), schedule)
+        assert before >= 1
+        wait_until(lambda: _completed(_api(up), schedule) > before, "the next call")
+        up.signal(signal.SIGKILL)
+        up.wait()
+        wait_until(lambda: up.processes() == [], "everything to die", 10)
+    with _started(folder, port) as up:
+        assert requests.get(f"{_api(up)}/api/schedules/{schedule}", timeout=10).status_code == 200
+        _end_beside_a_receiver_that_never_answers(up)
 
 
-def test_nothing_survives_a_kill_9_and_the_data_does(folder: Path) -> None:
-    first = _up(folder)
-    try:
-        first.wait_for(_READY, 90)
-        schedule = _paste_curl(first)
-        first.signal(signal.SIGKILL)
-        first.wait()
-        wait_until(lambda: first.processes() == [], "everything to die", 10)
-    finally:
-        first.kill()
-    second = _up(folder)
-    try:
-        second.wait_for(_READY, 90)
-        assert requests.get(f"{_api(second)}/api/schedules/{schedule}", timeout=10).status_code == 200
-    finally:
-        second.kill()
+def _end_beside_a_receiver_that_never_answers(up: Program) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(20)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        _paste_curl(up, callback_url=url, timeout_seconds=100)
+        with silent.accept()[0]:
+            began = time.monotonic()
+            up.signal(signal.SIGINT, to_group=True)
+            assert up.wait() == 0
+            assert 8 <= time.monotonic() - began < 15
+    assert up.processes() == []
+    assert "worker1 had to be killed" not in up.output, "it gives back what it could not finish"
 
 
 def test_servers_that_are_named_take_the_place_of_the_embedded_ones(

@@ -35,3 +35,19 @@ def test_an_edit_after_hours_without_beats_writes_few_events_itself_and_loses_no
         (cut - since).total_seconds()
     )
     assert events.count_documents({"revision": 1, "run_time": {"$gt": cut}}) == 0
+
+
+@pytest.mark.parametrize("edit", ["pause", "put"])
+def test_what_an_edit_makes_up_of_the_old_rule_is_sent_before_a_beat_comes_round(
+    client: FlaskClient, store: Store, edit: str
+) -> None:
+    since = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=5)
+    store.schedules.insert(schedule(since))
+    if edit == "pause":
+        answer = client.post("/api/schedules/s1/pause")
+    else:
+        answer = client.put("/api/schedules/s1", json={"rrule": "FREQ=YEARLY"})
+    assert answer.status_code == 200, answer.text
+    made = list(store.mongo.collection("events").find({"revision": 1}, {"state": 1}))
+    assert len(made) >= 5
+    assert {event["state"] for event in made} == {"worker_queue"}

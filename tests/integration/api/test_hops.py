@@ -36,6 +36,26 @@ def test_a_schedule_that_callbacks_have_made_remembers_them(client: FlaskClient,
     assert read.hops == 2
 
 
+def test_a_schedule_that_a_callback_has_changed_counts_on_and_a_person_s_change_takes_nothing_off(
+    client: FlaskClient, store: Store, create: Callable[..., dict[str, Any]]
+) -> None:
+    """A callback that sets its own schedule to a later time would have no end."""
+    path = f"/api/schedules/{create()['id']}"
+
+    def hops() -> int:
+        (row,) = store.mongo.collection("schedules").find()
+        return int(row.get("hops", 0))
+
+    for given, kept in (("2", 2), ("1", 2), ("0", 2), ("4", 4)):
+        later = (datetime.now(UTC) + timedelta(hours=1 + int(given))).isoformat()
+        changes = [{"run_at": later}, {"name": f"changed at {given}"}]
+        for change in changes:
+            assert client.put(path, json=change, headers={HOPS: given}).status_code == 200
+            assert hops() == kept
+    assert client.put(path, json={"name": "nobody's"}).status_code == 200
+    assert hops() == 4
+
+
 def test_the_fifth_hop_is_a_508_and_does_nothing(
     client: FlaskClient, store: Store, create: Callable[..., dict[str, Any]]
 ) -> None:

@@ -363,6 +363,31 @@ def test_the_grace_of_a_retry_begins_anew(store: Store, now: datetime) -> None:
     assert store.repairs.messages(now + 14 * SECOND, grace_seconds=10, limit=10) == [made.id]
 
 
+def test_a_message_whose_event_was_given_back_was_not_lost(store: Store, now: datetime) -> None:
+    """The grace of the next one does not double, nor does a doubled message count twice."""
+    made = event(now)
+    store.events.insert([made], now, "made")
+    for number in range(4):
+        at = now + number * SECOND
+        assert send(store.outbox, at) == [made.id]
+        for _ in range(2):
+            token, _ = claim(store, at, made.id)
+            assert store.claims.give_back([made.id], token, at, "back") == 1
+            assert document(store, made.id)["dispatches"] == 0
+    assert send(store.outbox, now + 4 * SECOND) == [made.id]
+    assert store.repairs.messages(now + 15 * SECOND, grace_seconds=10, limit=10) == [made.id]
+
+
+def test_a_doubled_message_of_a_postponed_event_counts_once(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    assert send(store.outbox, now) == [made.id]
+    for _ in range(2):
+        token, _ = claim(store, now, made.id)
+        assert store.claims.postpone([Postponement(made.id, token, now, now, "no room")], now) == 1
+        assert document(store, made.id)["dispatches"] == 0
+
+
 def test_what_is_given_back_is_no_attempt(store: Store, now: datetime) -> None:
     made = event(now)
     store.events.insert([made], now, "made")

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from bson import ObjectId
 from redis import Redis
 
 from scheduler_app.celery_app import make_app
@@ -19,26 +18,25 @@ from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
 from scheduler_app.expansion import Expansion
 from scheduler_app.inspection import Inspection
-from scheduler_app.recovery import GRACE_SECONDS, Recovery
+from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
 from scheduler_app.store.idempotency import Begun, InFlight
-from scheduler_app.store.mongo import Document
 from scheduler_app.store.outcomes import Record
-from scheduler_app.store.repairs import MAX_GRACE_DOUBLINGS
 from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.tasks import CeleryPublisher, deliver
 from tests import broker_queue
 from tests.acceptance.journal import Journal
-from tests.builders import event, schedule
+from tests.builders import event
 from tests.corruption import (
-    EVENTS,
     IDEMPOTENCY,
     MISSING,
-    NODES,
-    PAGES,
-    SCHEDULES,
+    OVERDUE,
     Corruption,
     corruptions,
+    plant_events,
+    plant_nodes,
+    plant_pages,
+    plant_schedules,
 )
 from tests.integration.usecases.test_delivery import Bench, bench, journal, start
 from tests.processes import wait_until
@@ -47,10 +45,6 @@ __all__ = ["bench", "journal", "start"]  # fixtures
 
 SECOND = timedelta(seconds=1)
 HEALTHY = 20
-#: Longer ago than the grace of a lost message, doubled as often as it may be.
-LONG_AGO = 2 ** (MAX_GRACE_DOUBLINGS + 1) * GRACE_SECONDS * SECOND
-#: Five occurrences, all of them due when the schedule is made.
-OVERDUE = "FREQ=SECONDLY;COUNT=5"
 
 
 class System:
@@ -123,12 +117,8 @@ def healthy_events(system: System, url: str, now: datetime) -> list[str]:
 def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal) -> None:
     now = clock.now()
     healthy = healthy_events(system, journal.url("/healthy"), now)
-    table = dict(enumerate(corruptions(SCHEDULES)))
+    table = plant_schedules(system.store, now, journal.url("/bad"))
     documents = system.collection("schedules")
-    for number, corruption in table.items():
-        made = schedule(now - 10 * SECOND, f"bad-{number}", url=journal.url("/bad"), rrule=OVERDUE)
-        system.store.schedules.insert(made)
-        documents.update_one({"_id": made.id}, corruption.update())
     for number in range(HEALTHY):
         system.bench.schedule(journal.url("/due"), f"due-{number}", rrule=OVERDUE)
 
@@ -138,13 +128,13 @@ def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal) 
 
     system.turn_until(lambda: system.are_completed(healthy), "healthy events")
     system.turn_until(lambda: occurred() == 5 * HEALTHY, "the occurrences of healthy schedules")
-    for number, corruption in table.items():
-        row = documents.find_one({"_id": f"bad-{number}"})
+    for schedule_id, corruption in table.items():
+        row = documents.find_one({"_id": schedule_id})
         if _is_harmless(corruption):
             assert row["state"] in ("active", "finished"), f"{corruption}: {row.get('reason')}"
         elif corruption.path.startswith(("action.headers", "signing", "action.body")):
             # What is sent is not read until it is to be sent.
-            assert isinstance(system.store.schedules.get(f"bad-{number}"), Unreadable), str(corruption)
+            assert isinstance(system.store.schedules.get(schedule_id), Unreadable), str(corruption)
         else:
             assert row["state"] == "error", str(corruption)
             assert corruption.field in row["reason"] or corruption.path == "pinned", (
@@ -160,25 +150,8 @@ def _is_harmless(corruption: Corruption) -> bool:
 def test_a_corrupt_event_harms_only_itself(system: System, journal: Journal) -> None:
     now = clock.now()
     healthy = healthy_events(system, journal.url("/healthy"), now)
-    system.bench.schedule(journal.url("/bad"), "bad", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
-    token = str(ObjectId())
-    living: dict[State, Document] = {
-        State.READY_QUEUE: {},
-        State.WORKER_QUEUE: {"dispatcher": token, "dispatches": 1, "dispatched_at": now - LONG_AGO},
-        State.RUNNING: {"owner": token, "lease_until": now - LONG_AGO},
-        State.RETRYING: {"attempt": 1, "attempts": [{"number": 1}], "dispatches": 1},
-    }
-    due = now - LONG_AGO
-    table: dict[str, tuple[State, Corruption]] = {}
+    table = plant_events(system.store, now, journal.url("/bad"))
     documents = system.collection("events")
-    for state, fields in living.items():
-        for corruption in corruptions(EVENTS):
-            due -= timedelta(milliseconds=1)
-            made = event(due, "bad")
-            table[made.id] = state, corruption
-            system.store.events.insert([made], now, "made")
-            documents.update_one({"_id": made.id}, {"$set": {"state": state.value} | fields})
-            documents.update_one({"_id": made.id}, corruption.update())
     system.turn_until(lambda: system.are_completed(healthy), "healthy events")
     system.turn_until(lambda: system.are_final(list(table)), "an end of each corrupt event")
     for event_id, (state, corruption) in table.items():
@@ -199,6 +172,37 @@ def _must_be_set_aside(state: State, corruption: Corruption) -> bool:
     lists = corruption.path in ("status", "attempts") and isinstance(corruption.value, str | int | dict)
     due_at = corruption.path == "due_at" and (state is not State.RUNNING or corruption.value is MISSING)
     return lists or due_at or corruption.path == "state"
+
+
+def test_an_array_in_a_field_of_an_index_is_found_and_told_of(
+    store: Store, now: datetime, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inspection, events = Inspection(store), store.mongo.collection("events")
+    ids = {}
+    for number, (field, value) in enumerate([("due_at", [now, now]), ("state", ["completed"])]):
+        made = event(now + number * SECOND)
+        store.events.insert([made], now, "made")
+        ids[made.id] = field, value
+    assert inspection.inspect(now) == 0
+    assert "index.arrays" not in capsys.readouterr().out
+    for event_id, (field, value) in ids.items():
+        events.update_one({"_id": event_id}, {"$set": {field: value}})
+    assert inspection.inspect(now) == len(ids)
+    assert "due_v2" in capsys.readouterr().out
+    for event_id, (field, _) in ids.items():
+        row = events.find_one({"_id": event_id})
+        assert row is not None
+        assert (row["state"], row["status"][-1]["message"]) == (
+            "error",
+            f"Set aside: {field} is a list, {WANTED[field]}",
+        )
+    # The index remembers; it is not said each minute, nor is all that waits read each minute.
+    assert inspection.inspect(now) == 0
+    assert "index.arrays" not in capsys.readouterr().out
+
+
+#: What each of these fields must be.
+WANTED = {"due_at": "not a date", "state": "not text"}
 
 
 @pytest.mark.parametrize("path", ["status", "attempts", "attempt"])
@@ -227,23 +231,13 @@ def test_a_corrupt_page_of_the_outbox_harms_only_itself(system: System, journal:
     now = clock.now()
     healthy = healthy_events(system, journal.url("/healthy"), now)
     system.bench.schedule(journal.url("/bad"), "bad", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
-    pages, ids = system.collection("outbox"), []
-    for number, corruption in enumerate(corruptions(PAGES)):
-        ids.append(system.bench.event(now - LONG_AGO - number * SECOND, "bad"))
-        due = system.store.outbox.due(now - LONG_AGO, limit=1)
-        token, _ = system.store.outbox.take(due, now, now - LONG_AGO, lease_seconds=-5)
-        pages.update_one({"_id": token}, corruption.update())
+    ids, pages = plant_pages(system.store, now, "bad"), system.collection("outbox")
     system.turn_until(lambda: system.are_completed([*healthy, *ids]), "the events of all pages")
     system.turn_until(lambda: pages.count_documents({}) == 0, "the end of all pages")
 
 
 def test_a_corrupt_node_harms_only_itself(store: Store) -> None:
-    store.nodes.report("beat", name="healthy")
-    nodes = store.mongo.collection("nodes")
-    (healthy,) = nodes.find()
-    for number, corruption in enumerate(corruptions(NODES)):
-        nodes.insert_one(healthy | {"_id": f"bad-{number}"})
-        nodes.update_one({"_id": f"bad-{number}"}, corruption.update())
+    healthy = plant_nodes(store)
     alive = store.nodes.alive()
     assert healthy["_id"] in {node["_id"] for node in alive}
     assert all(isinstance(node["role"], str) and node["age_seconds"] < 60 for node in alive)

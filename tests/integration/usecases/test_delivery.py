@@ -434,8 +434,32 @@ def test_suspects_are_tried_one_at_a_time(bench: Bench, journal: Journal) -> Non
     ids = [bench.event(clock.now() - number * SECOND) for number in range(3)]
     bench.store.mongo.collection("events").update_many({}, {"$set": {"lost_leases": 2}})
     bench.hand_over(ids)
-    wait_until(lambda: [bench.state(each) for each in ids].count("ready_queue") == 2, "two given back")
+    wait_until(lambda: [bench.state(each) for each in ids].count("ready_queue") == 2, "two postponed")
     assert len(journal.calls["/a"]) == 1
+    # Each of them comes again when another may have ended, and not with the next tick, time and again.
+    for waiting in (found for found in map(bench.document, ids) if found["state"] == "ready_queue"):
+        assert waiting["due_at"] > clock.now() + SECOND
+        assert "another such event" in waiting["status"][-1]["message"]
+
+
+def test_suspects_that_wait_for_one_come_again_within_a_part_of_the_time_they_waited_and_not_together(
+    bench: Bench, journal: Journal
+) -> None:
+    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
+    flying, fresh = bench.event(clock.now() - 7 * SECOND), bench.event(clock.now())
+    old = [bench.event(clock.now() - timedelta(hours=1, seconds=number)) for number in range(20)]
+    bench.store.mongo.collection("events").update_many({}, {"$set": {"lost_leases": 2}})
+    bench.hand_over([flying])
+    wait_until(lambda: bool(journal.calls["/a"]), "the request")
+    handed_over_at = clock.now()
+    bench.hand_over([fresh, *old])
+    wait_until(lambda: all(bench.state(each) == "ready_queue" for each in [fresh, *old]), "the others")
+    latest = clock.now()
+    assert bench.document(fresh)["due_at"] <= latest + 2 * SECOND
+    times = sorted(bench.document(each)["due_at"] for each in old)
+    assert handed_over_at + SECOND < times[0]
+    assert times[-1] <= latest + 60 * SECOND
+    assert times[-1] - times[0] > 20 * SECOND
 
 
 def test_a_worker_claims_no_more_than_it_may_hold(start: Callable[..., Bench], journal: Journal) -> None:

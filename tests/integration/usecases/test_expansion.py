@@ -328,7 +328,7 @@ def test_what_the_old_rule_owes_is_made_before_an_edit_when_beats_are_away(
     made = schedule(now, rrule="FREQ=SECONDLY;INTERVAL=10")
     store.schedules.insert(made)
     for _ in range(2):
-        assert expansion.expand_up_to(made, now + 31 * SECOND) is None
+        assert expansion.expand_up_to(made, now + 31 * SECOND).left is None
         assert times(store) == [now + (1 + 10 * i) * SECOND for i in range(4)]
 
 

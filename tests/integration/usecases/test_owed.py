@@ -33,7 +33,7 @@ def expansion(store: Store) -> Expansion:
 def manager(store: Store, expansion: Expansion) -> Manager:
     return Manager(
         store=store,
-        owed=expansion.expand_up_to,
+        owed=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
         soon=lambda schedules, now: None,
         send=lambda events, now: None,
         max_retries=3,

@@ -57,6 +57,26 @@ def test_a_command_that_is_rejected_for_all_is_no_item_s_fault(count: int) -> No
         isolated(range(count), work, work.condemn)
 
 
+def test_an_item_that_cannot_even_be_set_aside_is_passed_over() -> None:
+    work = Work({3}, {3})
+
+    def condemn(item: int, error: Exception) -> bool:
+        raise OperationFailure("failed validation", 121)
+
+    assert sum(isolated(range(10), work, condemn).results) == 9
+    assert isolated([3], work, condemn) == ([], False)
+
+
+def test_setting_aside_that_is_itself_at_fault_is_no_item_s_fault() -> None:
+    work = Work({3}, {3})
+
+    def condemn(item: int, error: Exception) -> bool:
+        raise OperationFailure("unknown operator", 9)
+
+    with pytest.raises(OperationFailure, match="unknown operator"):
+        isolated(range(10), work, condemn)
+
+
 def test_a_server_that_is_away_is_nobody_s_fault() -> None:
     def away(part: Sequence[int]) -> int:
         raise AutoReconnect("gone")
