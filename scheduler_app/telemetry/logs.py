@@ -58,9 +58,7 @@ def configure_logs(level: str, style: str = "auto") -> None:
 
 def _console_renderer(*, colors: bool) -> structlog.dev.ConsoleRenderer:
     # structlog's own choice is rich's traceback, which prints the local variables of every frame.
-    return structlog.dev.ConsoleRenderer(
-        colors=colors, pad_event_to=24, exception_formatter=_plain_traceback
-    )
+    return structlog.dev.ConsoleRenderer(colors=colors, pad_event_to=24, exception_formatter=_plain_traceback)
 
 
 def _visible_values(_: Any, __: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -83,8 +81,8 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     return logger
 
 
-# Until a process configures its logs, and in commands, which never do: structlog's own beginning is a traceback
-# with local variables, on standard output.
+# Until a process configures its logs, and in commands, which never do. structlog's own beginning prints
+# tracebacks with local variables, to standard output.
 structlog.configure(
     processors=[*_SHARED, _visible_values, _console_renderer(colors=False)],
     logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
