@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
 
-from api.fields import BoundedList, Headers, Instant, StatusCodes
+from api.fields import BoundedList, Headers, Instant, StatusCodes, check_visible
 from api.paths import SCHEDULE_WORDS
 from api.schemas.common import ScheduleId, Strict
 from scheduler_app.callback import check_header, check_url
@@ -81,7 +81,9 @@ def overlap_field(**options: Any) -> fields.String:
 class ScheduleInput(Strict):
     """What PUT takes: any of these."""
 
-    name = fields.String(validate=validate.Length(max=MAX_NAME), metadata={"example": "Daily Backup"})
+    name = fields.String(
+        validate=[validate.Length(max=MAX_NAME), check_visible], metadata={"example": "Daily Backup"}
+    )
     rrule = rrule_field(allow_none=True)
     run_at = Instant(
         allow_none=True, metadata={"description": "A single instant instead of a rule; milliseconds count"}
@@ -102,7 +104,8 @@ class ScheduleInput(Strict):
     timeout_seconds = fields.Float(validate=validate.Range(0.1, MAX_TIMEOUT_SECONDS))
     success_codes = StatusCodes()
     tags = BoundedList(
-        fields.String(validate=validate.Length(min=1, max=64)), validate=validate.Length(max=MAX_TAGS)
+        fields.String(validate=[validate.Length(min=1, max=64), check_visible]),
+        validate=validate.Length(max=MAX_TAGS),
     )
 
     @validates_schema
@@ -163,7 +166,9 @@ class NewSchedule(ScheduleInput):
 
     id = ScheduleId(metadata={"description": "An id of your own; it is never used twice"})
     name = fields.String(
-        required=True, validate=validate.Length(min=1, max=MAX_NAME), metadata={"example": "Daily Backup"}
+        required=True,
+        validate=[validate.Length(min=1, max=MAX_NAME), check_visible],
+        metadata={"example": "Daily Backup"},
     )
     callback_url = fields.String(required=True, metadata=CALLBACK_URL)
     signing = fields.Boolean(
