@@ -25,7 +25,7 @@ def shown_instant(value: datetime) -> str:
 
 
 def check_visible(text: str) -> None:
-    """A validator. Raises ValidationError for text that would drive a terminal, or be shown in another order."""
+    """A validator: raises ValidationError for text that drives a terminal, or is shown in another order."""
     if found := control_in(text):
         raise ValidationError(f"must not contain control characters or bidirectional marks, such as {found}")
 

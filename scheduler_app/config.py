@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from scheduler_app.domain.errors import SchedulerError
+from scheduler_app.domain.ports import DENIED, parse_ports
 
 CONFIG_FILES = ("config.yaml", "config/config.yaml")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -92,6 +93,11 @@ def _networks(value: str) -> str:
     return value
 
 
+def _ports(value: str) -> str:
+    parse_ports(value)
+    return value
+
+
 def _mongo_uri(value: str) -> str:
     if not value.startswith(("mongodb://", "mongodb+srv://")):
         raise ValueError("must begin with mongodb:// or mongodb+srv://")
@@ -155,6 +161,9 @@ class Settings:
     api_keys: tuple[str, ...] = _setting((), _keys, "keys of the API, separated by commas", secret=True)
     callback_allowed_networks: str = _setting(
         "", _networks, "private networks (CIDR, separated by commas) that callbacks may reach"
+    )
+    callback_denied_ports: str = _setting(
+        DENIED, _ports, "ports that callbacks must not call, separated by commas, ranges too; or none"
     )
     callback_origin_concurrency: int = _setting(
         200, _whole(1, 2000), "requests of a worker in flight to one origin (scheme, host and port)"

@@ -10,7 +10,8 @@ from marshmallow import ValidationError, fields, post_load, validate, validates,
 from api.fields import BoundedList, Headers, Instant, StatusCodes, check_visible
 from api.paths import SCHEDULE_WORDS
 from api.schemas.common import ScheduleId, Strict
-from scheduler_app.callback import check_header, check_url
+from api.services import services
+from scheduler_app.callback import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
@@ -119,7 +120,7 @@ class ScheduleInput(Strict):
                 problems.setdefault(field, []).extend(error.messages)
 
         if "callback_url" in data:
-            check("callback_url", check_url, data["callback_url"])
+            check("callback_url", services().guard.check_url, data["callback_url"])
         for name, value in data.get("headers", ()):
             check("headers", check_header, name, value)
         if sum(len(name) + len(value) for name, value in data.get("headers", ())) > MAX_HEADER_BYTES:

@@ -18,6 +18,7 @@ from scheduler_app.clock import clock
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.delivery import Pipeline
 from scheduler_app.delivery.gauges import WorkerGauges, report
+from scheduler_app.domain.ports import parse_ports
 from scheduler_app.presence import Presence
 from scheduler_app.startup import check_ca_bundle, check_replica_set, serve_metrics_of, starting
 from scheduler_app.store import Store
@@ -42,7 +43,9 @@ class Worker:
         self._ending = threading.Lock()
         self._hurry = threading.Event()
         self.store = Store(settings)
-        guard = Guard(parse_networks(settings.callback_allowed_networks))
+        guard = Guard(
+            parse_networks(settings.callback_allowed_networks), parse_ports(settings.callback_denied_ports)
+        )
         self.pipeline = Pipeline(
             self.store,
             Sender(guard, ca_bundle=settings.callback_ca_bundle or None),

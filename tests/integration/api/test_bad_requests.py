@@ -43,6 +43,7 @@ def check(answer: TestResponse, status: int, pointer: str | None, remedy: str) -
         ({"tags": ["fine", "a\x7f"]}, "/tags/1", "U+007F"),
         ({"tags": ["a\u200f"]}, "/tags/0", "U+200F"),
         ({"callback_url": "ftp://example.com/"}, "/callback_url", "http"),
+        ({"callback_url": "http://example.com:6379/"}, "/callback_url", "CALLBACK_DENIED_PORTS"),
         ({"callback_url": "http://user:pw@example.com/"}, "/callback_url", "user"),
         ({"method": "NOPE"}, "/method", "GET"),
         ({"headers": {"Host:": "x"}}, "/headers", "not the name of a header"),
