@@ -3,7 +3,7 @@
 NONE = "none"
 
 #: WHATWG Fetch, "port blocking", as browsers have it, but for port 9, which discards whatever it is sent; and
-#: databases, brokers, directories and remote desktops, which it leaves out. What speaks HTTP is not among them,
+#: databases, brokers, directories, remote desktops, which it leaves out. What speaks HTTP is not among them,
 #: however internal: that is for CALLBACK_ALLOWED_NETWORKS to judge.
 DENIED = (
     # WHATWG Fetch

@@ -13,6 +13,7 @@ from prometheus_client import REGISTRY
 
 from scheduler_app.callback import Guard, Sender, parse_networks
 from scheduler_app.celery_app import inspection, settings
+from scheduler_app.celery_app.own_tasks import delivers_callbacks
 from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.clock import clock
 from scheduler_app.config import InvalidSetting, Settings
@@ -155,6 +156,8 @@ def connect(app: Celery) -> None:
         configure_logs(settings.log_level, settings.log_format)
         # Celery only logs what a handler raises, and the worker would claim events and call nobody.
         with starting():
+            if not delivers_callbacks(sender.app):
+                return
             check_pool(sender.pool_cls)
             check_ca_bundle(settings.callback_ca_bundle)
             _worker = Worker(settings, sender.hostname, app)
