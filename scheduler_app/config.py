@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
@@ -104,6 +105,22 @@ def _mongo_uri(value: str) -> str:
     return value
 
 
+def _broker_url(value: str) -> str:
+    for url in value.split(";"):  # Sentinels
+        try:
+            parts = urlsplit(url)
+            parts.port  # noqa: B018
+        except ValueError:  # it quotes what it takes for the port: the beginning of a password, most likely
+            raise ValueError(
+                "must have a number as its port; in a password write / as %2F, # as %23, ? as %3F, @ as %40"
+            ) from None
+        if {"userid", "password"} & parse_qs(parts.query).keys():
+            raise ValueError(
+                "must have its password in front of the host, as in redis://:password@host:6379/0"
+            )
+    return value
+
+
 def _database(value: str) -> str:
     if not value or len(value) > 38 or set(value) & set('/\\. "$*<>:|?\0'):
         raise ValueError('must have 1 to 38 characters and none of / \\ . " $ * < > : | ?')
@@ -126,7 +143,7 @@ class Settings:
     mongo_database: str = _setting("schedulerdb", _database, "the database's name")
     redis_host: str = _setting("localhost", _text, "Redis, the broker")
     redis_port: int = _setting(6379, _whole(1, 65535), "its port")
-    broker_url: str = _setting("", _text, "a whole broker URL instead of the Redis pair", secret=True)
+    broker_url: str = _setting("", _broker_url, "a whole broker URL instead of the Redis pair", secret=True)
     broker_sentinel_master: str = _setting(
         "mymaster", _text, "the name under which Sentinel knows the master, for a sentinel:// BROKER_URL"
     )
@@ -239,7 +256,7 @@ def _read_file(config_file: str | None, known: Mapping[str, Any]) -> dict[str, s
     except OSError as error:
         raise InvalidSetting(f"{path}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidSetting(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
+        raise InvalidSetting(f"{path}: is not YAML: {_yaml_error(error)}") from None
     if not isinstance(content, dict) or not all(isinstance(part, dict) for part in content.values()):
         raise InvalidSetting(f"{path}: must have sections with settings, as in mongo: {{uri: …}}")
     found = {}
@@ -250,6 +267,14 @@ def _read_file(config_file: str | None, known: Mapping[str, Any]) -> dict[str, s
                 raise InvalidSetting(f"{path}: {section}.{key} is not a setting")
             found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
     return found
+
+
+def _yaml_error(error: Exception) -> str:
+    """What is wrong and where, without the line itself: a setting there may be a secret."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{error.problem} in line {mark.line + 1}, column {mark.column + 1}"
+    return "it holds characters that text does not have"
 
 
 def _refuse_impossible(settings: Settings) -> None:

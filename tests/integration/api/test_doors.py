@@ -98,8 +98,8 @@ def test_a_body_must_be_declared_as_json_and_be_one_that_the_path_takes(client: 
     refused(client.post(pause, json={"reason": "holiday"}), 422, "reason: Unknown field", "takes no body")
     refused(client.post(pause, json=[1]), 422, "takes no body")
     refused(client.post(pause, data=b"{", content_type="application/json"), 400, "not well-formed")
-    for body in (None, {}):  # the client of this project sends {}
-        assert client.post(pause, json=body).status_code == 200
+    for body in (b"", b"{}", b"null"):  # the client of this project sends {}
+        assert client.post(pause, data=body, content_type="application/json").status_code == 200
     assert client.post(pause, content_type="application/x-www-form-urlencoded").status_code == 200
 
 
