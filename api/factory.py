@@ -6,6 +6,7 @@ from flask_smorest import Api
 from api import (
     auth,
     bulk,
+    cross_site,
     docs,
     edits,
     errors,
@@ -17,6 +18,7 @@ from api import (
     manual,
     metrics,
     ops,
+    parameters,
     paths,
     previews,
     schedules,
@@ -48,7 +50,9 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
     api = Api(app)
     errors.register(app)
     auth.register(app, settings)
+    cross_site.register(app)
     limits.register(app)
+    parameters.register(app)
     hops.register(app)
     idempotency.register(app)
     ops.register(app)

@@ -10,6 +10,7 @@ from typing import Any
 from marshmallow import ValidationError, fields
 
 from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.text import control_in
 from scheduler_app.store.listing import Position
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -21,6 +22,12 @@ def shown_instant(value: datetime) -> str:
     utc = value.astimezone(UTC)
     precision = "milliseconds" if utc.microsecond else "seconds"
     return utc.isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def check_visible(text: str) -> None:
+    """A validator: raises ValidationError for text that drives a terminal, or is shown in another order."""
+    if found := control_in(text):
+        raise ValidationError(f"must not contain control characters or bidirectional marks, such as {found}")
 
 
 class Instant(fields.AwareDateTime):

@@ -5,11 +5,11 @@ import re
 
 from flask import Flask, g, request
 
+from api.cross_site import SAFE_METHODS
 from api.errors import Problem
 
 HEADER = "X-Scheduler-Hops"
 MAX_HOPS = 4
-_SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
 _NUMBER = re.compile(r"[0-9]{1,9}\Z")
 
 
@@ -25,7 +25,7 @@ def given() -> int:
 
 def _check() -> None:
     value = request.headers.get(HEADER)
-    if value is None or request.method in _SAFE:
+    if value is None or request.method in SAFE_METHODS:
         return
     if not _NUMBER.match(value):
         field = {"pointer": f"/{HEADER}", "detail": "must be a whole number, as callbacks carry it"}

@@ -22,7 +22,10 @@ PROBLEM = {"$ref": "#/components/schemas/Problem"}
 PROBLEMS = {
     400: ("BadRequest", "The body is not well-formed JSON, or the request not well-formed HTTP"),
     401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
-    403: ("Forbidden", "API_KEYS is not set, and the request came under another name than localhost"),
+    403: (
+        "Forbidden",
+        "It comes from a page of another origin; or API_KEYS is not set, and its Host is not localhost",
+    ),
     404: ("NotFound", "There is no such thing, or it was deleted"),
     409: ("Conflict", "It is not in a state that allows this, or a request with this key is in flight"),
     412: ("PreconditionFailed", "If-Match does not name the version at which the schedule is"),
@@ -58,6 +61,8 @@ REPLAY = {
         "schema": {"type": "string"},
     }
 }
+#: Without examples: Swagger UI would send them with each request that a reader tries out, and a second
+#: creation with the same Idempotency-Key is none.
 PARAMETERS = {
     "IdempotencyKey": {
         "name": HEADER,
@@ -65,21 +70,18 @@ PARAMETERS = {
         "description": "A name of your own for this request, kept for a day: sent again it is done once, and"
         " answered the same. With another body it is a 422; while the first is in flight, a 409.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-        "example": "order-4711",
     },
     "IfMatch": {
         "name": "If-Match",
         "in": "header",
         "description": "The ETag under which the schedule was read: if it was edited since, nothing is done",
         "schema": {"type": "string"},
-        "example": '"3-9f1c2a40"',
     },
     "IfNoneMatch": {
         "name": "If-None-Match",
         "in": "header",
         "description": "The ETag of what you have: if that is unchanged, the answer is a 304 without a body",
         "schema": {"type": "string"},
-        "example": '"3-9f1c2a40"',
     },
 }
 #: What an answer's id is good for.
@@ -165,21 +167,19 @@ def _links(paths: Node) -> dict[str, Node]:
 def _complete(operation: Node, method: str, *, in_path: bool) -> None:
     name = operation["operationId"]
     parameters = operation.setdefault("parameters", [])
-    statuses = {401, 403, 500, 503}
+    # An unknown query parameter is a 422.
+    statuses = {401, 403, 422, 500, 503}
     if in_path:
         statuses |= {404, 409}
-    if parameters:
-        statuses.add(422)
     if "requestBody" in operation:
         operation["requestBody"].setdefault("required", True)
-        statuses |= {400, 413, 415, 422}
     headers: Node = {}
     if method != "get":
-        # A wrong X-Scheduler-Hops is a 400.
-        statuses |= {400, 508}
+        # A body where none belongs is read all the same; a wrong X-Scheduler-Hops is a 400.
+        statuses |= {400, 413, 415, 508}
     if method == "post":
         parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
-        statuses |= {409, 413, 422}
+        statuses.add(409)
         headers |= REPLAY
     if name in CONDITIONAL:
         parameters.append({"$ref": "#/components/parameters/IfMatch"})

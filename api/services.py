@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 
 from flask import current_app
 
+from scheduler_app.callback import Guard, parse_networks
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.dispatch import Dispatch
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.ports import parse_ports
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.event_manager import EventManager
 from scheduler_app.expansion import Expansion
@@ -33,6 +35,7 @@ class Services:
     events: EventManager
     publisher: CeleryPublisher
     presence: Presence
+    guard: Guard
 
     @staticmethod
     def now() -> datetime:
@@ -97,7 +100,10 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
         max_retries=settings.worker_max_retries,
     )
     presence = Presence(store, clock, "api")
-    return Services(settings, store, manager, EventManager(store, send), publisher, presence)
+    guard = Guard(
+        parse_networks(settings.callback_allowed_networks), parse_ports(settings.callback_denied_ports)
+    )
+    return Services(settings, store, manager, EventManager(store, send), publisher, presence, guard)
 
 
 def services() -> Services:

@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import yaml
 
 from scheduler_app.domain.errors import SchedulerError
+from scheduler_app.domain.ports import DENIED, parse_ports
 
 CONFIG_FILES = ("config.yaml", "config/config.yaml")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -92,9 +94,30 @@ def _networks(value: str) -> str:
     return value
 
 
+def _ports(value: str) -> str:
+    parse_ports(value)
+    return value
+
+
 def _mongo_uri(value: str) -> str:
     if not value.startswith(("mongodb://", "mongodb+srv://")):
         raise ValueError("must begin with mongodb:// or mongodb+srv://")
+    return value
+
+
+def _broker_url(value: str) -> str:
+    for url in value.split(";"):  # Sentinels
+        try:
+            parts = urlsplit(url)
+            parts.port  # noqa: B018
+        except ValueError:  # it quotes what it takes for the port: the beginning of a password, most likely
+            raise ValueError(
+                "must have a number as its port; in a password write / as %2F, # as %23, ? as %3F, @ as %40"
+            ) from None
+        if {"userid", "password"} & parse_qs(parts.query).keys():
+            raise ValueError(
+                "must have its password in front of the host, as in redis://:password@host:6379/0"
+            )
     return value
 
 
@@ -120,7 +143,7 @@ class Settings:
     mongo_database: str = _setting("schedulerdb", _database, "the database's name")
     redis_host: str = _setting("localhost", _text, "Redis, the broker")
     redis_port: int = _setting(6379, _whole(1, 65535), "its port")
-    broker_url: str = _setting("", _text, "a whole broker URL instead of the Redis pair", secret=True)
+    broker_url: str = _setting("", _broker_url, "a whole broker URL instead of the Redis pair", secret=True)
     broker_sentinel_master: str = _setting(
         "mymaster", _text, "the name under which Sentinel knows the master, for a sentinel:// BROKER_URL"
     )
@@ -155,6 +178,9 @@ class Settings:
     api_keys: tuple[str, ...] = _setting((), _keys, "keys of the API, separated by commas", secret=True)
     callback_allowed_networks: str = _setting(
         "", _networks, "private networks (CIDR, separated by commas) that callbacks may reach"
+    )
+    callback_denied_ports: str = _setting(
+        DENIED, _ports, "ports that callbacks must not call, separated by commas, ranges too; or none"
     )
     callback_origin_concurrency: int = _setting(
         200, _whole(1, 2000), "requests of a worker in flight to one origin (scheme, host and port)"
@@ -230,7 +256,7 @@ def _read_file(config_file: str | None, known: Mapping[str, Any]) -> dict[str, s
     except OSError as error:
         raise InvalidSetting(f"{path}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidSetting(f"{path}: is not YAML: {' '.join(str(error).split())}") from None
+        raise InvalidSetting(f"{path}: is not YAML: {_yaml_error(error)}") from None
     if not isinstance(content, dict) or not all(isinstance(part, dict) for part in content.values()):
         raise InvalidSetting(f"{path}: must have sections with settings, as in mongo: {{uri: …}}")
     found = {}
@@ -241,6 +267,14 @@ def _read_file(config_file: str | None, known: Mapping[str, Any]) -> dict[str, s
                 raise InvalidSetting(f"{path}: {section}.{key} is not a setting")
             found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
     return found
+
+
+def _yaml_error(error: Exception) -> str:
+    """What is wrong and where, without the line itself: a setting there may be a secret."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"{error.problem} in line {mark.line + 1}, column {mark.column + 1}"
+    return "it holds characters that text does not have"
 
 
 def _refuse_impossible(settings: Settings) -> None:

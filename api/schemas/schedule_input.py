@@ -7,10 +7,11 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
 
-from api.fields import BoundedList, Headers, Instant, StatusCodes
+from api.fields import BoundedList, Headers, Instant, StatusCodes, check_visible
 from api.paths import SCHEDULE_WORDS
 from api.schemas.common import ScheduleId, Strict
-from scheduler_app.callback import check_header, check_url
+from api.services import services
+from scheduler_app.callback import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
@@ -81,7 +82,9 @@ def overlap_field(**options: Any) -> fields.String:
 class ScheduleInput(Strict):
     """What PUT takes: any of these."""
 
-    name = fields.String(validate=validate.Length(max=MAX_NAME), metadata={"example": "Daily Backup"})
+    name = fields.String(
+        validate=[validate.Length(max=MAX_NAME), check_visible], metadata={"example": "Daily Backup"}
+    )
     rrule = rrule_field(allow_none=True)
     run_at = Instant(
         allow_none=True, metadata={"description": "A single instant instead of a rule; milliseconds count"}
@@ -102,7 +105,8 @@ class ScheduleInput(Strict):
     timeout_seconds = fields.Float(validate=validate.Range(0.1, MAX_TIMEOUT_SECONDS))
     success_codes = StatusCodes()
     tags = BoundedList(
-        fields.String(validate=validate.Length(min=1, max=64)), validate=validate.Length(max=MAX_TAGS)
+        fields.String(validate=[validate.Length(min=1, max=64), check_visible]),
+        validate=validate.Length(max=MAX_TAGS),
     )
 
     @validates_schema
@@ -116,7 +120,7 @@ class ScheduleInput(Strict):
                 problems.setdefault(field, []).extend(error.messages)
 
         if "callback_url" in data:
-            check("callback_url", check_url, data["callback_url"])
+            check("callback_url", services().guard.check_url, data["callback_url"])
         for name, value in data.get("headers", ()):
             check("headers", check_header, name, value)
         if sum(len(name) + len(value) for name, value in data.get("headers", ())) > MAX_HEADER_BYTES:
@@ -163,7 +167,9 @@ class NewSchedule(ScheduleInput):
 
     id = ScheduleId(metadata={"description": "An id of your own; it is never used twice"})
     name = fields.String(
-        required=True, validate=validate.Length(min=1, max=MAX_NAME), metadata={"example": "Daily Backup"}
+        required=True,
+        validate=[validate.Length(min=1, max=MAX_NAME), check_visible],
+        metadata={"example": "Daily Backup"},
     )
     callback_url = fields.String(required=True, metadata=CALLBACK_URL)
     signing = fields.Boolean(

@@ -1,33 +1,48 @@
-"""The check against server-side request forgery: which addresses a callback may reach."""
+"""The check against server-side request forgery: which addresses and ports a callback may reach."""
 
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from scheduler_app.callback import ranges
-from scheduler_app.callback.url import check_url
+from scheduler_app.callback.url import check_url, port_of
+from scheduler_app.domain.errors import InvalidField
 
 Network = IPv4Network | IPv6Network
 
 
 class Guard:
-    """Says which addresses may be connected to.
+    """Says which addresses and ports may be connected to.
 
     Callback URLs are written by strangers, and a worker stands inside the network. The guard judges the very
     address that a socket is about to be opened to, never a name or a spelling: a DNS answer that changes
     between check and use ("rebinding") and an address in octal have both become plain numbers by then.
 
-    `allowed_networks` are exceptions an administrator makes to the table in `ranges`.
+    `allowed_networks` are exceptions an administrator makes to the table in `ranges`. `denied_ports` are
+    refused at every address.
     """
 
-    check_url = staticmethod(check_url)
-
-    def __init__(self, allowed_networks: Iterable[Network] = ()) -> None:
+    def __init__(
+        self, allowed_networks: Iterable[Network] = (), denied_ports: frozenset[int] = frozenset()
+    ) -> None:
+        self._denied_ports = denied_ports
         networks = tuple(allowed_networks)
         self._allowed_v4 = tuple(net for net in networks if isinstance(net, IPv4Network))
         self._allowed_v6 = tuple(net for net in networks if isinstance(net, IPv6Network))
 
+    def check_url(self, url: str) -> None:
+        """Raises InvalidField("callback_url", …) for what no callback's URL can be, and for a denied port."""
+        check_url(url)
+        if refusal := self.port_refusal(port_of(url)):
+            raise InvalidField("callback_url", f"{refusal}; give another port")
+
+    def port_refusal(self, port: int) -> str | None:
+        """Why `port` must not be reached, or None where it may."""
+        return f"port {port} is denied by CALLBACK_DENIED_PORTS" if port in self._denied_ports else None
+
     def refusal(self, address: str) -> str | None:
         """Why `address` must not be reached ("127.0.0.1 is loopback"), or None where it may.
+
+        For the log alone: what a name leads to inside of the network is not for whoever wrote the URL.
 
         `address` is in numbers, IPv4 or IPv6; a zone (`%eth0`) is ignored. An IPv6 address that carries an
         IPv4 one is judged by both: the packet ends at the IPv4 address, whatever it is wrapped in. Mapped
@@ -97,10 +112,10 @@ def parse_networks(text: str) -> tuple[Network, ...]:
     return tuple(networks)
 
 
-def refused_by_settings(refusals: Iterable[str]) -> str:
-    """The sentence for an attempt of which the guard refused every address."""
-    reasons = "; ".join(dict.fromkeys(refusals))
-    return f"refused by this worker's settings: {reasons}; CALLBACK_ALLOWED_NETWORKS does not allow it"
+def refused_by_settings(port_refusal: str | None) -> str:
+    """The sentence for an attempt of which the guard refused the port, or every address."""
+    reason = port_refusal or "the receiver has a private address; CALLBACK_ALLOWED_NETWORKS does not allow it"
+    return f"refused by this worker's settings: {reason}"
 
 
 def one_word(text: str) -> str:

@@ -11,6 +11,9 @@ from scheduler_app.callback.answer import SNIPPET_BYTES, Answer, one_line, snipp
 from scheduler_app.callback.guard import Guard, refused_by_settings
 from scheduler_app.callback.headers import USER_AGENT
 from scheduler_app.callback.request import Request
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
 
 MAX_BODY = 64 * 1024
 """Bytes read of an answer's body; the answer stands without the rest."""
@@ -32,6 +35,7 @@ class Transfer:
         "_guard",
         "_head",
         "_opened",
+        "_port_refusal",
         "_refusals",
         "_request",
         "_socket_error",
@@ -78,6 +82,7 @@ class Transfer:
         self._head.clear()
         self._opened = 0
         self._refusals: list[str] = []
+        self._port_refusal: str | None = None
         self._socket_error: OSError | None = None
         setopt = self.curl.setopt
         # First, because it also undoes the last request's body and NOBODY (CURLOPT_HTTPGET).
@@ -104,7 +109,8 @@ class Transfer:
 
     def _open_socket(self, purpose: int, address: tuple[int, int, int, tuple[str, int]]) -> object:
         family, kind, protocol, endpoint = address
-        reason = self._guard.refusal(endpoint[0])
+        self._port_refusal = self._guard.port_refusal(endpoint[1])
+        reason = self._port_refusal or self._guard.refusal(endpoint[0])
         if reason is not None:
             self._refusals.append(reason)
             return pycurl.SOCKET_BAD
@@ -135,8 +141,15 @@ class Transfer:
         if code == pycurl.E_OK and not self._head_is_whole():
             code = pycurl.E_PARTIAL_FILE  # libcurl takes a connection closed amid the headers for their end
         if code != pycurl.E_OK and not cut_by_us:
+            if self._refusals:
+                log.warning(
+                    "callback.refused",
+                    message="This worker's settings refuse addresses of a receiver",
+                    event_id=request.key,
+                    refused=list(dict.fromkeys(self._refusals)),
+                )
             if self._refusals and not self._opened:
-                error = one_line(refused_by_settings(self._refusals))
+                error = refused_by_settings(self._port_refusal)
                 return Answer(request.key, None, error, False, None, None, snippet, duration_ms, ours=True)
             error, permanent = self._failure(code, message)
             return Answer(request.key, None, one_line(error), permanent, None, None, snippet, duration_ms)
@@ -152,7 +165,6 @@ class Transfer:
         return Answer(request.key, status, failed, False, retry_after, location, snippet, duration_ms)
 
     def _failure(self, code: int, message: str) -> tuple[str, bool]:
-        refusals = "; ".join(dict.fromkeys(self._refusals))
         if self._socket_error is not None and not self._opened:
             return f"no socket could be opened: {self._socket_error.strerror}", False
         if code == pycurl.E_OPERATION_TIMEDOUT:
@@ -160,7 +172,9 @@ class Transfer:
             sentence = failure.timed_out(connected, self._request.timeout_seconds)
         else:
             sentence = failure.sentence(code, message, self.curl.getinfo(pycurl.OS_ERRNO))
-        return (f"{sentence} (refused: {refusals})" if refusals else sentence), code == pycurl.E_URL_MALFORMAT
+        if self._refusals:
+            sentence = f"{sentence} (and refused: a private address)"
+        return sentence, code == pycurl.E_URL_MALFORMAT
 
     def _head_is_whole(self) -> bool:
         """Whether an empty line ended the last head (a trailer may follow it)."""

@@ -35,6 +35,13 @@ def check_url(url: str) -> None:
     _check_authority(authority)
 
 
+def port_of(url: str) -> int:
+    """The port of a URL that `check_url` has passed."""
+    scheme, _, rest = url.partition("://")
+    port = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("]")[2].partition(":")[2]
+    return int(port) if port else 443 if scheme.lower() == "https" else 80
+
+
 def _check_authority(authority: str) -> None:
     if authority.startswith("["):
         literal, closed, rest = authority[1:].partition("]")

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 from celery import Celery
 from celery.signals import setup_logging
+from kombu.entity import Exchange
 from kombu.transport import resolve_transport
 
 from scheduler_app.celery_app import inspection
@@ -29,12 +30,18 @@ def check_broker_url(url: str) -> None:
         ) from None
 
 
+def _nameless(queue: str) -> Exchange:
+    return Exchange("")
+
+
 def make_app(settings: Settings) -> Celery:
     """A Celery application for these settings. Raises InvalidSetting for an unusable BROKER_URL."""
     use_sturdy_transport()
     check_broker_url(settings.broker)
     app = Celery("rrule-scheduler", include=["scheduler_app.tasks"], set_as_current=True)
     app.conf.update(celery_settings(settings))
+    # The nameless exchange for queues that are made on demand, too.
+    app.amqp.autoexchange = _nameless
     app.steps["worker"].update({FastTimers, GiveBack})
     return app
 

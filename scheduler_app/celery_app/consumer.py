@@ -16,7 +16,7 @@ from scheduler_app.celery_app.malformed import (
     check_headers,
     note_dropped,
 )
-from scheduler_app.celery_app.settings import DELIVER
+from scheduler_app.celery_app.settings import DELIVER, QUEUE
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -56,6 +56,10 @@ class TolerantConsumer(Consumer):  # type: ignore[misc]
     def _check(self, message: Any) -> None:
         headers = message.headers
         check_headers(headers)
+        if headers["task"] != DELIVER and message.delivery_info.get("routing_key") == QUEUE:
+            raise Malformed(
+                "unknown_task", "only callbacks come by this queue; tasks of your own need another"
+            )
         if headers["task"] not in self.strategies:
             raise Malformed("unknown_task", "no task has its name")
         if message.content_type != CONTENT_TYPE or message.content_encoding not in CONTENT_ENCODINGS:

@@ -1,5 +1,6 @@
 """Celery's settings, and why each differs from its default."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -11,6 +12,8 @@ from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings, is_redis
 from scheduler_app.domain.lane import Lane
 
 QUEUE = "callbacks"
+#: Where tasks of a user's own on this application go, unless they name another queue.
+OWN_QUEUE = "tasks"
 #: The name of the task that a batch's message starts.
 DELIVER = "scheduler_app.tasks.deliver"
 
@@ -25,6 +28,21 @@ def key_prefix(database: str) -> str:
 PRIORITIES = {Lane.URGENT: 0, Lane.FRESH: 3, Lane.LATE: 6}
 
 
+def route_task(name: str, args: Any, kwargs: Any, options: Mapping[str, Any], **_: Any) -> Any:
+    """The queue of a task, in Celery's form; None for what Celery itself would choose.
+
+    Raises ValueError for a task of a user's own that names the queue of callbacks.
+    """
+    if name == DELIVER:
+        return {"queue": QUEUE}
+    if getattr(options.get("queue"), "name", None) == QUEUE:
+        raise ValueError(
+            f"the queue {QUEUE} is for callbacks alone, and {name} would wait behind them: leave queue= out,"
+            f" and start a worker with -Q {OWN_QUEUE}"
+        )
+    return None
+
+
 def celery_settings(settings: Settings) -> dict[str, Any]:
     return {
         "broker_url": settings.broker,
@@ -36,10 +54,12 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "broker_transport_options": _transport_options(settings),
         # The nameless exchange: others keep their bindings in Redis, where a FLUSHALL takes them.
         "task_queues": [Queue(QUEUE, Exchange(""), routing_key=QUEUE)],
-        "task_default_queue": QUEUE,
+        # Tasks of a user's own have queues of their own: see `own_tasks`.
+        "task_routes": (route_task,),
+        "task_default_queue": OWN_QUEUE,
         "task_default_exchange": "",
-        "task_default_routing_key": QUEUE,
-        "task_create_missing_queues": False,
+        "task_default_routing_key": OWN_QUEUE,
+        "task_create_missing_queues": True,
         "task_serializer": "json",
         "accept_content": ["json"],
         "task_ignore_result": True,

@@ -7,7 +7,7 @@ import click
 
 from scheduler_app.cli.remote import as_json, remote
 from scheduler_app.cli.schedules import STATES, show_schedule
-from scheduler_app.cli.show import show_json
+from scheduler_app.cli.show import say, show_json
 from scheduler_app.client import Json, Scheduler
 
 Command = Callable[..., None]
@@ -105,6 +105,6 @@ def _edit_many(
         return
     click.echo(f"{done} {made[done]}")
     for each in made["skipped"]:
-        click.echo(f"  left as it is: {each['id']}: {each['reason']}", err=True)
+        say(f"  left as it is: {each['id']}: {each['reason']}", err=True)
     if made.get("skipped_omitted"):
         click.echo(f"  and {made['skipped_omitted']} more", err=True)

@@ -44,6 +44,8 @@ class _OurFormat(Logger):  # type: ignore[misc]
 
 
 _host = f"[{_settings.api_host}]" if ":" in _settings.api_host else _settings.api_host
+# For `--access-logfile`. gunicorn's own format has queries and referers, in which people put keys.
+access_log_format = '%(h)s %(l)s %(u)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s "%(a)s"'
 bind = f"{_host}:{_settings.api_port}"
 loglevel = _settings.log_level
 logger_class = _OurFormat

@@ -8,6 +8,7 @@ import click
 
 from scheduler_app.cli.remote import remote
 from scheduler_app.cli.schedules import STATES
+from scheduler_app.cli.show import say
 from scheduler_app.client import Json, Scheduler
 
 #: What one request of the API takes: so many schedules, and well below its 16 MiB.
@@ -28,7 +29,7 @@ def export_schedules(scheduler: Scheduler, state: str | None, name: str | None, 
     Secrets are masked, and states are not told: what is paused will be active where it is imported.
     """
     for schedule in scheduler.export(state=state, name=name, tag=tag):
-        click.echo(json.dumps(schedule, ensure_ascii=False, separators=(",", ":")))
+        say(json.dumps(schedule, ensure_ascii=False, separators=(",", ":")))
 
 
 @click.command("import")
@@ -45,7 +46,7 @@ def import_schedules(scheduler: Scheduler, file: IO[str]) -> None:
                 created += 1
             else:
                 refused += 1
-                click.echo(f"line {number}: {result['problem']['detail']}", err=True)
+                say(f"line {number}: {result['problem']['detail']}", err=True)
     click.echo(f"created {created}, refused {refused}")
     if refused:
         raise click.exceptions.Exit(1)

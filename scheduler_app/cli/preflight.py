@@ -11,6 +11,7 @@ from pymongo.errors import PyMongoError
 from scheduler_app.cli.failure import CannotStart
 from scheduler_app.embedded import is_free
 
+_SECRET_OPTION = re.compile(r"([?&][^=&\s]*(?:pass|secret|token|propert)[^=&\s]*)=[^&;\s]*", re.IGNORECASE)
 _PATIENCE = 5  # seconds
 
 
@@ -55,9 +56,10 @@ def check_broker(setting: str, url: str, sentinel_master: str) -> None:
         raise CannotStart(f"{setting}: {without_password(url)} does not answer: {_short(error)}.") from None
 
 
-def without_password(url: str) -> str:
-    """The address as it may be shown."""
-    return re.sub(r"//([^/@:]*):[^/@]*@", r"//\1:***@", url)
+def without_password(text: str) -> str:
+    """The addresses in a text as they may be shown: without passwords, escaped or not, in options too."""
+    text = re.sub(r"//([^/@:\s]*):\S*@", r"//\1:***@", text)
+    return _SECRET_OPTION.sub(r"\1=***", text)
 
 
 def _short(error: Exception) -> str:

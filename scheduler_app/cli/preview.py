@@ -3,7 +3,7 @@
 import click
 
 from scheduler_app.cli.remote import as_json, remote
-from scheduler_app.cli.show import show_json, table
+from scheduler_app.cli.show import say, show_json, table
 from scheduler_app.client import Scheduler
 
 
@@ -24,4 +24,4 @@ def preview(
         return
     table(["UTC", "local"], [[one["run_time"], one["local"]] for one in found["occurrences"]])
     for warning in found.get("warnings", []):
-        click.echo(f"Note: {warning}", err=True)
+        say(f"Note: {warning}", err=True)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from scheduler_app.client import Scheduler, SchedulerError
+from scheduler_app.domain.text import visible
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 
@@ -17,7 +18,7 @@ class Refused(click.ClickException):
     def __init__(self, error: SchedulerError) -> None:
         # Of one field the sentence speaks already.
         of_fields = [f"  {field.get('pointer', '')}: {field.get('detail', '')}" for field in error.errors]
-        super().__init__("\n".join([str(error), *(of_fields if len(of_fields) > 1 else [])]))
+        super().__init__(visible("\n".join([str(error), *(of_fields if len(of_fields) > 1 else [])])))
 
 
 def remote(command: Callable[..., None]) -> Callable[..., None]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from scheduler_app.cli.remote import as_json, limit, remote
-from scheduler_app.cli.show import details, show_json, table
+from scheduler_app.cli.show import details, say, show_json, table
 from scheduler_app.client import Json, Scheduler
 
 STATES = ("active", "paused", "finished", "error")
@@ -101,7 +101,7 @@ def trigger_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> N
     if as_json:
         show_json({"event_id": event_id})
     else:
-        click.echo(event_id)
+        say(event_id)
 
 
 def show_schedule(schedule: Json, as_json: bool) -> None:

@@ -1,4 +1,5 @@
-"""How commands show things: tables for people, JSON for programs."""
+"""How commands show things: tables for people, JSON for programs. What others wrote passes `visible` here, so
+that no name or body drives the reader's terminal."""
 
 import json
 import sys
@@ -11,12 +12,19 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from scheduler_app.domain.text import visible
+
 #: In a pipe nothing is folded, whatever width somebody's terminal has.
 _PIPE_WIDTH = 1_000
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """A line that may hold what others wrote."""
+    click.echo(visible(text), err=err)
+
+
 def show_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    say(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
 def details(thing: Mapping[str, Any]) -> None:
@@ -33,7 +41,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     for column in columns:
         shown.add_column(column, overflow="fold")
     for first, *others in rows:
-        shown.add_row(Text.from_markup(str(first)), *(Text(str(cell)) for cell in others))
+        shown.add_row(Text.from_markup(visible(str(first))), *(Text(visible(str(cell))) for cell in others))
     console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
     with console.capture() as captured:
         console.print(shown)

@@ -11,6 +11,7 @@ SETTINGS = "settings"
 #: Who uses each: another's is no news.
 _USED_BY: dict[str, tuple[str, ...]] = {
     "CALLBACK_ALLOWED_NETWORKS": ("worker",),
+    "CALLBACK_DENIED_PORTS": ("api", "worker"),
     "DISPATCH_HORIZON_SECONDS": ("api", "beat", "worker"),
     "PREQUEUER_EVENT_TIMEFRAME_MINUTES": ("api", "beat"),
     "RETENTION_DAYS": ("api", "beat", "worker"),

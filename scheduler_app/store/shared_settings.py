@@ -11,6 +11,7 @@ def shared_settings(settings: Settings) -> dict[str, Any]:
     """By the setting's name, as JSON values."""
     return {
         "CALLBACK_ALLOWED_NETWORKS": ",".join(_items(settings.callback_allowed_networks)),
+        "CALLBACK_DENIED_PORTS": ",".join(_items(settings.callback_denied_ports)),
         "DISPATCH_HORIZON_SECONDS": settings.horizon_seconds,
         "PREQUEUER_EVENT_TIMEFRAME_MINUTES": settings.prequeuer_event_timeframe_minutes,
         "RETENTION_DAYS": settings.retention_days,

@@ -15,11 +15,13 @@ from prometheus_client import REGISTRY
 
 from scheduler_app.callback import Guard, Sender, parse_networks
 from scheduler_app.celery_app import inspection, settings
+from scheduler_app.celery_app.own_tasks import delivers_callbacks
 from scheduler_app.celery_app.settings import QUEUE
 from scheduler_app.clock import clock
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.delivery import Pipeline
 from scheduler_app.delivery.gauges import WorkerGauges, report
+from scheduler_app.domain.ports import parse_ports
 from scheduler_app.presence import Presence
 from scheduler_app.startup import check_ca_bundle, check_replica_set, serve_metrics_of, starting
 from scheduler_app.store import Store
@@ -44,7 +46,9 @@ class Worker:
         self._ending = threading.Lock()
         self._hurry = threading.Event()
         self.store = Store(settings)
-        guard = Guard(parse_networks(settings.callback_allowed_networks))
+        guard = Guard(
+            parse_networks(settings.callback_allowed_networks), parse_ports(settings.callback_denied_ports)
+        )
         self.pipeline = Pipeline(
             self.store,
             Sender(guard, ca_bundle=settings.callback_ca_bundle or None),
@@ -170,6 +174,8 @@ def connect(app: Celery) -> None:
         configure_logs(settings.log_level, settings.log_format)
         # Celery only logs what a handler raises, and the worker would claim events and call nobody.
         with starting():
+            if not delivers_callbacks(sender.app):
+                return
             check_pool(sender.pool_cls)
             check_ca_bundle(settings.callback_ca_bundle)
             _worker = Worker(settings, sender.hostname, app)

@@ -1,14 +1,19 @@
 """Structured logs: a stable event name beside each sentence, ids bound as fields.
 
 `log.info("schedule.created", message="…", schedule_id=…)` is one JSON object a line, or a readable line on a
-terminal. Lines of libraries pass through the same formatter.
+terminal. Lines of libraries pass through the same formatter. Tracebacks are plain in both: what a function's
+local variables hold may be secret. Control characters of strangers are shown as escapes.
 """
 
 import logging
 import sys
-from typing import Any
+from collections.abc import MutableMapping
+from io import StringIO
+from typing import Any, TextIO
 
 import structlog
+
+from scheduler_app.domain.text import visible
 
 #: These say at INFO what is no news to an operator.
 QUIET = ("pymongo", "kombu", "amqp", "urllib3", "celery.app.trace", "celery.worker.strategy")
@@ -23,16 +28,14 @@ _SHARED: list[Any] = [
 def configure_logs(level: str, style: str = "auto") -> None:
     """Sends every log of this process to stderr; `level` and `style` as in LOG_LEVEL and LOG_FORMAT."""
     text = style == "text" or (style == "auto" and sys.stderr.isatty())
-    renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=24)
-        if text
-        else structlog.processors.JSONRenderer(default=str, ensure_ascii=False)
+    to_text = _console_renderer(colors=sys.stderr.isatty())
+    to_json = structlog.processors.JSONRenderer(default=str, ensure_ascii=False)
+    final: list[Any] = (
+        [_visible_values, to_text] if text else [structlog.processors.format_exc_info, to_json, _visible_line]
     )
-    final: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
-    if not text:
-        final.append(structlog.processors.format_exc_info)
     formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=[structlog.stdlib.add_logger_name, *_SHARED], processors=[*final, renderer]
+        foreign_pre_chain=[structlog.stdlib.add_logger_name, *_SHARED],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
@@ -53,6 +56,34 @@ def configure_logs(level: str, style: str = "auto") -> None:
     )
 
 
+def _console_renderer(*, colors: bool) -> structlog.dev.ConsoleRenderer:
+    # structlog's own choice is rich's traceback, which prints the local variables of every frame.
+    return structlog.dev.ConsoleRenderer(colors=colors, pad_event_to=24, exception_formatter=_plain_traceback)
+
+
+def _visible_values(_: Any, __: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Before the renderer adds its colors, which are escape sequences too."""
+    return {name: visible(value) if isinstance(value, str) else value for name, value in fields.items()}
+
+
+def _visible_line(_: Any, __: str, line: str) -> str:
+    return visible(line)
+
+
+def _plain_traceback(out: TextIO, exc_info: Any) -> None:
+    plain = StringIO()
+    structlog.dev.plain_traceback(plain, exc_info)
+    out.write(visible(plain.getvalue()))
+
+
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
     return logger
+
+
+# Until a process configures its logs, and in commands, which never do. structlog's own beginning prints
+# tracebacks with local variables, to standard output.
+structlog.configure(
+    processors=[*_SHARED, _visible_values, _console_renderer(colors=False)],
+    logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
+)

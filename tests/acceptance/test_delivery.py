@@ -143,21 +143,22 @@ def _delete(stack: Stack, schedule_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("url", "reason"),
+    "url",
     [
-        ("http://169.254.169.254/", "link-local"),
-        ("http://2130706433:{port}/", "127.0.0.1"),
-        ("http://[::ffff:127.0.0.1]:{port}/", "127.0.0.1"),
-        ("http://localhost:{port}/", "127.0.0.1|::1"),
+        "http://169.254.169.254/",
+        "http://2130706433:{port}/",
+        "http://[::ffff:127.0.0.1]:{port}/",
+        "http://localhost:{port}/",
     ],
 )
 def test_an_address_that_callbacks_may_not_reach_is_refused_in_the_history(
-    strict: Stack, journal: Journal, url: str, reason: str
+    strict: Stack, journal: Journal, url: str
 ) -> None:
     port = journal.url("/").split(":")[2].split("/")[0]
     (event,) = strict.finished(strict.create(url.format(port=port), run_at=in_seconds(0.5), max_retries=0))
     assert (event["state"], event["attempt"]) == ("error", 1)
-    assert any(word in event["attempts"][0]["error"] for word in reason.split("|"))
+    assert "the receiver has a private address" in event["attempts"][0]["error"]
+    assert not any(word in str(event) for word in ("127.0.0.1", "::1", "169.254", "loopback", "link-local"))
     assert journal.connections == 0
 
 

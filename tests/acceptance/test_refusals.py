@@ -47,7 +47,7 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
         (event,) = stack.finished(schedule, seconds=60)
         assert event["state"] == "completed"
         first, last = event["attempts"][0], event["attempts"][-1]
-        assert first["error"].startswith("refused by this worker's settings: 127.0.0.1 is loopback")
+        assert first["error"].startswith("refused by this worker's settings: the receiver has a private")
         assert (last["status_code"], last["error"]) == (200, None)
     assert len(journal.calls["/"]) == COUNT
     assert right.poll() is None

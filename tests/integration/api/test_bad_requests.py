@@ -35,7 +35,15 @@ def check(answer: TestResponse, status: int, pointer: str | None, remedy: str) -
         ({"name": 7}, "/name", "Not a valid string"),
         ({"name": ""}, "/name", "Length"),
         ({"name": "x" * 201}, "/name", "200"),
+        ({"name": "a\x1b[31m"}, "/name", "U+001B"),
+        ({"name": "a\nb"}, "/name", "U+000A"),
+        ({"name": "a\x9bm"}, "/name", "U+009B"),
+        ({"name": "\u202egnp.exe"}, "/name", "bidirectional"),
+        ({"name": "a\u2066b"}, "/name", "U+2066"),
+        ({"tags": ["fine", "a\x7f"]}, "/tags/1", "U+007F"),
+        ({"tags": ["a\u200f"]}, "/tags/0", "U+200F"),
         ({"callback_url": "ftp://example.com/"}, "/callback_url", "http"),
+        ({"callback_url": "http://example.com:6379/"}, "/callback_url", "CALLBACK_DENIED_PORTS"),
         ({"callback_url": "http://user:pw@example.com/"}, "/callback_url", "user"),
         ({"method": "NOPE"}, "/method", "GET"),
         ({"headers": {"Host:": "x"}}, "/headers", "not the name of a header"),
@@ -69,6 +77,14 @@ def test_a_field_that_is_wrong_is_named(
     client: FlaskClient, fields: dict[str, Any], pointer: str, remedy: str
 ) -> None:
     check(client.post(SCHEDULES, json=GOOD | fields), 422, pointer, remedy)
+
+
+def test_a_name_in_any_script_and_with_emoji_is_accepted(client: FlaskClient) -> None:
+    for name in ("Sicherung täglich", "نسخ احتياطي", "גיבוי", "备份", "👩\u200d💻", "می\u200cخواهم"):
+        made = client.post(SCHEDULES, json=GOOD | {"name": name, "tags": [name]})
+        assert made.status_code == 201, made.text
+        changed = client.put(f"{SCHEDULES}/{made.get_json()['id']}", json={"name": "a\u202eb"})
+        check(changed, 422, "/name", "U+202E")
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,16 @@ from typing import Any
 import pycurl
 import pytest
 
-from scheduler_app.callback import Guard, Sender, parse_networks, wire
+from scheduler_app.callback import Answer, Guard, Sender, parse_networks, wire
 from scheduler_app.callback import sender as sender_module
 from scheduler_app.callback.transfer import Transfer
 from tests.integration.callback.receiver import Receiver, says
 from tests.integration.callback.sending import request, send, send_one
 
+PRIVATE = (
+    "refused by this worker's settings: the receiver has a private address;"
+    " CALLBACK_ALLOWED_NETWORKS does not allow it"
+)
 SPELLINGS = [
     "http://127.0.0.1:{port}/",
     "http://127.1:{port}/",
@@ -50,10 +54,7 @@ def test_loopback_is_refused_in_every_spelling_and_sees_no_connection(
 ) -> None:
     answer = send_one(strict_sender, spelling.format(port=listener.getsockname()[1]))
     assert (answer.status, answer.permanent, answer.ours) == (None, False, True)
-    assert answer.error is not None
-    assert answer.error.startswith("refused by this worker's settings: ")
-    assert "loopback" in answer.error
-    assert answer.error.endswith("CALLBACK_ALLOWED_NETWORKS does not allow it")
+    assert answer.error == PRIVATE
     assert not was_connected(listener)
 
 
@@ -81,14 +82,26 @@ def test_the_same_spellings_reach_loopback_where_it_is_allowed(
         ("http://255.255.255.255/", "broadcast"),
     ],
 )
-def test_an_address_that_is_refused_says_why_and_whose_settings_refuse_it(
-    url: str, reason: str, strict_sender: Sender
+def test_the_log_alone_says_which_address_was_refused_and_why(
+    url: str, reason: str, strict_sender: Sender, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = send_one(strict_sender, url)
-    assert answer.error is not None
-    assert answer.error.startswith("refused by this worker's settings: ")
-    assert reason in answer.error
-    assert (answer.status, answer.permanent, answer.ours) == (None, False, True)
+    assert answer == Answer("event", None, PRIVATE, False, None, None, "", answer.duration_ms, ours=True)
+    logged = capsys.readouterr().err
+    assert ("callback.refused" in logged, "event_id=event" in logged, reason in logged) == (True,) * 3
+
+
+def test_a_denied_port_is_refused_at_every_address_and_sees_no_connection(listener: socket.socket) -> None:
+    port = listener.getsockname()[1]
+    with closing(Sender(Guard(parse_networks("127.0.0.0/8"), frozenset({port})))) as sender:
+        for url in (f"http://127.0.0.1:{port}/", f"https://localhost:{port}/"):
+            answer = send_one(sender, url)
+            assert (
+                answer.error
+                == f"refused by this worker's settings: port {port} is denied by CALLBACK_DENIED_PORTS"
+            )
+            assert (answer.status, answer.permanent, answer.ours) == (None, False, True)
+    assert not was_connected(listener)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +177,7 @@ def test_a_name_that_resolves_to_private_addresses_is_refused(
     port = listener.getsockname()[1]
     resolve(f"innocent.test:{port}:{private}")
     answer = send_one(strict_sender, f"http://innocent.test:{port}/")
-    assert answer.error is not None
-    assert answer.error.startswith("refused by this worker's settings: ")
+    assert answer.error == PRIVATE
     assert (answer.permanent, answer.ours) == (False, True)
     assert not was_connected(listener)
 
@@ -193,7 +205,7 @@ def test_where_the_allowed_address_fails_the_refused_one_is_not_tried(
     resolve(f"mixed.test:{port}:127.0.0.2,127.0.0.1")  # nobody listens on 127.0.0.2
     with closing(Sender(Guard(parse_networks("127.0.0.2/32")))) as sender:
         answer = send_one(sender, f"http://mixed.test:{port}/")
-    assert answer.error == "could not connect: connection refused (refused: 127.0.0.1 is loopback)"
+    assert answer.error == "could not connect: connection refused (and refused: a private address)"
     assert (answer.permanent, answer.ours) == (False, False)
     assert not was_connected(listener)
 

@@ -139,3 +139,28 @@ def test_many_are_counted_and_then_edited(shell: Shell, scheduler: Scheduler, ta
 def test_an_edit_needs_an_id_or_a_filter_and_not_both(shell: Shell, verb: str) -> None:
     assert "--all" in shell.run(verb, status=2).output
     assert "not both" in shell.run(verb, "some-id", "--all", status=2).output
+
+
+def test_what_others_wrote_does_not_drive_the_terminal(
+    shell: Shell, scheduler: Scheduler, tag: str, tmp_path: Path
+) -> None:
+    hostile = "a\x1b]0;title\x07b\x9b31mc\u202ed\u2066e\x7f\r\u2028f"
+    options: dict[str, Any] = {"name": tag, "tags": [tag], "body": hostile, "headers": {"X-A": "\x9b\u202e"}}
+    made = scheduler.schedule(f"{URL}?\u202e", rrule=YEARLY, id=tag, **options)
+    lines = tmp_path / "lines"
+    lines.write_text(json.dumps({"name": "n", hostile: 1}) + "\n", encoding="utf-8")
+    shown = [
+        shell.run("get", tag),
+        shell.run("get", tag, "--json"),
+        shell.run("list", "--tag", tag),
+        shell.run("export", "--tag", tag),
+        shell.run("import", str(lines), status=1),
+        shell.run("get", hostile, status=1),
+        shell.run("create", URL, "--rrule", YEARLY, "--name", hostile, "--tag", hostile, status=1),
+        shell.run("create", URL, "--rrule", hostile, status=1),
+    ]
+    for done in shown:
+        assert not set("\x1b\x07\x9b\u202e\u2066\x7f\r\u2028") & set(done.output), done.output
+    assert "\\u001b]0;title\\u0007b" in shown[0].output
+    assert made["body"] == hostile
+    assert [json.loads(shown[number].stdout)["body"] for number in (1, 3)] == [hostile, hostile]

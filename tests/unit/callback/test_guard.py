@@ -3,6 +3,8 @@ from ipaddress import ip_network
 import pytest
 
 from scheduler_app.callback import Guard, parse_networks
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ports import DENIED, parse_ports
 
 REFUSED = [
     ("0.0.0.0", "unspecified"),
@@ -161,3 +163,43 @@ def test_networks_are_read_from_a_list_with_commas() -> None:
 def test_a_network_that_is_none_is_named(bad: str) -> None:
     with pytest.raises(ValueError, match=bad):
         parse_networks(f"127.0.0.0/8,{bad}")
+
+
+@pytest.mark.parametrize(
+    "port",
+    [22, 25, 110, 143, 389, 445, 587, 993, 3306, 5432, 5672, 6379, 11211, 26379, 27017, 27018, 6667],
+)
+def test_the_ports_of_other_protocols_are_denied_by_default(port: int) -> None:
+    guard = Guard(denied_ports=parse_ports(DENIED))
+    assert guard.port_refusal(port) == f"port {port} is denied by CALLBACK_DENIED_PORTS"
+    for url in (
+        f"http://example.com:{port}/",
+        f"https://[2001:db8::1]:{port}?a=b:80",
+        f"HTTP://a:{port:05}#",
+    ):
+        with pytest.raises(InvalidField, match="CALLBACK_DENIED_PORTS; give another port"):
+            guard.check_url(url)
+        Guard(denied_ports=parse_ports("none")).check_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a/",
+        "https://a/",
+        "http://a:80/",
+        "http://a:8080/:25",
+        "https://[2001:db8::25]/",
+        "https://a:8443/?x=:25",
+        "http://a:3000",
+        "http://a:32768/",
+        "http://a:60999/",
+    ],
+)
+def test_ports_of_the_web_and_those_that_a_program_is_given_are_not(url: str) -> None:
+    Guard(denied_ports=parse_ports(DENIED)).check_url(url)
+
+
+def test_ports_are_read_from_a_list_with_ranges() -> None:
+    assert parse_ports(" 25, 6000-6002 ,25,") == {25, 6000, 6001, 6002}
+    assert parse_ports("none") == parse_ports("") == frozenset()

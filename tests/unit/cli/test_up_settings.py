@@ -63,6 +63,12 @@ def test_everything_ends_within_fifteen_seconds_at_the_worst() -> None:
     [
         ("mongodb://app:s3cret@db.example:27017/x", "mongodb://app:***@db.example:27017/x"),
         ("redis://:s3cret@cache:6379/0", "redis://:***@cache:6379/0"),
+        ("redis://:a/b@c?d#e@cache:6379/0", "redis://:***@cache:6379/0"),
+        ("redis://h:1/0?ssl=1&password=s3cret gone", "redis://h:1/0?ssl=1&password=*** gone"),
+        (
+            "mongodb://h/?tlsCertificateKeyFilePassword=a&authMechanismProperties=AWS_SESSION_TOKEN:b&w=1",
+            "mongodb://h/?tlsCertificateKeyFilePassword=***&authMechanismProperties=***&w=1",
+        ),
         ("mongodb://127.0.0.1:27017/?replicaSet=rs0", "mongodb://127.0.0.1:27017/?replicaSet=rs0"),
     ],
 )

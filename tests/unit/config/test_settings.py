@@ -69,6 +69,12 @@ def test_flags_win_over_the_environment_and_that_over_the_file_and_that_over_the
         ("LOG_LEVEL", "loud", "debug, info"),
         ("API_KEYS", "short", "16 characters"),
         ("CALLBACK_ALLOWED_NETWORKS", "10.0.0.0/33", "CIDR"),
+        ("BROKER_URL", "redis://:pass/word@host:6379/0", "write / as %2F"),
+        ("BROKER_URL", "redis://host:6379/0?password=s3cret", "in front of the host"),
+        ("BROKER_URL", "sentinel://a:1;sentinel://b:x", "must have a number as its port"),
+        ("CALLBACK_DENIED_PORTS", "22,http", "separated by commas"),
+        ("CALLBACK_DENIED_PORTS", "6063-6000", "the lower port first"),
+        ("CALLBACK_DENIED_PORTS", "0", "1 to 65535"),
         ("RETENTION_DAYS", "0", "1 to 3650"),
         ("DISPATCH_HORIZON_SECONDS", "2", "PREQUEUER_TICKER_INTERVAL_SECONDS + 2"),
         ("API_HOST", "0.0.0.0", "API_KEYS"),
@@ -91,6 +97,7 @@ def test_a_horizon_that_the_timeframe_cannot_feed_is_refused() -> None:
         ("mongo: {url: x}", "mongo.url is not a setting"),
         ("just text", "sections"),
         ("a: [", "not YAML"),
+        ("api: {keys: s3cret\nmongo: [", "is not YAML: [^3]* in line 2, column [0-9]+$"),
     ],
 )
 def test_a_file_that_is_no_configuration_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:

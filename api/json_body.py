@@ -1,0 +1,102 @@
+"""A body of JSON as RFC 8259 has it: UTF-8, no NaN, no half of a surrogate pair, however deep or long; and no
+name twice in an object, of which readers take the first or the last as they please."""
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from api.errors import MAX_POINTER, Problem
+from scheduler_app.domain.text import visible
+
+
+class _Repeated(Exception):
+    """A name stands twice in an object."""
+
+
+class _Members(list[tuple[str, Any]]):
+    """An object's members as they were written."""
+
+
+def read_json(raw: bytes, max_values: int) -> Any:
+    """The value that `raw` says. `max_values`: at all depths, each takes far more memory than its bytes.
+
+    Raises Problem (400, 413).
+    """
+    if _values(raw, max_values) > max_values:
+        raise Problem(413, f"the body holds more than {max_values:,} values; send less at once")
+    try:
+        text = raw.decode("utf-8")
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_once_each)
+        if b"\\u" in raw:
+            json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise Problem(400, "the body is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise Problem(400, "the body holds half of a surrogate pair, which is no character") from None
+    except _Repeated:
+        pointer = _first_repeated(text)[:MAX_POINTER]
+        detail = "is given more than once in its object; give it once"
+        raise Problem(400, f"{pointer}: {detail}", [{"pointer": pointer, "detail": detail}]) from None
+    except ValueError as error:
+        raise Problem(400, f"the body is not well-formed JSON: {error}"[:300]) from None
+    if not all(math.isfinite(number) for number in _floats(value)):
+        raise Problem(400, "the body holds a number beyond what a double can hold")
+    return value
+
+
+def _once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(members)
+    if len(found) < len(members):
+        raise _Repeated
+    return found
+
+
+def _first_repeated(text: str) -> str:
+    """The pointer of the first name that stands twice, in a text that was found to have one."""
+    open_: list[tuple[str, Any]] = [("", json.loads(text, object_pairs_hook=_Members))]
+    while open_:
+        path, value = open_.pop(0)
+        if isinstance(value, _Members):
+            names: set[str] = set()
+            for name, member in value:
+                if name in names:
+                    return visible(f"{path}/{name}")
+                names.add(name)
+                open_.append((f"{path}/{name}"[:MAX_POINTER], member))
+        elif isinstance(value, list):
+            open_ += ((f"{path}/{index}", each) for index, each in enumerate(value))
+    raise AssertionError("unreachable")
+
+
+def _values(raw: bytes, enough: int) -> int:
+    """How many values the JSON holds, or a few more; counted before they are made. What stands in strings is
+    looked at only where there might be more than `enough`."""
+    count = _separators(raw)
+    if count <= enough:
+        return count
+    plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    # A member of an object has two strings at most, of two quotes each.
+    by_quotes = plain.count(b'"') // 4
+    return by_quotes if by_quotes > enough else _separators(b"".join(plain.split(b'"')[::2]))
+
+
+def _separators(raw: bytes) -> int:
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{") + 1
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _floats(value: Any) -> Iterator[float]:
+    """Without recursion: what `json` has read may be nested deeper than Python calls."""
+    open_ = [value]
+    while open_:
+        item = open_.pop()
+        if isinstance(item, float):
+            yield item
+        elif isinstance(item, dict):
+            open_.extend(item.values())
+        elif isinstance(item, list):
+            open_.extend(item)

@@ -1,0 +1,49 @@
+"""A process with a bug: `python -m tests.acceptance.bugged ROLE MODULE ARGUMENTS…`.
+
+It runs the module as `python -m` does. A schedule named "bug in ROLE" makes it raise, from frames that hold
+all that the schedule has.
+"""
+
+import runpy
+import sys
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.domain.schedule import Schedule
+
+ROLE = sys.argv[1]
+
+
+def raise_for(schedule: Schedule) -> None:
+    held = (schedule.name, schedule.action, schedule.signing)
+    if schedule.name == f"bug in {ROLE}":
+        raise RuntimeError(f"a bug, with {len(held)} things in a local variable")
+
+
+def break_recurrence() -> None:
+    right = Schedule.recurrence
+
+    def recurrence(self: Schedule) -> Any:
+        raise_for(self)
+        return right(self)
+
+    Schedule.recurrence = recurrence  # type: ignore[method-assign]
+
+
+def break_request() -> None:
+    from scheduler_app.delivery.attempt import Attempt
+
+    right = Attempt.request
+
+    def request(self: Attempt, now: datetime) -> Any:
+        made = right(self, now)
+        raise_for(self.schedule)
+        return made
+
+    Attempt.request = request  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    break_request() if ROLE == "worker" else break_recurrence()
+    del sys.argv[:2]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
