@@ -41,6 +41,7 @@ class Recurrence:
     warnings: tuple[str, ...] = field(compare=False)
     _start: Start = field(compare=False, repr=False)
     _set: RecurrenceSet = field(compare=False, repr=False)
+    _starts_later: bool = field(compare=False, repr=False)
 
     @classmethod
     def parse(
@@ -75,7 +76,16 @@ class Recurrence:
             own, given = built.start.zone.name, choices.zone.name
             notes.append(f"DTSTART is in {own}, so the schedule's timezone {given} is not used.")
         notes += surprises(built, built.explicit_start and not start_implied, now - 1, steps)
-        return cls(built.text, built.start.zone.name, gap, overlap, tuple(notes), built.start, built.set)
+        return cls(
+            built.text,
+            built.start.zone.name,
+            gap,
+            overlap,
+            tuple(notes),
+            built.start,
+            built.set,
+            built.start.instant > now,
+        )
 
     @property
     def dtstart(self) -> datetime:
@@ -85,8 +95,8 @@ class Recurrence:
 
     @property
     def description(self) -> str:
-        """A sentence for an ordinary recurrence; the canonical text where no sentence would be clear."""
-        return describe(self._set, self._start) or self.text
+        """The recurrence in plain English; a rule that there are no words for is quoted."""
+        return describe(self._set, self._start, self._starts_later)
 
     def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """The first occurrence after an aware `instant` (or at it, if `inclusive`), in UTC; None: no more."""
