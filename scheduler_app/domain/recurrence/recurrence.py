@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final, Self
 
 from scheduler_app.domain.errors import InvalidRecurrence
@@ -16,7 +17,7 @@ from .occurrence import Occurrence
 from .recurrence_set import RecurrenceSet
 from .seconds import ceil_second, floor_second, local_datetime, require_aware, to_datetime
 from .steps import Steps
-from .surprises import surprises
+from .surprises import Surprises, outlook
 from .tied_rule import Start
 from .written import read_text, zone_named
 
@@ -30,18 +31,16 @@ class Recurrence:
     """A recurrence set (RFC 5545, 3.8.5), frozen; made by `parse`.
 
     `text` is canonical: DTSTART pinned, UNTIL in UTC, parts in order; two recurrences with the same text and
-    choices are equal. `warnings` says what may surprise the person who wrote it, seen from the time of
-    creation. All instants are whole seconds.
+    choices are equal. All instants are whole seconds.
     """
 
     text: str
     timezone: str
     gap: str
     overlap: str
-    warnings: tuple[str, ...] = field(compare=False)
     _start: Start = field(compare=False, repr=False)
     _set: RecurrenceSet = field(compare=False, repr=False)
-    _starts_later: bool = field(compare=False, repr=False)
+    _surprises: Surprises = field(compare=False, repr=False)
 
     @classmethod
     def parse(
@@ -74,18 +73,14 @@ class Recurrence:
         notes = list(built.notes)
         if timezone is not None and choices.zone is not built.start.zone:
             own, given = built.start.zone.name, choices.zone.name
-            notes.append(f"DTSTART is in {own}, so the schedule's timezone {given} is not used.")
-        notes += surprises(built, built.explicit_start and not start_implied, now - 1, steps)
-        return cls(
-            built.text,
-            built.start.zone.name,
-            gap,
-            overlap,
-            tuple(notes),
-            built.start,
-            built.set,
-            built.start.instant > now,
-        )
+            what = "Z" if own == "UTC" else "TZID"
+            notes.append(
+                f"DTSTART is in {own}, so the schedule's timezone {given} is not used; "
+                f"leave out the {what} to use it."
+            )
+        asked_for = built.explicit_start and not start_implied
+        seen = Surprises(built, asked_for, now - 1, outlook(built, now - 1, steps), tuple(notes))
+        return cls(built.text, built.start.zone.name, gap, overlap, built.start, built.set, seen)
 
     @property
     def dtstart(self) -> datetime:
@@ -96,7 +91,14 @@ class Recurrence:
     @property
     def description(self) -> str:
         """The recurrence in plain English; a rule that there are no words for is quoted."""
-        return describe(self._set, self._start, self._starts_later)
+        # A DTSTART that nobody wrote is the second after the creation.
+        later = self._start.instant > self._surprises.now + 1
+        return describe(self._set, self._start, later)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What may surprise the person who wrote it, seen from the time of creation, and what to do."""
+        return self._surprises.sentences()
 
     def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """The first occurrence after an aware `instant` (or at it, if `inclusive`), in UTC; None: no more."""

@@ -1,13 +1,17 @@
 """Warnings, and what is described without words of our own."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import Recurrence, exception_surprises
+from scheduler_app.domain.recurrence.steps import PARSE_LIMIT, Steps
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
 START = "DTSTART:20260105T093000Z\nRRULE:"
+PARIS = "DTSTART;TZID=Europe/Paris:20260105T093000\nRRULE:"
+GAP = "DTSTART;TZID=Europe/Paris:20260105T023000\nRRULE:"
 WARNINGS = [
     ("FREQ=MONTHLY;BYMONTHDAY=31", "Not every month has a day 31"),
     ("DTSTART:20260131T093000Z\nRRULE:FREQ=MONTHLY", "Not every month has a day 31"),
@@ -19,6 +23,38 @@ WARNINGS = [
     ("FREQ=YEARLY;BYWEEKNO=53;BYDAY=MO", "Only some years have a week 53"),
     ("FREQ=YEARLY;BYMONTHDAY=15", "add BYMONTH to choose one"),
     ("FREQ=YEARLY;BYWEEKNO=20", "all seven days"),
+    ("FREQ=MONTHLY;BYMONTHDAY=15,30", "Not every month has a day 30"),
+    ("FREQ=MONTHLY;BYMONTHDAY=29,30,31", "Not every month has the days 29, 30 and 31"),
+    ("FREQ=MONTHLY;BYMONTHDAY=31", "BYMONTHDAY=-1 is the last day"),
+    ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29", "BYMONTH=2;BYMONTHDAY=-1 is the last day of February"),
+    ("FREQ=MONTHLY;BYDAY=5MO", "Not every month has a fifth Monday"),
+    ("FREQ=MONTHLY;BYDAY=5MO", "BYDAY=-1MO is the last Monday of each month"),
+    ("FREQ=MONTHLY;BYDAY=-5SU,1MO", "Not every month has a fifth-to-last Sunday"),
+    ("FREQ=YEARLY;BYMONTH=3;BYDAY=5MO", "Not every month has a fifth Monday"),
+    ("FREQ=YEARLY;BYDAY=53MO", "Not every year has a 53rd Monday"),
+    ("FREQ=MONTHLY;BYDAY=1MO,6MO", "No month has a 6th Monday"),
+    ("FREQ=YEARLY;BYWEEKNO=-53;BYDAY=MO", "BYWEEKNO=1 is the first week of each year"),
+    ("FREQ=YEARLY;BYWEEKNO=20,53;BYDAY=MO", "BYWEEKNO=-1 is the last week of each year"),
+    ("FREQ=YEARLY;BYYEARDAY=-366", "BYYEARDAY=1 is the first day of each year"),
+    ("FREQ=DAILY", "No time of day was given, so it fires at 08:30:31 (UTC), the time of its creation"),
+    ("FREQ=WEEKLY;BYDAY=MO", "BYHOUR=8;BYMINUTE=30;BYSECOND=0"),
+    ("FREQ=MONTHLY;BYMONTHDAY=1;BYMINUTE=0;BYSECOND=0", "No hour was given, so it fires in hour 8"),
+    ("FREQ=DAILY;BYHOUR=9", "No minute was given, so it fires at minute 30 and second 31"),
+    ("FREQ=HOURLY;BYHOUR=9;BYSECOND=0", "add BYMINUTE=0"),
+    (PARIS + "FREQ=HOURLY;INTERVAL=24", "next on 29 March 2026, its local time moves. FREQ=DAILY keeps it"),
+    (PARIS + "FREQ=MINUTELY;INTERVAL=2880", "FREQ=DAILY;INTERVAL=2 keeps it"),
+    (PARIS + "FREQ=HOURLY;INTERVAL=12", "FREQ=DAILY;BYHOUR=9,21 keeps it"),
+    (GAP + "FREQ=DAILY", "skip 02:00 to 03:00 on 29 March 2026, so 02:30 does not exist then"),
+    (GAP + "FREQ=DAILY", "it fires at 03:30 instead; choose another time, or set gap to skip"),
+    (GAP + "FREQ=MONTHLY;BYDAY=-1SU", "does not exist then"),
+    (PARIS + "FREQ=WEEKLY;BYDAY=SU;BYHOUR=1,2;BYMINUTE=0,30", "so 02:00 does not exist then"),
+    (START + "FREQ=DAILY\nEXDATE:20260106T100000Z", "EXDATE 6 January 2026 at 10:00 takes nothing away"),
+    (START + "FREQ=DAILY\nEXDATE:20260106T100000Z", "on that day it fires at 09:30"),
+    (START + "FREQ=WEEKLY\nEXDATE:20260106T093000Z", "nothing occurs on that day"),
+    (START + "FREQ=WEEKLY\nEXDATE;VALUE=DATE:20260106", "EXDATE 6 January 2026 takes nothing away"),
+    (START + "FREQ=DAILY;COUNT=3\nEXDATE:20260109T093000Z", "takes nothing away"),
+    (START + "FREQ=DAILY;COUNT=3\nEXDATE:20260106T093000Z", "COUNT=4 makes up for it"),
+    (START + "FREQ=WEEKLY;BYDAY=TU", "the first one is on 6 January 2026 at 09:30"),
     (START + "FREQ=WEEKLY;BYDAY=TU", "DTSTART does not satisfy the rule"),
     (START + "FREQ=DAILY;UNTIL=20250101T000000Z", "UNTIL lies before DTSTART"),
     (START + "FREQ=DAILY;UNTIL=20250101T000000Z", "There are no occurrences at all"),
@@ -33,7 +69,14 @@ WARNINGS = [
     ("DTSTART:20200101T000000Z", "All occurrences lie in the past"),
 ]
 QUIET = [
-    "FREQ=DAILY",
+    START + "FREQ=DAILY",
+    START + "FREQ=HOURLY;INTERVAL=24",
+    PARIS + "FREQ=HOURLY",
+    PARIS + "FREQ=HOURLY;INTERVAL=24;UNTIL=20260301T000000Z",
+    PARIS + "FREQ=DAILY",
+    GAP + "FREQ=WEEKLY;BYDAY=MO",
+    GAP + "FREQ=DAILY;UNTIL=20260301T000000Z",
+    "FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYHOUR=8;BYMINUTE=0;BYSECOND=0",
     START + "FREQ=DAILY;COUNT=5",
     START + "FREQ=MONTHLY;BYMONTHDAY=5",
     START + "FREQ=MONTHLY;BYMONTHDAY=-1,5",
@@ -54,9 +97,43 @@ def test_what_does_not_surprise_is_not_warned_of(text: str) -> None:
     assert Recurrence.parse(text, created_at=CREATED).warnings == ()
 
 
+def test_a_time_in_a_gap_is_no_surprise_to_those_who_asked_to_skip_it() -> None:
+    assert Recurrence.parse(GAP + "FREQ=DAILY", created_at=CREATED, gap="skip").warnings == ()
+
+
+def test_every_warning_says_what_to_do() -> None:
+    remedy = re.compile(
+        r"\b(add|write|give|choose|use|check|is the (last|first)|keeps it|makes up|take BYDAY|set|read)\b"
+    )
+    for text, _ in WARNINGS:
+        for warning in Recurrence.parse(text, created_at=CREATED).warnings:
+            assert remedy.search(warning) or "local day" in warning, warning
+
+
+def test_warnings_never_refuse_a_rule_and_take_bounded_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets: list[Steps] = []
+
+    class Counted(Steps):
+        def __init__(self, *, parsing: bool = False) -> None:
+            super().__init__(parsing=parsing)
+            budgets.append(self)
+
+    monkeypatch.setattr(exception_surprises, "Steps", Counted)
+    years = ",".join(f"{year}0106T093000Z" for year in range(2030, 9000, 4))
+    rare = "FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO"
+    start = "DTSTART:20240229T093000Z\nRRULE:"
+    found = Recurrence.parse(f"{start}{rare}\nEXDATE:{years}", created_at=CREATED)
+    assert found.after(CREATED)
+    assert not budgets  # nobody has asked for warnings: most who read a rule do not
+    assert found.warnings is found.warnings
+    assert all(budget.left >= -1 and budget.limit == PARSE_LIMIT for budget in budgets)
+
+
 def test_a_timezone_that_dtstart_overrules_is_mentioned() -> None:
     found = Recurrence.parse(START + "FREQ=DAILY", created_at=CREATED, timezone="Asia/Tokyo")
-    assert found.warnings == ("DTSTART is in UTC, so the schedule's timezone Asia/Tokyo is not used.",)
+    assert found.warnings == (
+        "DTSTART is in UTC, so the schedule's timezone Asia/Tokyo is not used; leave out the Z to use it.",
+    )
 
 
 def test_a_rule_that_there_are_no_words_for_is_quoted() -> None:
