@@ -27,12 +27,12 @@ def unsaid_time(rule: Rule, start: Start) -> Iterator[str]:
         else:
             yield (
                 f"No time of day was given, so it fires at {say.clock(time)} ({start.zone.name}), the time of "
-                f"its creation; add the one you mean: BYHOUR={hour};BYMINUTE={minute};BYSECOND=0, say."
+                f"its creation; add one, for example BYHOUR={hour};BYMINUTE={minute};BYSECOND=0."
             )
     elif rule.freq <= Frequency.HOURLY and rule.by_hour and not rule.by_minute:
         seconds = "" if rule.by_second else f" and second {second}"
         yield (
-            f"No minute was given, so it fires at minute {minute}{seconds}, those of the creation; "
+            f"No minute was given, so it fires at minute {minute}{seconds}, as at its creation; "
             f"add BYMINUTE=0{'' if rule.by_second else ';BYSECOND=0'} for the full hour."
         )
     elif second and (rule.by_hour or rule.by_minute) and not rule.by_second:

@@ -65,7 +65,8 @@ def _days_of_the_month(rule: Rule, start: date) -> Iterator[str]:
     else:
         name = f"the days {say.listed([str(day) for day in gone])}"
         missing = "where one is missing the rule does not fire on it"
-    yield f"Not every {which} has {name}: {missing}. BYMONTHDAY=-1 is the last day of each month."
+    instead = "-1 is the last" if max(gone) > 0 else "1 is the first"
+    yield f"Not every {which} has {name}: {missing}. BYMONTHDAY={instead} day of each month."
 
 
 def _weekdays(rule: Rule) -> Iterator[str]:
