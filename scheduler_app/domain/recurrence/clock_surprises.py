@@ -26,8 +26,8 @@ def unsaid_time(rule: Rule, start: Start) -> Iterator[str]:
             )
         else:
             yield (
-                f"No time of day was given, so it fires at {say.clock(time)} ({start.zone.name}), the time of "
-                f"its creation; add one, for example BYHOUR={hour};BYMINUTE={minute};BYSECOND=0."
+                f"No time of day was given, so it fires at {say.clock(time)} ({start.zone.name}), that of "
+                f"its creation; add one, such as BYHOUR={hour};BYMINUTE={minute};BYSECOND=0."
             )
     elif rule.freq <= Frequency.HOURLY and rule.by_hour and not rule.by_minute:
         seconds = "" if rule.by_second else f" and second {second}"

@@ -36,7 +36,7 @@ WARNINGS = [
     ("FREQ=YEARLY;BYWEEKNO=-53;BYDAY=MO", "BYWEEKNO=1 is the first week of each year"),
     ("FREQ=YEARLY;BYWEEKNO=20,53;BYDAY=MO", "BYWEEKNO=-1 is the last week of each year"),
     ("FREQ=YEARLY;BYYEARDAY=-366", "BYYEARDAY=1 is the first day of each year"),
-    ("FREQ=DAILY", "No time of day was given, so it fires at 08:30:31 (UTC), the time of its creation"),
+    ("FREQ=DAILY", "No time of day was given, so it fires at 08:30:31 (UTC), that of its creation"),
     ("FREQ=WEEKLY;BYDAY=MO", "BYHOUR=8;BYMINUTE=30;BYSECOND=0"),
     ("FREQ=MONTHLY;BYMONTHDAY=1;BYMINUTE=0;BYSECOND=0", "No hour was given, so it fires in hour 8"),
     ("FREQ=DAILY;BYHOUR=9", "No minute was given, so it fires at minute 30 and second 31"),
