@@ -12,7 +12,7 @@ from dateutil.rrule import weekday
 
 from .counted_rule import CountedRule
 from .recurrence_set import RecurrenceSet
-from .rule import Frequency, Rule
+from .rule import Frequency, Rule, Skip
 from .seconds import DAY, local_datetime
 from .tied_rule import Start, TiedRule
 
@@ -74,7 +74,7 @@ def _rule(rule: Rule, start: Start) -> str | None:
     days = _which_days(rule, start)
     if times is None or days is None:
         return None
-    return f"{_every(rule)}{days} at {times} ({start.zone.name})"
+    return f"{_every(rule)}{days}{_moved(rule, start)} at {times} ({start.zone.name})"
 
 
 def _every(rule: Rule) -> str:
@@ -114,6 +114,14 @@ def _which_days(rule: Rule, start: Start) -> str | None:
         return None
     of = _list([_MONTHS[month - 1] for month in rule.by_month or (moment.month,)])
     return f" on {_month_days(numbers)} of {of}"
+
+
+def _moved(rule: Rule, start: Start) -> str:
+    """Where SKIP of RFC 7529 puts a day that a month does not have."""
+    days = rule.by_month_day or (local_datetime(start.local, None).day,)
+    if rule.skip is Skip.OMIT or rule.by_day or max(map(abs, days)) <= 28:
+        return ""
+    return f", or where that is missing the day {'before' if rule.skip is Skip.BACKWARD else 'after'},"
 
 
 def _weekdays(days: Sequence[weekday]) -> str:

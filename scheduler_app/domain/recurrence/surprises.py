@@ -7,7 +7,7 @@ from typing import Final
 from .build import Built
 from .counted_rule import CountedRule
 from .recurrence_set import RuleOfSet
-from .rule import Frequency, Rule
+from .rule import Frequency, Rule, Skip
 from .seconds import DAY
 from .steps import OutOfSteps, Steps
 from .tied_rule import TiedRule
@@ -45,18 +45,11 @@ def _of_rule(tied: TiedRule, built: Built) -> Iterator[str]:
     if tied.until is not None and tied.until < built.start.instant:
         yield "UNTIL lies before DTSTART, so the rule gives nothing."
     if rule.freq == Frequency.YEARLY:
-        if rule.by_month_day and not rule.by_month and not rule.by_day:
-            yield (
-                "YEARLY with BYMONTHDAY but no BYMONTH fires in every month, not once a year; "
-                "add BYMONTH to choose one."
-            )
-        if rule.by_week_no and not (rule.by_day or rule.by_month_day or rule.by_year_day):
-            yield "YEARLY with BYWEEKNO but no BYDAY fires on all seven days of the week; add BYDAY for one."
         if rule.by_week_no == (53,):
             yield "Only some years have a week 53; in the others the rule does not fire."
-        if rule.by_year_day == (366,):
+        if rule.by_year_day == (366,) and rule.skip is Skip.OMIT:
             yield "Only leap years have a day 366; in the others the rule does not fire."
-    if rule.freq in (Frequency.MONTHLY, Frequency.YEARLY):
+    if rule.freq in (Frequency.MONTHLY, Frequency.YEARLY) and rule.skip is Skip.OMIT:
         yield from _of_short_months(rule, start_day)
 
 

@@ -17,8 +17,8 @@ WARNINGS = [
     ("DTSTART:20240229T093000Z\nRRULE:FREQ=YEARLY", "29 February exists only in leap years"),
     ("FREQ=YEARLY;BYYEARDAY=366", "Only leap years have a day 366"),
     ("FREQ=YEARLY;BYWEEKNO=53;BYDAY=MO", "Only some years have a week 53"),
-    ("FREQ=YEARLY;BYMONTHDAY=15", "add BYMONTH to choose one"),
-    ("FREQ=YEARLY;BYWEEKNO=20", "all seven days"),
+    ("FREQ=YEARLY;BYMONTHDAY=15", "fires in DTSTART's month, BYMONTH=1, once a year"),
+    ("FREQ=YEARLY;BYWEEKNO=20", "fires on DTSTART's day of the week, TH"),
     (START + "FREQ=WEEKLY;BYDAY=TU", "DTSTART does not satisfy the rule"),
     (START + "FREQ=DAILY;UNTIL=20250101T000000Z", "UNTIL lies before DTSTART"),
     (START + "FREQ=DAILY;UNTIL=20250101T000000Z", "There are no occurrences at all"),
@@ -66,6 +66,17 @@ SENTENCES = [
     (START + "FREQ=DAILY\nRDATE:20260106T113000Z", "Every day at 09:30 (UTC), and on 1 more date"),
     ("DTSTART:20260105T093007Z", "Once, on 5 January 2026 at 09:30:07 (UTC)"),
 ]
+SKIPPED = [
+    (
+        "MONTHLY;BYMONTHDAY=31;SKIP=BACKWARD",
+        "Every month on day 31, or where that is missing the day before, at",
+    ),
+    (
+        "MONTHLY;BYMONTHDAY=30;SKIP=FORWARD",
+        "Every month on day 30, or where that is missing the day after, at",
+    ),
+    ("MONTHLY;BYMONTHDAY=28;SKIP=FORWARD", "Every month on day 28 at"),
+]
 UNCLEAR = [
     "FREQ=MONTHLY;BYDAY=MO;BYSETPOS=2",
     "FREQ=YEARLY;BYWEEKNO=20",
@@ -103,3 +114,10 @@ def test_an_ordinary_recurrence_is_a_sentence(text: str, sentence: str) -> None:
 def test_where_no_sentence_would_be_clear_the_rule_stands_for_itself(text: str) -> None:
     found = Recurrence.parse(text, created_at=CREATED)
     assert found.description == found.text
+
+
+@pytest.mark.parametrize(("rule", "begins"), SKIPPED)
+def test_a_sentence_says_where_skip_moves_a_day_that_is_missing(rule: str, begins: str) -> None:
+    found = Recurrence.parse(f"{START}RSCALE=GREGORIAN;FREQ={rule}", created_at=CREATED)
+    assert found.description.startswith(begins)
+    assert not any("does not fire" in warning for warning in found.warnings)
