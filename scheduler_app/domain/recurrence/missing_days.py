@@ -1,4 +1,4 @@
-"""Warnings of days that some months or years do not have: they are left out, never moved to another day."""
+"""Warnings of days that some months or years do not have: they are left out, unless SKIP moves them."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -7,7 +7,7 @@ from typing import Final
 from dateutil.rrule import weekday
 
 from .description import vocabulary as say
-from .rule import DAY_NAMES, Frequency, Rule
+from .rule import DAY_NAMES, Frequency, Rule, Skip
 
 _LENGTHS: Final = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _FEW: Final = 4  # with more week numbers than these, one that is missing now and then is no surprise
@@ -19,7 +19,8 @@ def missing_days(rule: Rule, start: date) -> Iterator[str]:
         return
     yield from _weeks_and_days_of_the_year(rule)
     if not rule.by_set_pos:
-        yield from _days_of_the_month(rule, start)
+        if rule.skip is Skip.OMIT:
+            yield from _days_of_the_month(rule, start)
         yield from _weekdays(rule)
 
 
@@ -35,7 +36,7 @@ def _weeks_and_days_of_the_year(rule: Rule) -> Iterator[str]:
             "fire in it. BYWEEKNO=1 is the first week of each year."
         )
     for day, name in ((366, "BYYEARDAY=-1 is the last day"), (-366, "BYYEARDAY=1 is the first day")):
-        if day in rule.by_year_day:
+        if day in rule.by_year_day and rule.skip is Skip.OMIT:
             yield (
                 f"Only leap years have a day {day}; in the others the rule does not fire on it. "
                 f"{name} of each year."

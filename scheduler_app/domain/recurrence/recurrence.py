@@ -52,6 +52,7 @@ class Recurrence:
         gap: str = "shift",
         overlap: str = "first",
         start_implied: bool = False,
+        stored: bool = False,
         checkpoint: dict[str, Any] | None = None,
     ) -> Self:
         """The recurrence that content lines or a bare `FREQ=…` describe; else InvalidRecurrence.
@@ -60,7 +61,8 @@ class Recurrence:
         (an IANA name, UTC by default). `gap` is "shift" or "skip": what becomes of a wall-clock time that
         does not exist. `overlap` is "first" or "last": which one of a time that exists twice. With
         `start_implied` the text is a canonical one whose DTSTART nobody asked for: no warning speaks of it.
-        `checkpoint` is what `checkpoint()` of this recurrence gave earlier.
+        `stored` tells that the text was canonical when an earlier release or this one pinned it: it keeps the
+        occurrences that it had then. `checkpoint` is what `checkpoint()` of this recurrence gave earlier.
         """
         now = floor_second(require_aware(created_at, "created_at")) + 1
         _check_choice("gap", gap, _GAPS)
@@ -68,7 +70,7 @@ class Recurrence:
         written = read_text(text)
         steps = Steps(parsing=True)
         choices = Choices(zone_named("timezone", timezone or "UTC"), gap == "skip", overlap == "last")
-        built = build(written, choices, now, steps)
+        built = build(written, choices, now, steps, stored=stored)
         _use_checkpoint(built, checkpoint, gap, overlap)
         notes = list(built.notes)
         if timezone is not None and choices.zone is not built.start.zone:

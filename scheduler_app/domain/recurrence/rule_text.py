@@ -12,7 +12,7 @@ from dateutil.rrule import weekday
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
-from .rule import DAY_NAMES, Frequency, Rule, Until
+from .rule import DAY_NAMES, Frequency, Rule, Skip, Until
 from .time_text import read_time
 
 MAX_INTERVAL: Final = 1_000_000_000
@@ -41,15 +41,13 @@ _LISTS: Final = {
     "BYSECOND": _List("by_second", 0, 59, False),
     "BYSETPOS": _List("by_set_pos", 1, 366, True),
 }
-_SINGLE: Final = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY")
+_SINGLE: Final = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "RSCALE", "SKIP")
 _ELSEWHERE: Final = {
     **{
         name: f"belongs on a line of its own, for example {name}:20250101T083000Z"
         for name in ("DTSTART", "RDATE", "EXDATE")
     },
     "TZID": "belongs to DTSTART, for example DTSTART;TZID=Europe/Paris:20250101T083000",
-    "RSCALE": "non-Gregorian calendars (RFC 7529) are not supported; leave it out",
-    "SKIP": "the SKIP part of RFC 7529 is not supported; leave it out",
     "BYEASTER": "is not part of RFC 5545; give the dates as RDATE",
 }
 
@@ -70,6 +68,7 @@ def read_rule(value: str) -> Rule:
         until=_until(parts["UNTIL"]) if "UNTIL" in parts else None,
         by_day=_days(parts["BYDAY"]) if "BYDAY" in parts else (),
         week_start=_week_start(parts["WKST"]) if "WKST" in parts else 0,
+        skip=_skip(parts),
         **lists,
     )
     _check_combination(rule)
@@ -95,7 +94,8 @@ def _split(value: str) -> dict[str, str]:
             raise InvalidRecurrence(name, _ELSEWHERE[name])
         if name not in _LISTS and name not in _SINGLE:
             raise InvalidRecurrence(
-                _shown(name), f"{_shown(written)} is not a part of a rule; RFC 5545 knows {_known()}"
+                _shown(name),
+                f"{_shown(written)} is not a part of a rule; RFC 5545 and RFC 7529 know {_known()}",
             )
         if "=" in content:
             raise InvalidRecurrence(
@@ -180,6 +180,25 @@ def _week_start(text: str) -> int:
     if text.upper() not in DAY_NAMES:
         raise InvalidRecurrence("WKST", f"{_shown(text)} is not a weekday; one of {', '.join(DAY_NAMES)}")
     return DAY_NAMES.index(text.upper())
+
+
+def _skip(parts: dict[str, str]) -> Skip:
+    """RFC 7529, with the one calendar there is here."""
+    if parts.get("RSCALE", "GREGORIAN").upper() != "GREGORIAN":
+        raise InvalidRecurrence(
+            "RSCALE", f"{_shown(parts['RSCALE'])} is not supported; write RSCALE=GREGORIAN, or leave it out"
+        )
+    if "SKIP" not in parts:
+        return Skip.OMIT
+    if "RSCALE" not in parts:
+        raise InvalidRecurrence(
+            "SKIP", "needs RSCALE beside it (RFC 7529, 4.1); write RSCALE=GREGORIAN in front of FREQ"
+        )
+    try:
+        return Skip(parts["SKIP"].upper())
+    except ValueError:
+        names = ", ".join(Skip)
+        raise InvalidRecurrence("SKIP", f"{_shown(parts['SKIP'])} is not a choice; one of {names}") from None
 
 
 def _until(text: str) -> Until:

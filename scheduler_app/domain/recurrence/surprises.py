@@ -12,7 +12,6 @@ from .description import vocabulary as say
 from .exception_surprises import exception_surprises
 from .missing_days import missing_days
 from .recurrence_set import RuleOfSet
-from .rule import Frequency
 from .seconds import DAY
 from .steps import OutOfSteps, Steps
 from .tied_rule import TiedRule
@@ -74,17 +73,8 @@ def _tied(rule: RuleOfSet) -> TiedRule:
 
 
 def _of_rule(tied: TiedRule, built: Built) -> Iterator[str]:
-    rule = tied.rule
     if tied.until is not None and tied.until < built.start.instant:
         yield "UNTIL lies before DTSTART, so the rule gives nothing; give a later one."
-    if rule.freq == Frequency.YEARLY:
-        if rule.by_month_day and not rule.by_month and not rule.by_day:
-            yield (
-                "YEARLY with BYMONTHDAY but no BYMONTH fires in every month, not once a year; "
-                "add BYMONTH to choose one."
-            )
-        if rule.by_week_no and not (rule.by_day or rule.by_month_day or rule.by_year_day):
-            yield "YEARLY with BYWEEKNO but no BYDAY fires on all seven days of the week; add BYDAY for one."
 
 
 def _of_start(built: Built, asked_for: bool, first: int | None) -> Iterator[str]:

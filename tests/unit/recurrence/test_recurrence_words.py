@@ -21,8 +21,8 @@ WARNINGS = [
     ("DTSTART:20240229T093000Z\nRRULE:FREQ=YEARLY", "29 February exists only in leap years"),
     ("FREQ=YEARLY;BYYEARDAY=366", "Only leap years have a day 366"),
     ("FREQ=YEARLY;BYWEEKNO=53;BYDAY=MO", "Only some years have a week 53"),
-    ("FREQ=YEARLY;BYMONTHDAY=15", "add BYMONTH to choose one"),
-    ("FREQ=YEARLY;BYWEEKNO=20", "all seven days"),
+    ("FREQ=YEARLY;BYMONTHDAY=15", "fires in DTSTART's month, BYMONTH=1, once a year"),
+    ("FREQ=YEARLY;BYWEEKNO=20", "fires on DTSTART's day of the week, TH"),
     ("FREQ=MONTHLY;BYMONTHDAY=15,30", "Not every month has a day 30"),
     ("FREQ=MONTHLY;BYMONTHDAY=29,30,31", "Not every month has the days 29, 30 and 31"),
     ("FREQ=MONTHLY;BYMONTHDAY=31", "BYMONTHDAY=-1 is the last day"),
@@ -83,6 +83,23 @@ QUIET = [
     START + "FREQ=WEEKLY;BYDAY=MO,WE\nEXDATE:20260107T093000Z",
     START + "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=5",
     "FREQ=DAILY;BYHOUR=8;BYMINUTE=0;BYSECOND=0",
+]
+
+
+SKIPPED = [
+    (
+        "MONTHLY;BYMONTHDAY=31;SKIP=BACKWARD",
+        "Every month on the 31st, or the last day where it is missing, at",
+    ),
+    (
+        "MONTHLY;BYMONTHDAY=30;SKIP=FORWARD",
+        "Every month on the 30th, or the 1st of the next month where it is missing, at",
+    ),
+    ("MONTHLY;BYMONTHDAY=28;SKIP=FORWARD", "Every month on the 28th at"),
+    (
+        "MONTHLY;BYMONTHDAY=-31;SKIP=FORWARD",
+        "As the rule RSCALE=GREGORIAN;FREQ=MONTHLY;BYMONTHDAY=-31;SKIP=FORWARD",
+    ),
 ]
 
 
@@ -147,3 +164,10 @@ def test_a_rule_that_there_are_no_words_for_is_quoted() -> None:
     described = Recurrence.parse(START + long, created_at=CREATED).description
     assert described.startswith("As the rule FREQ=DAILY;BYHOUR=1,3,4")
     assert len(described) < 400
+
+
+@pytest.mark.parametrize(("rule", "begins"), SKIPPED)
+def test_a_sentence_says_where_skip_moves_a_day_that_is_missing(rule: str, begins: str) -> None:
+    found = Recurrence.parse(f"{START}RSCALE=GREGORIAN;FREQ={rule}", created_at=CREATED)
+    assert found.description.startswith(begins)
+    assert not any("does not fire" in warning for warning in found.warnings)

@@ -11,6 +11,7 @@ from . import vocabulary as say
 
 _DATES: Final = 4  # so many days of named months are written out one by one
 _SHORTEST: Final = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # lengths of the months
+_LEAP: Final = ", in leap years,"
 _WEEK_OF_MONTH: Final[dict[tuple[int, ...], int]] = {
     (1, 2, 3, 4, 5, 6, 7): 1,
     (8, 9, 10, 11, 12, 13, 14): 2,
@@ -55,8 +56,9 @@ def yearly(days: str) -> DayWords:
     return DayWords(f"Every year on {days}", days, days, days, f"every year on {days}".rstrip(","))
 
 
-def day_words(of: DayFilter) -> DayWords:
-    """The words for the days that `of` allows, when every month and year takes part."""
+def day_words(of: DayFilter, moved: str = "") -> DayWords:
+    """The words for the days that `of` allows, when every month and year takes part. `moved` says where
+    days of the month go that are missing."""
     of = plain(of)
     kinds = [bool(of.by_year_day), bool(of.by_week_no), bool(of.by_month_day), any(d.n for d in of.by_day)]
     if sum(kinds) > 1:
@@ -68,7 +70,7 @@ def day_words(of: DayFilter) -> DayWords:
     if of.by_week_no:
         return yearly(_in_weeks(of) + missing(of))
     if of.by_month_day:
-        return _weekdays_on(of) if of.by_day else _month_days(of)
+        return _weekdays_on(of) if of.by_day else _month_days(of, moved)
     if any(day.n for day in of.by_day):
         return _numbered(of)
     return _weekdays(of)
@@ -128,15 +130,23 @@ def _weekdays(of: DayFilter) -> DayWords:
     return each(names + inside)
 
 
-def _month_days(of: DayFilter) -> DayWords:
+def _month_days(of: DayFilter, moved: str) -> DayWords:
     days = _of_month(of.by_month_day)
-    gone = missing(of)
+    if not moved:
+        of = replace(of, by_month=tuple(month for month in of.by_month if _reaches(month, of.by_month_day)))
+    gone = missing(of) and (moved or missing(of))
     if not of.by_month:
         return monthly(days, gone)
-    if min(of.by_month_day) > 0 and len(of.by_month) * len(of.by_month_day) <= _DATES:
+    exist = not gone or gone == _LEAP
+    if exist and min(of.by_month_day) > 0 and len(of.by_month) * len(of.by_month_day) <= _DATES:
         dates = [f"{day} {say.MONTHS[month - 1]}" for month in of.by_month for day in of.by_month_day]
         return yearly(say.listed(dates) + gone)
     return yearly(f"{days} of {say.months(of.by_month)}{gone}")
+
+
+def _reaches(month: int, days: tuple[int, ...]) -> bool:
+    """Whether a month ever has one of the days."""
+    return any(abs(day) <= (29 if month == 2 else _SHORTEST[month]) for day in days)
 
 
 def _numbered(of: DayFilter) -> DayWords:
@@ -245,7 +255,7 @@ def _any_weekday(of: DayFilter) -> str:
 def missing(of: DayFilter) -> str:
     """`, where there is a 31st,` for days that some of the months or years do not have; else nothing."""
     if (of.by_month == (2,) and of.by_month_day in ((29,), (-29,))) or of.by_year_day in ((366,), (-366,)):
-        return ", in leap years,"
+        return _LEAP
     shortest = min(_SHORTEST[month] for month in of.by_month or range(1, 13))
     rare = [day for day in of.by_month_day if abs(day) > shortest]
     rare += [day for day in of.by_year_day if abs(day) == 366]
