@@ -70,7 +70,8 @@ def _same(what: str, said: set[int], seen: set[int], enough: bool) -> Iterator[s
 
 def _weekdays(body: str, _: str, sample: list[datetime]) -> Iterator[str]:
     said = _names(body, DAYS)
-    yield from _same("weekdays", said, {each.weekday() for each in sample}, len(sample) > 100)
+    enough = len(sample) > 100 and "of the year" not in body  # a sample may miss what comes once a year
+    yield from _same("weekdays", said, {each.weekday() for each in sample}, enough)
     everything = not said and not re.search(r"month|year|week|only|\bin\b|from .* to|\d (?:Jan|Dec)", body)
     if everything and body.startswith("Every day") and len(sample) > 100:
         yield from _same("weekdays of every day", set(range(7)), {each.weekday() for each in sample}, True)

@@ -1,6 +1,7 @@
 """What a refusal says to the person who wrote the rule: in their own words, with what would be right."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -104,8 +105,9 @@ def test_a_refusal_names_its_part_once(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["timezone", "gap", "overlap"])
 def test_a_choice_beside_the_rule_is_a_field_of_its_own(name: str) -> None:
+    choice: dict[str, Any] = {name: "Mars/Phobos"}
     with pytest.raises(InvalidRecurrence) as caught:
-        Recurrence.parse("FREQ=DAILY", created_at=CREATED, **{name: "Mars/Phobos"})
+        Recurrence.parse("FREQ=DAILY", created_at=CREATED, **choice)
     assert caught.value.field == name
     assert caught.value.message.startswith("'Mars/Phobos' is not")
 
