@@ -9,7 +9,7 @@ from flask import Flask, Response, json, request
 from marshmallow import ValidationError
 from werkzeug.exceptions import HTTPException
 
-from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 
@@ -20,8 +20,6 @@ RETRY_AFTER_SECONDS = 2
 MAX_ERRORS = 100
 MAX_POINTER = 200
 MAX_DETAIL = 500
-#: Parts of a recurrence that are fields of their own on the wire.
-BESIDE_THE_RULE = ("timezone", "gap", "overlap")
 
 DETAILS = {
     400: "the request cannot be understood; is its body well-formed JSON?",
@@ -94,10 +92,8 @@ def _of_field(error: InvalidField) -> Response:
 
 
 def of_field(error: InvalidField) -> Problem:
-    name = error.field
-    if isinstance(error, InvalidRecurrence) and error.part in BESIDE_THE_RULE:
-        name = error.part
-    return Problem(422, f"{name}: {error.message}", [{"pointer": f"/{name}", "detail": error.message}])
+    detail = f"{error.field}: {error.message}"
+    return Problem(422, detail, [{"pointer": f"/{error.field}", "detail": error.message}])
 
 
 def of_validation(error: ValidationError) -> Problem:

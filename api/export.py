@@ -81,7 +81,7 @@ def _asked(schedule: Schedule | Unreadable) -> dict[str, Any]:
     given: dict[str, Any] = {
         "id": schedule.id,
         "name": schedule.name,
-        "rrule": timing.pinned,
+        "rrule": timing.portable(schedule.created_at),
         "run_at": shown_instant(timing.run_at) if timing.run_at else None,
         "timezone": timing.timezone,
         "gap": timing.gap,

@@ -15,6 +15,7 @@ from scheduler_app.store.listing import Position
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
+_PLUS_READ_AS_BLANK = re.compile(r"[0-9-]+[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
 
 
 def shown_instant(value: datetime) -> str:
@@ -37,6 +38,10 @@ class Instant(fields.AwareDateTime):
         super().__init__(format="iso", **kwargs)
         self.error_messages["invalid_awareness"] = "needs an offset, as in 2025-01-05T12:00:00Z"
         self.error_messages["invalid"] = "must be an instant, as in 2025-01-05T12:00:00Z"
+        self.error_messages["blank"] = (
+            "has a blank where its offset begins, as a + in a query is read; write %2B for +, as in "
+            "2025-01-05T12:00:00%2B01:00, or give the instant in UTC with a Z"
+        )
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
         return None if value is None else shown_instant(value)
@@ -44,6 +49,8 @@ class Instant(fields.AwareDateTime):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if not isinstance(value, str) or len(value) > 40:
             raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE)
+        if _PLUS_READ_AS_BLANK.fullmatch(value):
+            raise self.make_error("blank", input=value, obj_type=self.OBJ_TYPE)
         moment: datetime = super()._deserialize(value, attr, data, **kwargs)
         try:
             moment = moment.astimezone(UTC)

@@ -7,7 +7,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any, NamedTuple
 
-from scheduler_app.domain.recurrence import Once, Recurrence, zone_data_version
+from scheduler_app.domain.recurrence import InvalidRecurrence, Once, Recurrence, zone_data_version
 
 KEPT = 1_024
 
@@ -52,6 +52,18 @@ class Timing:
         # Not with a checkpoint, which the recurrence would keep for others.
         return _lately.read(pinned) if checkpoint is None else pinned.read(checkpoint)
 
+    def portable(self, created_at: datetime) -> str | None:
+        """The rule as text that means the same to whoever takes it; None for a single instant.
+
+        What an earlier release pinned may leave out a part that is read otherwise today.
+        """
+        if self.pinned is None or "FREQ=YEARLY" not in self.pinned:
+            return self.pinned
+        try:
+            return _lately.read(self._pinned_at(created_at)).text
+        except InvalidRecurrence:
+            return self.pinned
+
     def zone_data(self) -> str | None:
         """The version of the zone data that occurrences are computed with; None where no zone matters."""
         if self.pinned is None or (self.timezone == "UTC" and "TZID" not in self.pinned):
@@ -67,11 +79,14 @@ class Timing:
 
     def _pinned_at(self, created_at: datetime) -> "_Text":
         implied = "DTSTART" not in (self.rrule or "").upper()
-        return _Text(self.pinned or "", created_at, self.timezone, self.gap, self.overlap, implied)
+        return _Text(
+            self.pinned or "", created_at, self.timezone, self.gap, self.overlap, implied, stored=True
+        )
 
 
 class _Text(NamedTuple):
-    """What a recurrence is read from. `implied`: its DTSTART is the one that it was given, not asked for."""
+    """What a recurrence is read from. `implied`: its DTSTART is the one that it was given, not asked for.
+    `stored`: the text is a pinned one, perhaps of an earlier release."""
 
     text: str
     created_at: datetime
@@ -79,6 +94,7 @@ class _Text(NamedTuple):
     gap: str
     overlap: str
     implied: bool = False
+    stored: bool = False
 
     def read(self, checkpoint: Mapping[str, Any] | None = None) -> Recurrence:
         return Recurrence.parse(
@@ -88,6 +104,7 @@ class _Text(NamedTuple):
             gap=self.gap,
             overlap=self.overlap,
             start_implied=self.implied,
+            stored=self.stored,
             checkpoint=dict(checkpoint) if checkpoint else None,
         )
 

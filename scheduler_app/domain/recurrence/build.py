@@ -11,9 +11,10 @@ from itertools import groupby
 from scheduler_app.domain.errors import InvalidRecurrence
 
 from .counted_rule import CountedRule
+from .implied_parts import explicit
 from .recurrence_set import RecurrenceSet, RuleOfSet
 from .rule import Frequency, Rule
-from .seconds import DAY, FIRST_SECOND, LAST_SECOND
+from .seconds import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
 from .steps import Steps
 from .tied_rule import Start, tie
 from .time_text import write_date, write_time
@@ -42,17 +43,24 @@ class Choices:
     last_in_overlap: bool
 
 
-def build(written: WrittenText, choices: Choices, now: int, steps: Steps) -> Built:
-    """The set of a text; `now` is the UTC second that a missing DTSTART is pinned to."""
+def build(written: WrittenText, choices: Choices, now: int, steps: Steps, *, stored: bool) -> Built:
+    """The set of a text; `now` is the UTC second that a missing DTSTART is pinned to. `stored`: the text is a
+    canonical one, perhaps of an earlier release (see `implied_parts`)."""
     start = _start(written, choices, now)
     notes = _notes(written)
+    day = local_datetime(start.local, None).date()
+    readings = [explicit(rule, day, stored=stored) for rule in written.rules]
+    exceptions = [explicit(rule, day, stored=stored) for rule in written.exception_rules]
+    notes += tuple(note for _, note in (*readings, *exceptions) if note is not None)
     dates = dict(_instants(written.dates, start))
     if not written.rules and (written.start is not None or not written.dates):
         dates[start.instant] = False  # without a rule, the start itself is what occurs (RFC 5545, 3.8.2.4)
     whole_days = [date for date in written.exception_dates if _excludes_day(date, written)]
     exact = [date for date in written.exception_dates if not _excludes_day(date, written)]
-    rules, rule_lines = _rules("RRULE", written.rules, written, start, steps)
-    exception_rules, exception_lines = _rules("EXRULE", written.exception_rules, written, start, steps)
+    rules, rule_lines = _rules("RRULE", [rule for rule, _ in readings], written, start, steps)
+    exception_rules, exception_lines = _rules(
+        "EXRULE", [rule for rule, _ in exceptions], written, start, steps
+    )
     found = RecurrenceSet(
         start.zone,
         rules,

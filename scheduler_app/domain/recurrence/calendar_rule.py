@@ -21,6 +21,7 @@ from .rule import Frequency, Rule
 from .seconds import DAY, FIRST_DAY, LAST_DAY
 from .steps import Steps
 from .times_of_day import first_from
+from .week_year import first_of_week_year, week_year_of
 from .year import first_day, is_leap, members, month_spans
 from .zone import Zone
 
@@ -76,32 +77,51 @@ class CalendarRule:
 
     def _picked(self, local: int, steps: Steps) -> Iterator[int]:
         """As `_readings`, for a rule with BYSETPOS: period by period."""
-        day = local // DAY
+        # Where SKIP moves days, neighbouring periods may overlap by a day: that day waits for the next one.
+        reach = self.days.reach
+        held: list[int] = []
         deadline: int | None = None
-        while (found := self.days.next(day, steps)) is not None:
-            first, last = self._period(found)
-            steps.spend()
+        for first, last in self._periods(local // DAY, steps):
             readings = self._pick(first, last)
             if readings or deadline is None:
                 deadline = last + (self.days.repeats_after + 1) * 366
             elif first > deadline:
-                return
+                break
+            if reach:
+                held = sorted({*held, *readings})
+                settled = bisect_left(held, (last + 1 - reach) * DAY)
+                readings, held = held[:settled], held[settled:]
             for reading in readings:
                 if reading >= local:
                     yield reading
-            day = last + 1
+        for reading in held:
+            if reading >= local:
+                yield reading
+
+    def _periods(self, day: int, steps: Steps) -> Iterator[tuple[int, int]]:
+        """`(first, last)` day of each period that may name a day from `day` on."""
+        reach = self.days.reach
+        done = FIRST_DAY - 2
+        while (found := self.days.next(day, steps)) is not None:
+            for probe in range(found - reach, found + reach + 1):
+                first, last = self._period(probe)
+                if last > done:
+                    steps.spend()
+                    yield first, last
+                    done = last
+            day = max(found, done - reach) + 1
 
     def _pick(self, first: int, last: int) -> list[int]:
         """The readings of one period that BYSETPOS names, in order.
 
         They are found by their index in days × times, because such a product may hold millions.
         """
-        chosen = self.days.span(first, last)
+        base, chosen = self.days.in_period(first, last)
         size = len(self.times)
         total = chosen.bit_count() * size
         if min(map(abs, self.rule.by_set_pos)) > total:
             return []
-        days = members(chosen, first)
+        days = members(chosen, base)
         # Where gaps are skipped, readings in them are no members of the set and hold no position.
         missing = self._in_gaps(days) if self.skip_gap and not self.zone.fixed else []
         total -= sum(end - start for start, end in missing)
@@ -138,6 +158,10 @@ class CalendarRule:
             return first, first + 6
         moment = date.fromordinal(min(max(day, FIRST_DAY), LAST_DAY))
         january = first_day(moment.year)
+        if self.rule.by_week_no:
+            week_start = self.rule.week_start
+            year = week_year_of(moment.toordinal(), week_start)
+            return first_of_week_year(year, week_start), first_of_week_year(year + 1, week_start) - 1
         if freq == Frequency.YEARLY:
             return january, first_day(moment.year + 1) - 1
         start, length = month_spans(is_leap(moment.year))[moment.month - 1]

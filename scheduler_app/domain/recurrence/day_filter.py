@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from dateutil.rrule import weekday
 
+from .week_year import to_first_week
 from .year import YearKind, days_between, month_spans, weekday_sets, year_kind
 
 
@@ -116,10 +117,5 @@ def _week_years(kind: YearKind, week_start: int) -> tuple[tuple[int, int], ...]:
     length_before = 366 if kind.after_leap else 365
     length_after = 366 if kind.before_leap else 365
     starts = (-length_before, 0, kind.length, kind.length + length_after)
-    firsts = [start + _to_first_week((kind.weekday + start - week_start) % 7) for start in starts]
+    firsts = [start + to_first_week((kind.weekday + start - week_start) % 7) for start in starts]
     return tuple((first, (following - first) // 7) for first, following in pairwise(firsts))
-
-
-def _to_first_week(days_into_week: int) -> int:
-    """Days from 1 January, which is so many days into its week, to the first day of week 1: from -3 to 3."""
-    return -days_into_week if days_into_week <= 3 else 7 - days_into_week

@@ -1,7 +1,7 @@
 """The days of a rule in order, from any day on: what the BY parts allow, in the periods that INTERVAL
 allows."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from .day_filter import DayFilter
@@ -20,10 +20,19 @@ class Days:
     phase: Phase | None
     repeats_after: int
 
-    def of_year(self, year: int) -> int:
-        """The days of a year (see `year`)."""
+    def named(self, year: int) -> int:
+        """The days of a year (see `year`) that the parts and the phase name."""
         days = self.filter.days(year)
         return days & self.phase(year) if days and self.phase is not None else days
+
+    def of_year(self, year: int) -> int:
+        """The days of a year (see `year`)."""
+        return self.named(year)
+
+    @property
+    def reach(self) -> int:
+        """Days by which one of the days may lie outside of the period that names it (see `skipping`)."""
+        return 0
 
     @property
     def everything(self) -> bool:
@@ -78,19 +87,26 @@ class Days:
             january = first_day(year)
             days = self.of_year(year)
 
-    def span(self, first: int, last: int) -> int:
-        """The days from `first` to `last`, at most a year apart, as a set whose bit 0 is `first`."""
-        year = year_of(min(max(first, FIRST_DAY), LAST_DAY))
-        past = first - first_day(year)
-        days = self.of_year(year)
-        days = days >> past if past >= 0 else days << -past
-        following = first_day(year + 1) - first
-        if following <= last - first and year < LAST_YEAR:
-            days |= self.of_year(year + 1) << following
-        return days & ((1 << (last - first + 1)) - 1)
+    def in_period(self, first: int, last: int) -> tuple[int, int]:
+        """`(bit 0 as an ordinal, days)`: those that the period from `first` to `last` names."""
+        return first, span(self.of_year, first, last)
 
     def count(self, year: int, first: int, last: int) -> int:
         """How many of the days lie in a year and between `first` and `last`, both included."""
+        days = self.of_year(year)
         january = first_day(year)
-        days = self.of_year(year) & ((1 << max(last - january + 1, 0)) - 1)
-        return (days >> max(first - january, 0)).bit_count()
+        if last - january < 366:
+            days &= (1 << max(last - january + 1, 0)) - 1
+        return (days >> min(max(first - january, 0), 366)).bit_count()
+
+
+def span(of_year: Callable[[int], int], first: int, last: int) -> int:
+    """The days from `first` to `last`, some 371 at most, as a set whose bit 0 is `first`."""
+    year = year_of(min(max(first, FIRST_DAY), LAST_DAY))
+    days = 0
+    while (january := first_day(year)) <= last and year <= LAST_YEAR:
+        past = january - first
+        found = of_year(year)
+        days |= found << past if past >= 0 else found >> -past
+        year += 1
+    return days & ((1 << (last - first + 1)) - 1)

@@ -5,25 +5,30 @@ what one from yesterday costs.
 """
 
 from collections.abc import Callable
+from datetime import date
 from functools import lru_cache
 from math import gcd
 
-from .rule import Frequency
+from .rule import Frequency, Rule
 from .seconds import CYCLE_DAYS, CYCLE_YEARS
+from .week_year import first_of_week_year, week_year_of
 from .year import days_between, first_day, is_leap, month_spans
 
 Phase = Callable[[int], int]
 
 
-def phase_of(
-    freq: Frequency, interval: int, day: int, year: int, month: int, week_start: int
-) -> Phase | None:
-    """A function from a year to its days in every `interval`-th period; None when all take part.
+def phase_of(rule: Rule, start: date) -> Phase | None:
+    """A function from a year to its days in every INTERVAL-th period; None when all take part.
 
-    `day`, `year` and `month` are DTSTART's; weeks begin on the weekday `week_start`.
+    `start` is DTSTART's local day, in the period that is the first.
     """
+    freq, interval, day = rule.freq, rule.interval, start.toordinal()
+    year, month, week_start = start.year, start.month, rule.week_start
     if interval == 1:
         return None
+    if rule.by_week_no:
+        anchor = week_year_of(day, week_start)
+        return lambda other: _week_years(other, (other - anchor) % interval, interval, week_start)
     if freq == Frequency.YEARLY:
         return lambda other: 0 if (other - year) % interval else (1 << 366) - 1
     if freq == Frequency.MONTHLY:
@@ -65,3 +70,16 @@ def _months(leap: bool, passed: int, interval: int) -> int:
     """Every `interval`-th month, when `passed` months of the interval are over in January."""
     spans = month_spans(leap)
     return sum(days_between(*spans[month]) for month in range((-passed) % interval, 12, interval))
+
+
+def _week_years(year: int, passed: int, interval: int, week_start: int) -> int:
+    """The days of a calendar year that lie in every `interval`-th week-year, when `passed` week-years of the
+    interval are over as the week-year of the same number begins."""
+    january = first_day(year)
+    days = 0
+    for number in (-1, 0, 1):
+        if (passed + number) % interval == 0:
+            first = first_of_week_year(year + number, week_start)
+            last = first_of_week_year(year + number + 1, week_start)
+            days |= days_between(first - january, last - first) if last > january else 0
+    return days & ((1 << (first_day(year + 1) - january)) - 1)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any, Final, Self
 
 from scheduler_app.domain.errors import InvalidRecurrence
@@ -16,7 +17,7 @@ from .occurrence import Occurrence
 from .recurrence_set import RecurrenceSet
 from .seconds import ceil_second, floor_second, local_datetime, require_aware, to_datetime
 from .steps import Steps
-from .surprises import surprises
+from .surprises import Surprises, outlook
 from .tied_rule import Start
 from .written import read_text, zone_named
 
@@ -30,17 +31,16 @@ class Recurrence:
     """A recurrence set (RFC 5545, 3.8.5), frozen; made by `parse`.
 
     `text` is canonical: DTSTART pinned, UNTIL in UTC, parts in order; two recurrences with the same text and
-    choices are equal. `warnings` says what may surprise the person who wrote it, seen from the time of
-    creation. All instants are whole seconds.
+    choices are equal. All instants are whole seconds.
     """
 
     text: str
     timezone: str
     gap: str
     overlap: str
-    warnings: tuple[str, ...] = field(compare=False)
     _start: Start = field(compare=False, repr=False)
     _set: RecurrenceSet = field(compare=False, repr=False)
+    _surprises: Surprises = field(compare=False, repr=False)
 
     @classmethod
     def parse(
@@ -52,6 +52,7 @@ class Recurrence:
         gap: str = "shift",
         overlap: str = "first",
         start_implied: bool = False,
+        stored: bool = False,
         checkpoint: dict[str, Any] | None = None,
     ) -> Self:
         """The recurrence that content lines or a bare `FREQ=…` describe; else InvalidRecurrence.
@@ -60,7 +61,8 @@ class Recurrence:
         (an IANA name, UTC by default). `gap` is "shift" or "skip": what becomes of a wall-clock time that
         does not exist. `overlap` is "first" or "last": which one of a time that exists twice. With
         `start_implied` the text is a canonical one whose DTSTART nobody asked for: no warning speaks of it.
-        `checkpoint` is what `checkpoint()` of this recurrence gave earlier.
+        `stored` tells that the text was canonical when an earlier release or this one pinned it: it keeps the
+        occurrences that it had then. `checkpoint` is what `checkpoint()` of this recurrence gave earlier.
         """
         now = floor_second(require_aware(created_at, "created_at")) + 1
         _check_choice("gap", gap, _GAPS)
@@ -68,14 +70,19 @@ class Recurrence:
         written = read_text(text)
         steps = Steps(parsing=True)
         choices = Choices(zone_named("timezone", timezone or "UTC"), gap == "skip", overlap == "last")
-        built = build(written, choices, now, steps)
+        built = build(written, choices, now, steps, stored=stored)
         _use_checkpoint(built, checkpoint, gap, overlap)
         notes = list(built.notes)
         if timezone is not None and choices.zone is not built.start.zone:
             own, given = built.start.zone.name, choices.zone.name
-            notes.append(f"DTSTART is in {own}, so the schedule's timezone {given} is not used.")
-        notes += surprises(built, built.explicit_start and not start_implied, now - 1, steps)
-        return cls(built.text, built.start.zone.name, gap, overlap, tuple(notes), built.start, built.set)
+            what = "Z" if own == "UTC" else "TZID"
+            notes.append(
+                f"DTSTART is in {own}, so the schedule's timezone {given} is not used; "
+                f"leave out the {what} to use it."
+            )
+        asked_for = built.explicit_start and not start_implied
+        seen = Surprises(built, asked_for, now - 1, outlook(built, now - 1, steps), tuple(notes))
+        return cls(built.text, built.start.zone.name, gap, overlap, built.start, built.set, seen)
 
     @property
     def dtstart(self) -> datetime:
@@ -85,8 +92,15 @@ class Recurrence:
 
     @property
     def description(self) -> str:
-        """A sentence for an ordinary recurrence; the canonical text where no sentence would be clear."""
-        return describe(self._set, self._start) or self.text
+        """The recurrence in plain English; a rule that there are no words for is quoted."""
+        # A DTSTART that nobody wrote is the second after the creation.
+        later = self._start.instant > self._surprises.now + 1
+        return describe(self._set, self._start, later)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What may surprise the person who wrote it, seen from the time of creation, and what to do."""
+        return self._surprises.sentences()
 
     def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """The first occurrence after an aware `instant` (or at it, if `inclusive`), in UTC; None: no more."""

@@ -4,7 +4,7 @@ BYDAY uses dateutil's `weekday` (`MO(+2)`), the field's usual value for it: it i
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Final
 
 from dateutil.rrule import weekday
@@ -22,6 +22,14 @@ class Frequency(IntEnum):
     HOURLY = 4
     MINUTELY = 5
     SECONDLY = 6
+
+
+class Skip(StrEnum):
+    """What becomes of a day that its month or year does not have (RFC 7529, 4.1)."""
+
+    OMIT = "OMIT"
+    BACKWARD = "BACKWARD"
+    FORWARD = "FORWARD"
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class Rule:
     by_second: tuple[int, ...] = ()
     by_set_pos: tuple[int, ...] = ()
     week_start: int = 0  # Monday
+    skip: Skip = Skip.OMIT
 
     @property
     def elapsed(self) -> bool:
@@ -59,7 +68,8 @@ class Rule:
 
     def text(self, until: str | None) -> str:
         """The canonical RRULE value; `until` is the UNTIL value already pinned to UTC."""
-        parts = [f"FREQ={self.freq.name}"]
+        parts = [] if self.skip is Skip.OMIT else ["RSCALE=GREGORIAN"]
+        parts.append(f"FREQ={self.freq.name}")
         if self.interval != 1:
             parts.append(f"INTERVAL={self.interval}")
         if until is not None:
@@ -84,4 +94,6 @@ class Rule:
         parts += [f"{name}={','.join(map(str, values))}" for name, values in lists if values]
         if self.week_start:
             parts.append(f"WKST={DAY_NAMES[self.week_start]}")
+        if self.skip is not Skip.OMIT:
+            parts.append(f"SKIP={self.skip}")
         return ";".join(parts)

@@ -12,7 +12,7 @@ from dateutil.rrule import weekday
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
-from .rule import DAY_NAMES, Frequency, Rule, Until
+from .rule import DAY_NAMES, Frequency, Rule, Skip, Until
 from .time_text import read_time
 
 MAX_INTERVAL: Final = 1_000_000_000
@@ -41,12 +41,13 @@ _LISTS: Final = {
     "BYSECOND": _List("by_second", 0, 59, False),
     "BYSETPOS": _List("by_set_pos", 1, 366, True),
 }
-_SINGLE: Final = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY")
+_SINGLE: Final = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "WKST", "BYDAY", "RSCALE", "SKIP")
 _ELSEWHERE: Final = {
-    "DTSTART": "belongs on a line of its own, for example DTSTART:20250101T083000Z",
+    **{
+        name: f"belongs on a line of its own, for example {name}:20250101T083000Z"
+        for name in ("DTSTART", "RDATE", "EXDATE")
+    },
     "TZID": "belongs to DTSTART, for example DTSTART;TZID=Europe/Paris:20250101T083000",
-    "RSCALE": "non-Gregorian calendars (RFC 7529) are not supported; leave it out",
-    "SKIP": "the SKIP part of RFC 7529 is not supported; leave it out",
     "BYEASTER": "is not part of RFC 5545; give the dates as RDATE",
 }
 
@@ -54,7 +55,7 @@ _ELSEWHERE: Final = {
 #: A rule is read as it was written and, once it is pinned, again; and many schedules share theirs.
 @lru_cache(maxsize=4096)
 def read_rule(value: str) -> Rule:
-    """The rule of an upper-case RRULE value such as `FREQ=DAILY;INTERVAL=2`; else InvalidRecurrence."""
+    """The rule of an RRULE value such as `FREQ=DAILY;INTERVAL=2`, in any case; else InvalidRecurrence."""
     parts = _split(value)
     if "FREQ" not in parts:
         raise InvalidRecurrence("FREQ", "is missing; a rule begins like FREQ=DAILY")
@@ -67,6 +68,7 @@ def read_rule(value: str) -> Rule:
         until=_until(parts["UNTIL"]) if "UNTIL" in parts else None,
         by_day=_days(parts["BYDAY"]) if "BYDAY" in parts else (),
         week_start=_week_start(parts["WKST"]) if "WKST" in parts else 0,
+        skip=_skip(parts),
         **lists,
     )
     _check_combination(rule)
@@ -79,19 +81,38 @@ def _split(value: str) -> dict[str, str]:
     if len(pieces) > 1 and not pieces[-1].strip():
         pieces.pop()  # one trailing semicolon is common and harmless
     for piece in pieces:
-        name, equals, content = (text.strip() for text in piece.partition("="))
+        written, equals, content = (text.strip() for text in piece.partition("="))
         if not equals:
-            raise InvalidRecurrence("RRULE", f"{_shown(piece)} is not of the form NAME=VALUE")
+            raise InvalidRecurrence("RRULE", _no_part(piece.strip()))
+        name = written.upper()
+        if ":" in name:
+            raise InvalidRecurrence(
+                "RRULE",
+                f"{_shown(written)} has a colon in a rule; write RRULE: once, at the beginning of a line",
+            )
         if name in _ELSEWHERE:
             raise InvalidRecurrence(name, _ELSEWHERE[name])
         if name not in _LISTS and name not in _SINGLE:
-            raise InvalidRecurrence(_shown(name), f"is not a part of a rule; RFC 5545 knows {_known()}")
+            raise InvalidRecurrence(
+                _shown(name),
+                f"{_shown(written)} is not a part of a rule; RFC 5545 and RFC 7529 know {_known()}",
+            )
+        if "=" in content:
+            raise InvalidRecurrence(
+                name, f"{_shown(content)} holds another part; separate the parts with semicolons"
+            )
         if name in parts:
             raise InvalidRecurrence(name, "is given twice; give it once, with its values separated by commas")
         if not content:
             raise InvalidRecurrence(name, "has no value; give one or leave the part out")
         parts[name] = content
     return parts
+
+
+def _no_part(piece: str) -> str:
+    if not piece:
+        return "there are two semicolons with nothing between them; leave one out"
+    return f"{_shown(piece)} is not of the form NAME=VALUE; write it like BYDAY=MO"
 
 
 def _known() -> str:
@@ -104,7 +125,7 @@ def _shown(text: str) -> str:
 
 def _frequency(text: str) -> Frequency:
     try:
-        return Frequency[text]
+        return Frequency[text.upper()]
     except KeyError:
         names = ", ".join(freq.name for freq in Frequency)
         raise InvalidRecurrence("FREQ", f"{_shown(text)} is not a frequency; one of {names}") from None
@@ -143,7 +164,7 @@ def _numbers(name: str, spec: _List, text: str) -> tuple[int, ...]:
 def _days(text: str) -> tuple[weekday, ...]:
     days = set()
     for piece in text.split(","):
-        match = _DAY.fullmatch(piece.strip())
+        match = _DAY.fullmatch(piece.strip().upper())
         number = int(match[1]) if match and match[1] else 0
         if match is None or (match[1] and number == 0) or abs(number) > 53:
             raise InvalidRecurrence(
@@ -156,9 +177,28 @@ def _days(text: str) -> tuple[weekday, ...]:
 
 
 def _week_start(text: str) -> int:
-    if text not in DAY_NAMES:
+    if text.upper() not in DAY_NAMES:
         raise InvalidRecurrence("WKST", f"{_shown(text)} is not a weekday; one of {', '.join(DAY_NAMES)}")
-    return DAY_NAMES.index(text)
+    return DAY_NAMES.index(text.upper())
+
+
+def _skip(parts: dict[str, str]) -> Skip:
+    """RFC 7529, with the one calendar there is here."""
+    if parts.get("RSCALE", "GREGORIAN").upper() != "GREGORIAN":
+        raise InvalidRecurrence(
+            "RSCALE", f"{_shown(parts['RSCALE'])} is not supported; write RSCALE=GREGORIAN, or leave it out"
+        )
+    if "SKIP" not in parts:
+        return Skip.OMIT
+    if "RSCALE" not in parts:
+        raise InvalidRecurrence(
+            "SKIP", "needs RSCALE beside it (RFC 7529, 4.1); write RSCALE=GREGORIAN in front of FREQ"
+        )
+    try:
+        return Skip(parts["SKIP"].upper())
+    except ValueError:
+        names = ", ".join(Skip)
+        raise InvalidRecurrence("SKIP", f"{_shown(parts['SKIP'])} is not a choice; one of {names}") from None
 
 
 def _until(text: str) -> Until:

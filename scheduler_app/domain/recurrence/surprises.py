@@ -1,38 +1,71 @@
 """What may surprise the person who wrote a recurrence: accepted, but worth a warning."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date
-from typing import Final
+from typing import NamedTuple
 
 from .build import Built
+from .clock_surprises import moved_by_clock_changes, unsaid_time
 from .counted_rule import CountedRule
+from .description import vocabulary as say
+from .exception_surprises import exception_surprises
+from .missing_days import missing_days
 from .recurrence_set import RuleOfSet
-from .rule import Frequency, Rule
 from .seconds import DAY
 from .steps import OutOfSteps, Steps
 from .tied_rule import TiedRule
 
-_LOOKED_AT: Final = 500  # dates and counted instances that are looked at; more would make the answer slow
+
+class Outlook(NamedTuple):
+    """The first occurrence, and whether all lie in the past; `known` is false where a COUNT is too long to
+    tell."""
+
+    first: int | None
+    over: bool
+    known: bool = True
 
 
-def surprises(built: Built, start_asked_for: bool, now: int, steps: Steps) -> list[str]:
-    """Sentences, seen from the UTC second `now`; InvalidRecurrence when the set takes all of itself away."""
-    found: list[str] = []
-    for rule in built.set.rules:
-        found += _of_rule(_tied(rule), built)
-    found += _of_start(built, start_asked_for, steps)
-    found += _of_exceptions(built, steps)
+def outlook(built: Built, now: int, steps: Steps) -> Outlook:
+    """Seen from the UTC second `now`; InvalidRecurrence when the set takes all of itself away."""
     try:
         first = next(built.set.instants(built.start.instant - DAY, steps), None)
-        if first is None:
-            found.append("There are no occurrences at all.")
-        elif first <= now and next(built.set.instants(now + 1, steps), None) is None:
-            found.append("All occurrences lie in the past.")
+        past = first is not None and first <= now
+        return Outlook(first, past and next(built.set.instants(now + 1, steps), None) is None)
     except OutOfSteps:
         # A count too long to be made here says nothing against the rule; a set without COUNT is refused.
         if not any(isinstance(rule, CountedRule) for rule in built.set.rules):
             raise
-    return list(dict.fromkeys(found))
+        return Outlook(None, False, False)
+
+
+@dataclass(frozen=True)
+class Surprises:
+    """What the warnings of a recurrence are made from, when somebody asks for them. `start_asked_for`: its
+    DTSTART was written by a person; `now`: the UTC second of its creation; `notes`: what is known already."""
+
+    built: Built
+    start_asked_for: bool
+    now: int
+    outlook: Outlook
+    notes: tuple[str, ...]
+
+    def sentences(self) -> tuple[str, ...]:
+        """The warnings. They take bounded steps, and leave out what these do not suffice for."""
+        built = self.built
+        found = list(self.notes)
+        for rule in built.set.rules:
+            tied = _tied(rule)
+            found += _of_rule(tied, built)
+            found += missing_days(tied.rule, date.fromordinal(built.start.local // DAY))
+            found += moved_by_clock_changes(tied, built.start, self.now)
+        found += _of_start(built, self.start_asked_for, self.outlook.first)
+        found += exception_surprises(built)
+        if self.outlook.over:
+            found.append("All occurrences lie in the past, so none will fire; give a later start or end.")
+        elif self.outlook.known and self.outlook.first is None:
+            found.append("There are no occurrences at all; check the end of the rule and its exceptions.")
+        return tuple(dict.fromkeys(found))
 
 
 def _tied(rule: RuleOfSet) -> TiedRule:
@@ -40,95 +73,30 @@ def _tied(rule: RuleOfSet) -> TiedRule:
 
 
 def _of_rule(tied: TiedRule, built: Built) -> Iterator[str]:
-    rule = tied.rule
-    start_day = date.fromordinal(built.start.local // DAY)
     if tied.until is not None and tied.until < built.start.instant:
-        yield "UNTIL lies before DTSTART, so the rule gives nothing."
-    if rule.freq == Frequency.YEARLY:
-        if rule.by_month_day and not rule.by_month and not rule.by_day:
-            yield (
-                "YEARLY with BYMONTHDAY but no BYMONTH fires in every month, not once a year; "
-                "add BYMONTH to choose one."
-            )
-        if rule.by_week_no and not (rule.by_day or rule.by_month_day or rule.by_year_day):
-            yield "YEARLY with BYWEEKNO but no BYDAY fires on all seven days of the week; add BYDAY for one."
-        if rule.by_week_no == (53,):
-            yield "Only some years have a week 53; in the others the rule does not fire."
-        if rule.by_year_day == (366,):
-            yield "Only leap years have a day 366; in the others the rule does not fire."
-    if rule.freq in (Frequency.MONTHLY, Frequency.YEARLY):
-        yield from _of_short_months(rule, start_day)
+        yield "UNTIL lies before DTSTART, so the rule gives nothing; give a later one."
 
 
-def _of_short_months(rule: Rule, start: date) -> Iterator[str]:
-    """Days that not every month has: they are left out, never moved to another day."""
-    numbered = rule.by_day or rule.by_year_day or rule.by_week_no
-    days = rule.by_month_day or (() if numbered else (start.day,))
-    months = rule.by_month or (
-        () if rule.freq == Frequency.MONTHLY or rule.by_month_day or numbered else (start.month,)
-    )
-    if len(days) != 1 or rule.by_set_pos:
-        return
-    day = abs(days[0])
-    if months == (2,) and day == 29:
-        yield "29 February exists only in leap years; in the others the rule does not fire."
-    elif day > 28 and any(_longest(month) < day for month in months or range(1, 13)):
-        which = "month of BYMONTH" if rule.by_month else "month"
-        name = f"day {day}" if days[0] > 0 else f"day {day} from the end"
+def _of_start(built: Built, asked_for: bool, first: int | None) -> Iterator[str]:
+    """What DTSTART surprises with; `first` is the first occurrence, as far as it is known."""
+    rules = [_tied(rule) for rule in built.set.rules]
+    start = built.start.instant
+    if not asked_for:
+        for tied in rules:
+            yield from unsaid_time(tied.rule, built.start)
+    elif rules and start not in built.set.dates and not any(_fires_at(tied, start) for tied in rules):
+        later = "comes later"
+        if first is not None and first > start:
+            later = f"is on {say.moment(first + built.set.zone.offset(first))}"
         yield (
-            f"Not every {which} has a {name}: where it is missing the rule does not fire. "
-            "BYMONTHDAY=-1 is the last day of each month."
+            f"DTSTART does not satisfy the rule, so it is not an occurrence; the first one {later}. "
+            "To fire at DTSTART as well, add it as RDATE."
         )
 
 
-def _longest(month: int) -> int:
-    return 28 if month == 2 else 30 if month in (4, 6, 9, 11) else 31
-
-
-def _of_start(built: Built, asked_for: bool, steps: Steps) -> Iterator[str]:
-    if not built.set.rules:
-        return
-    if not asked_for:
-        second = built.start.local % 60
-        rules = [_tied(rule).rule for rule in built.set.rules]
-        if second and any((rule.by_hour or rule.by_minute) and not rule.by_second for rule in rules):
-            yield (
-                f"Without DTSTART and BYSECOND it fires at second {second}, that of the creation; "
-                "add BYSECOND=0 for the full minute."
-            )
-        return
-    start = built.start.instant
-    hit = start in built.set.dates or any(
-        next(_tied(rule).endless.instants(start, steps), None) == start for rule in built.set.rules
-    )
-    if not hit:
-        yield "DTSTART does not satisfy the rule, so it is not an occurrence; the first one comes later."
-
-
-def _of_exceptions(built: Built, steps: Steps) -> Iterator[str]:
-    rules, dates = built.set.rules, built.set.exception_dates
-    for exception in sorted(dates)[:_LOOKED_AT]:
-        if exception not in built.set.dates and not any(
-            next(_tied(rule).instants(exception, steps), None) == exception for rule in rules
-        ):
-            yield "An EXDATE names a time at which nothing occurs, and takes nothing away; check it."
-            break
-    for rule in rules:
-        if isinstance(rule, CountedRule) and dates:
-            first = _first_instances(rule, steps)
-            lost = sum(instant in dates for instant in first)
-            if lost:
-                yield (
-                    f"EXDATE takes away {lost} of the {rule.count} occurrences that COUNT allows; they count "
-                    "all the same and not made up for."
-                )
-
-
-def _first_instances(rule: CountedRule, steps: Steps) -> list[int]:
-    found = []
-    for instant in rule.tied.instants(rule.tied.start, steps):
-        found.append(instant)
-        steps.spend()
-        if len(found) == min(rule.count, _LOOKED_AT):
-            break
-    return found
+def _fires_at(tied: TiedRule, second: int) -> bool:
+    """Whether a rule fires at a UTC second, whatever its UNTIL; true where that takes too long to tell."""
+    try:
+        return next(tied.endless.instants(second, Steps(parsing=True)), None) == second
+    except OutOfSteps:
+        return True

@@ -19,6 +19,7 @@ from .elapsed_rule import ElapsedRule
 from .phase import phase_of, years_to_repeat
 from .rule import Frequency, Rule
 from .seconds import CYCLE_YEARS, DAY
+from .skipping import SkippingDays, limits_of, moves
 from .steps import Steps
 from .times_of_day import times_of_day
 from .zone import Zone
@@ -70,11 +71,11 @@ def tie(rule: Rule, start: Start, until: int | None, part: str, steps: Steps) ->
     if rule.elapsed:
         endless = ElapsedRule(rule, start.instant, start.zone, Days(day_filter, None, CYCLE_YEARS))
     else:
-        moment = date.fromordinal(start.local // DAY)
-        phase = phase_of(
-            rule.freq, rule.interval, moment.toordinal(), moment.year, moment.month, rule.week_start
-        )
-        days = Days(day_filter, phase, years_to_repeat(rule.freq, rule.interval))
+        phase = phase_of(rule, date.fromordinal(start.local // DAY))
+        years = years_to_repeat(rule.freq, rule.interval)
+        days = Days(day_filter, phase, years)
+        if moves(filled):
+            days = SkippingDays(day_filter, phase, years, filled, limits_of(filled))
         endless = CalendarRule(
             rule,
             start.local,
@@ -121,7 +122,7 @@ def _check_positions(rule: Rule) -> None:
     """A position beyond the largest set that a period can give would be searched for in vain."""
     hours, minutes, seconds = (max(len(part), 1) for part in (rule.by_hour, rule.by_minute, rule.by_second))
     largest = {
-        Frequency.YEARLY: 366 * hours * minutes * seconds,
+        Frequency.YEARLY: 371 * hours * minutes * seconds,
         Frequency.MONTHLY: 31 * hours * minutes * seconds,
         Frequency.WEEKLY: max(len(rule.by_day), 1) * hours * minutes * seconds,
         Frequency.DAILY: hours * minutes * seconds,

@@ -16,6 +16,7 @@ from scheduler_app.domain.errors import InvalidRecurrence
 from .seconds import FIRST_SECOND, local_datetime, local_second
 
 _SHAPE: Final = re.compile(r"[0-9]{8}(T[0-9]{6}(Z?))?")
+_OFFSET: Final = re.compile(r"[0-9-]{8,10}[T ][0-9:.]{4,15}[+-][0-9:]{2,5}")
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class WrittenTime:
 
 def read_time(part: str, text: str) -> WrittenTime:
     """The time that `text` writes; InvalidRecurrence naming `part` when it is none."""
-    match = _SHAPE.fullmatch(text)
+    upper = text.upper()
+    match = _SHAPE.fullmatch(upper)
     problem = "is not a date or date-time"
     if match is not None:
         if match[1] and match[1][5:7] == "60":
@@ -38,15 +40,23 @@ def read_time(part: str, text: str) -> WrittenTime:
             problem = "names hour 24; midnight is 000000 of the next day, and it"
         else:
             try:
-                moment: datetime = isoparse(text.removesuffix("Z"))
+                moment: datetime = isoparse(upper.removesuffix("Z"))
             except ValueError:
                 problem = "does not exist in the calendar"
             else:
                 return WrittenTime(local_second(moment), bool(match[2]), match[1] is None)
     shown = text if len(text) <= 40 else text[:40] + "…"
-    raise InvalidRecurrence(
-        part, f"{shown} {problem}; write it like 20250131, 20250131T083000 or 20250131T083000Z"
-    )
+    raise InvalidRecurrence(part, f"{shown} {problem}; {_remedy(upper)}")
+
+
+def _remedy(text: str) -> str:
+    """What to write instead of what nearly is a time."""
+    plain = text[:40].replace("-", "").replace(":", "")
+    if plain != text and _SHAPE.fullmatch(plain):
+        return f"write {plain}"
+    if _OFFSET.fullmatch(text[:40]):
+        return "an offset cannot be written here: give the time in UTC with a Z, or with a TZID"
+    return "write it like 20250131, 20250131T083000 or 20250131T083000Z"
 
 
 def write_time(second: int, utc: bool) -> str:

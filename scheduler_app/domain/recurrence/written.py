@@ -88,7 +88,7 @@ def _check_parameters(line: ContentLine, known: tuple[str, ...]) -> None:
 
 def _read_dates(line: ContentLine) -> list[WrittenDate]:
     _check_parameters(line, ("TZID", "VALUE"))
-    kind = line.parameters.get("VALUE")
+    kind = line.parameters["VALUE"].upper() if "VALUE" in line.parameters else None
     if kind == "PERIOD" or "/" in line.value:
         raise InvalidRecurrence(
             line.name,
@@ -103,6 +103,12 @@ def _read_dates(line: ContentLine) -> list[WrittenDate]:
         if kind is not None and (kind == "DATE") != time.date_only:
             right = "a date such as 20250131" if kind == "DATE" else "a date-time such as 20250131T083000"
             raise InvalidRecurrence(line.name, f"{text.strip()} does not fit VALUE={kind}; give {right}")
+        if time.date_only and zone is not None:
+            raise InvalidRecurrence(
+                line.name,
+                f"a TZID cannot stand beside a date without a time (RFC 5545, 3.2.19); leave out the TZID or "
+                f"give a time such as {text.strip()}T083000",
+            )
         if time.utc and zone is not None:
             raise InvalidRecurrence(
                 line.name,

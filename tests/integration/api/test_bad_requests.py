@@ -85,6 +85,20 @@ def test_a_name_in_any_script_and_with_emoji_is_accepted(client: FlaskClient) ->
         assert made.status_code == 201, made.text
         changed = client.put(f"{SCHEDULES}/{made.get_json()['id']}", json={"name": "a\u202eb"})
         check(changed, 422, "/name", "U+202E")
+def test_what_is_wrong_with_a_rule_is_named_once_and_as_it_was_written(client: FlaskClient) -> None:
+    begins = {
+        ("timezone", "mars/phobos"): "timezone: 'mars/phobos' is not an IANA time zone; ",
+        ("rrule", "every day"): "rrule: 'every day' is not a recurrence rule",
+        ("rrule", "freq=dayly"): "rrule: FREQ: dayly is not a frequency; ",
+        (
+            "rrule",
+            "0 9 * * *",
+        ): "rrule: '0 9 * * *' is a cron expression; the same as a recurrence rule is FREQ=",
+    }
+    for (field, value), words in begins.items():
+        problem = client.post(SCHEDULES, json=GOOD | {field: value}).get_json()
+        assert problem["detail"].startswith(words)
+        assert problem["errors"][0]["pointer"] == f"/{field}"
 
 
 @pytest.mark.parametrize(
@@ -171,6 +185,7 @@ def test_without_keys_a_foreign_name_for_this_machine_is_a_403(client: FlaskClie
         ("schedule_id=a%20b", "/schedule_id", "hyphens"),
         ("from=yesterday", "/from", "instant"),
         ("to=2026-01-01T00:00:00", "/to", "offset"),
+        ("from=2026-01-01T00:00:00+01:00", "/from", "write %2B for +"),
         ("sort=up", "/sort", "Unknown"),
     ],
 )

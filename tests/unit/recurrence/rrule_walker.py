@@ -74,6 +74,8 @@ def walk_calendar(
         if index % interval:
             continue
         chosen = [day for day in days if day_passes(parts, day, start.date())]
+        if parts.get("SKIP", "OMIT") != "OMIT":
+            chosen = sorted({*chosen, *moved_days(parts, days, start.date())})
         readings = [
             datetime(day.year, day.month, day.day, hour, minute, second)  # noqa: DTZ001 (a wall clock)
             for day in chosen
@@ -103,7 +105,12 @@ def periods(parts: dict[str, str], start: date, last: date) -> Iterator[list[dat
     freq = parts["FREQ"]
     week_start = NAMES.index(parts.get("WKST", "MO"))
     day = start
-    if freq == "YEARLY":
+    if "BYWEEKNO" in parts:
+        while week_number(day, week_start)[0] != 1:
+            day -= timedelta(days=7)
+        while day.weekday() != week_start:
+            day -= timedelta(days=1)
+    elif freq == "YEARLY":
         day = date(day.year, 1, 1)
     elif freq == "MONTHLY":
         day = day.replace(day=1)
@@ -114,7 +121,8 @@ def periods(parts: dict[str, str], start: date, last: date) -> Iterator[list[dat
         days = [day]
         day += timedelta(days=1)
         while (
-            (freq == "YEARLY" and day.year == days[0].year)
+            ("BYWEEKNO" in parts and (day.weekday() != week_start or week_number(day, week_start)[0] != 1))
+            or ("BYWEEKNO" not in parts and freq == "YEARLY" and day.year == days[0].year)
             or (freq == "MONTHLY" and day.month == days[0].month)
             or (freq == "WEEKLY" and day.weekday() != week_start)
         ):
@@ -123,8 +131,53 @@ def periods(parts: dict[str, str], start: date, last: date) -> Iterator[list[dat
         yield days
 
 
+def moved_days(parts: dict[str, str], days: list[date], start: date) -> Iterator[date]:
+    """RFC 7529: where the days come to lie that a period of MONTHLY or YEARLY names and does not have."""
+    numbers_given = numbers(parts, "BYMONTHDAY")
+    others = [name for name in ("BYDAY", "BYYEARDAY", "BYWEEKNO") if name in parts]
+    if parts["FREQ"] not in ("MONTHLY", "YEARLY"):
+        return
+    if numbers_given or not others:
+        months = numbers(parts, "BYMONTH")
+        if not months and parts["FREQ"] == "YEARLY" and implies_month(parts):
+            months = (start.month,)
+        limits = {name: parts[name] for name in ("FREQ", "WKST", *others) if name in parts}
+        limits["SKIP LIMITS"] = "yes"
+        if "BYMONTH" in parts:
+            limits["BYDAY IN MONTHS"] = "yes"
+        for first in (day for day in days if day.day == 1 and (not months or day.month in months)):
+            after = (first + timedelta(days=31)).replace(day=1)
+            for number in numbers_given or (start.day,):
+                if abs(number) > (after - first).days:
+                    yield from moved(parts, limits, first if number < 0 else after, start)
+    elif "BYYEARDAY" in parts and days[0].year % 4:  # no century is walked
+        limits = {name: value for name, value in parts.items() if name != "BYYEARDAY"}
+        for number in numbers(parts, "BYYEARDAY"):
+            if abs(number) == 366:
+                yield from moved(parts, limits, date(days[0].year + (number > 0), 1, 1), start)
+
+
+def moved(parts: dict[str, str], limits: dict[str, str], following: date, start: date) -> Iterator[date]:
+    """The day after a gap in the calendar, or the one before it, if the later parts allow it."""
+    day = following if parts["SKIP"] == "FORWARD" else following - timedelta(days=1)
+    unlimited = not {"BYDAY", "BYYEARDAY", "BYWEEKNO", "BYMONTH"} & set(limits)
+    if unlimited or day_passes(limits, day, start):
+        yield day
+
+
+def implies_month(parts: dict[str, str]) -> bool:
+    """Whether a YEARLY rule takes its month from DTSTART."""
+    numbered = any(len(text) > 2 for text in parts.get("BYDAY", "").split(","))
+    return not numbered and not {"BYMONTH", "BYWEEKNO", "BYYEARDAY"} & set(parts)
+
+
 def day_passes(parts: dict[str, str], day: date, start: date) -> bool:
     freq = parts["FREQ"]
+    if freq == "YEARLY" and "BYMONTHDAY" in parts and implies_month(parts) and day.month != start.month:
+        return False
+    only_weeks = "BYWEEKNO" in parts and not {"BYDAY", "BYMONTHDAY", "BYYEARDAY"} & set(parts)
+    if only_weeks and "SKIP LIMITS" not in parts and day.weekday() != start.weekday():
+        return False
     named = [name for name in ("BYMONTH", "BYWEEKNO", "BYYEARDAY", "BYMONTHDAY", "BYDAY") if name in parts]
     if freq == "YEARLY" and not named and (day.month, day.day) != (start.month, start.day):
         return False
@@ -156,7 +209,7 @@ def weekday_passes(parts: dict[str, str], text: str, day: date) -> bool:
         return False
     if not number:
         return True
-    in_month = parts["FREQ"] == "MONTHLY" or "BYMONTH" in parts
+    in_month = parts["FREQ"] == "MONTHLY" or "BYMONTH" in parts or "BYDAY IN MONTHS" in parts
     return int(number) in places(day, in_month)
 
 

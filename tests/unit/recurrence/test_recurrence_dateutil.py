@@ -16,7 +16,8 @@ SAME = [
     "FREQ=YEARLY;BYDAY=20MO,-1SU",
     "FREQ=YEARLY;BYWEEKNO=20,-10;BYDAY=WE",
     "FREQ=YEARLY;BYYEARDAY=1,-1,60",
-    "FREQ=YEARLY;BYMONTHDAY=13;BYDAY=FR",
+    "FREQ=YEARLY;BYMONTH=5,2;BYMONTHDAY=13;BYDAY=FR",
+    "FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR",
     "FREQ=YEARLY;INTERVAL=4;BYMONTH=11;BYDAY=TU;BYMONTHDAY=2,3,4,5,6,7,8",
     "FREQ=HOURLY;INTERVAL=7;BYDAY=MO;BYHOUR=3,9",
     "FREQ=MINUTELY;INTERVAL=25;BYMINUTE=0,5",
@@ -46,7 +47,7 @@ def test_a_position_is_counted_in_the_whole_first_period() -> None:
 
 def test_the_first_days_of_january_are_in_the_week_that_iso_8601_says() -> None:
     # dateutil pull request 1537: it gives the last week of the previous year a number one too high.
-    text = "DTSTART:20000101T090000Z\nRRULE:FREQ=YEARLY;BYWEEKNO={}"
+    text = "DTSTART:20000101T090000Z\nRRULE:FREQ=YEARLY;BYWEEKNO={};BYDAY=MO,TU,WE,TH,FR,SA,SU"
     end = datetime(2100, 1, 1, tzinfo=UTC)
     for number in (1, 52, 53):
         found = Recurrence.parse(text.format(number), created_at=CREATED)

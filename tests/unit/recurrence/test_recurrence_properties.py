@@ -101,6 +101,8 @@ def rules(draw: st.DrawFn, frequencies: list[str] = FREQUENCIES, ends: bool = Tr
         parts["BYSETPOS"] = draw(some([1, 2, 3, 5, -1, -2, -3]))
     if 10 in wanted:
         parts["WKST"] = draw(st.sampled_from(NAMES))
+    if freq in ("MONTHLY", "YEARLY") and draw(st.integers(0, 3)) == 0:
+        parts |= {"RSCALE": "GREGORIAN", "SKIP": draw(st.sampled_from(["OMIT", "BACKWARD", "FORWARD"]))}
     if ends and draw(st.integers(0, 4)) == 0:
         parts["COUNT"] = str(draw(st.integers(1, 40)))
     return ";".join([f"FREQ={freq}", *(f"{name}={value}" for name, value in parts.items())])

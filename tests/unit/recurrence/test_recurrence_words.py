@@ -1,13 +1,17 @@
-"""Warnings and descriptions."""
+"""Warnings, and what is described without words of our own."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import Recurrence, exception_surprises
+from scheduler_app.domain.recurrence.steps import PARSE_LIMIT, Steps
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
 START = "DTSTART:20260105T093000Z\nRRULE:"
+PARIS = "DTSTART;TZID=Europe/Paris:20260105T093000\nRRULE:"
+GAP = "DTSTART;TZID=Europe/Paris:20260105T023000\nRRULE:"
 WARNINGS = [
     ("FREQ=MONTHLY;BYMONTHDAY=31", "Not every month has a day 31"),
     ("DTSTART:20260131T093000Z\nRRULE:FREQ=MONTHLY", "Not every month has a day 31"),
@@ -17,8 +21,40 @@ WARNINGS = [
     ("DTSTART:20240229T093000Z\nRRULE:FREQ=YEARLY", "29 February exists only in leap years"),
     ("FREQ=YEARLY;BYYEARDAY=366", "Only leap years have a day 366"),
     ("FREQ=YEARLY;BYWEEKNO=53;BYDAY=MO", "Only some years have a week 53"),
-    ("FREQ=YEARLY;BYMONTHDAY=15", "add BYMONTH to choose one"),
-    ("FREQ=YEARLY;BYWEEKNO=20", "all seven days"),
+    ("FREQ=YEARLY;BYMONTHDAY=15", "fires in DTSTART's month, BYMONTH=1, once a year"),
+    ("FREQ=YEARLY;BYWEEKNO=20", "fires on DTSTART's day of the week, TH"),
+    ("FREQ=MONTHLY;BYMONTHDAY=15,30", "Not every month has a day 30"),
+    ("FREQ=MONTHLY;BYMONTHDAY=29,30,31", "Not every month has the days 29, 30 and 31"),
+    ("FREQ=MONTHLY;BYMONTHDAY=31", "BYMONTHDAY=-1 is the last day"),
+    ("FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29", "BYMONTH=2;BYMONTHDAY=-1 is the last day of February"),
+    ("FREQ=MONTHLY;BYDAY=5MO", "Not every month has a fifth Monday"),
+    ("FREQ=MONTHLY;BYDAY=5MO", "BYDAY=-1MO is the last Monday of each month"),
+    ("FREQ=MONTHLY;BYDAY=-5SU,1MO", "Not every month has a fifth-to-last Sunday"),
+    ("FREQ=YEARLY;BYMONTH=3;BYDAY=5MO", "Not every month has a fifth Monday"),
+    ("FREQ=YEARLY;BYDAY=53MO", "Not every year has a 53rd Monday"),
+    ("FREQ=MONTHLY;BYDAY=1MO,6MO", "No month has a 6th Monday"),
+    ("FREQ=YEARLY;BYWEEKNO=-53;BYDAY=MO", "BYWEEKNO=1 is the first week of each year"),
+    ("FREQ=YEARLY;BYWEEKNO=20,53;BYDAY=MO", "BYWEEKNO=-1 is the last week of each year"),
+    ("FREQ=YEARLY;BYYEARDAY=-366", "BYYEARDAY=1 is the first day of each year"),
+    ("FREQ=DAILY", "No time of day was given, so it fires at 08:30:31 (UTC), that of its creation"),
+    ("FREQ=WEEKLY;BYDAY=MO", "BYHOUR=8;BYMINUTE=30;BYSECOND=0"),
+    ("FREQ=MONTHLY;BYMONTHDAY=1;BYMINUTE=0;BYSECOND=0", "No hour was given, so it fires in hour 8"),
+    ("FREQ=DAILY;BYHOUR=9", "No minute was given, so it fires at minute 30 and second 31"),
+    ("FREQ=HOURLY;BYHOUR=9;BYSECOND=0", "add BYMINUTE=0"),
+    (PARIS + "FREQ=HOURLY;INTERVAL=24", "next on 29 March 2026, its local time moves. FREQ=DAILY keeps it"),
+    (PARIS + "FREQ=MINUTELY;INTERVAL=2880", "FREQ=DAILY;INTERVAL=2 keeps it"),
+    (PARIS + "FREQ=HOURLY;INTERVAL=12", "FREQ=DAILY;BYHOUR=9,21 keeps it"),
+    (GAP + "FREQ=DAILY", "skip 02:00 to 03:00 on 29 March 2026, so 02:30 does not exist then"),
+    (GAP + "FREQ=DAILY", "it fires at 03:30 instead; choose another time, or set gap to skip"),
+    (GAP + "FREQ=MONTHLY;BYDAY=-1SU", "does not exist then"),
+    (PARIS + "FREQ=WEEKLY;BYDAY=SU;BYHOUR=1,2;BYMINUTE=0,30", "so 02:00 does not exist then"),
+    (START + "FREQ=DAILY\nEXDATE:20260106T100000Z", "EXDATE 6 January 2026 at 10:00 takes nothing away"),
+    (START + "FREQ=DAILY\nEXDATE:20260106T100000Z", "on that day it fires at 09:30"),
+    (START + "FREQ=WEEKLY\nEXDATE:20260106T093000Z", "nothing occurs on that day"),
+    (START + "FREQ=WEEKLY\nEXDATE;VALUE=DATE:20260106", "EXDATE 6 January 2026 takes nothing away"),
+    (START + "FREQ=DAILY;COUNT=3\nEXDATE:20260109T093000Z", "takes nothing away"),
+    (START + "FREQ=DAILY;COUNT=3\nEXDATE:20260106T093000Z", "COUNT=4 makes up for it"),
+    (START + "FREQ=WEEKLY;BYDAY=TU", "the first one is on 6 January 2026 at 09:30"),
     (START + "FREQ=WEEKLY;BYDAY=TU", "DTSTART does not satisfy the rule"),
     (START + "FREQ=DAILY;UNTIL=20250101T000000Z", "UNTIL lies before DTSTART"),
     (START + "FREQ=DAILY;UNTIL=20250101T000000Z", "There are no occurrences at all"),
@@ -33,7 +69,14 @@ WARNINGS = [
     ("DTSTART:20200101T000000Z", "All occurrences lie in the past"),
 ]
 QUIET = [
-    "FREQ=DAILY",
+    START + "FREQ=DAILY",
+    START + "FREQ=HOURLY;INTERVAL=24",
+    PARIS + "FREQ=HOURLY",
+    PARIS + "FREQ=HOURLY;INTERVAL=24;UNTIL=20260301T000000Z",
+    PARIS + "FREQ=DAILY",
+    GAP + "FREQ=WEEKLY;BYDAY=MO",
+    GAP + "FREQ=DAILY;UNTIL=20260301T000000Z",
+    "FREQ=MONTHLY;BYMONTHDAY=28,29,30,31;BYHOUR=8;BYMINUTE=0;BYSECOND=0",
     START + "FREQ=DAILY;COUNT=5",
     START + "FREQ=MONTHLY;BYMONTHDAY=5",
     START + "FREQ=MONTHLY;BYMONTHDAY=-1,5",
@@ -41,40 +84,22 @@ QUIET = [
     START + "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=5",
     "FREQ=DAILY;BYHOUR=8;BYMINUTE=0;BYSECOND=0",
 ]
-SENTENCES = [
-    (START + "FREQ=DAILY", "Every day at 09:30 (UTC)"),
-    (START + "FREQ=DAILY;INTERVAL=2;COUNT=3", "Every 2 days at 09:30 (UTC), 3 times"),
-    (START + "FREQ=WEEKLY", "Every week on Monday at 09:30 (UTC)"),
-    (START + "FREQ=WEEKLY;BYDAY=FR,MO", "Every week on Monday and Friday at 09:30 (UTC)"),
-    (START + "FREQ=MONTHLY", "Every month on day 5 at 09:30 (UTC)"),
+
+
+SKIPPED = [
     (
-        START + "FREQ=MONTHLY;BYMONTHDAY=1,15,-1",
-        "Every month on day 1, day 15 and the last day at 09:30 (UTC)",
+        "MONTHLY;BYMONTHDAY=31;SKIP=BACKWARD",
+        "Every month on the 31st, or the last day where it is missing, at",
     ),
     (
-        START + "FREQ=MONTHLY;BYDAY=-1FR,1MO",
-        "Every month on the last Friday and the first Monday at 09:30 (UTC)",
+        "MONTHLY;BYMONTHDAY=30;SKIP=FORWARD",
+        "Every month on the 30th, or the 1st of the next month where it is missing, at",
     ),
-    (START + "FREQ=YEARLY", "Every year on day 5 of January at 09:30 (UTC)"),
+    ("MONTHLY;BYMONTHDAY=28;SKIP=FORWARD", "Every month on the 28th at"),
     (
-        START + "FREQ=YEARLY;BYMONTH=11;BYDAY=4TH",
-        "Every year on the fourth Thursday in November at 09:30 (UTC)",
+        "MONTHLY;BYMONTHDAY=-31;SKIP=FORWARD",
+        "As the rule RSCALE=GREGORIAN;FREQ=MONTHLY;BYMONTHDAY=-31;SKIP=FORWARD",
     ),
-    (START + "FREQ=DAILY;UNTIL=20260110T093000Z", "Every day at 09:30 (UTC), until 10 January 2026 at 09:30"),
-    (START + "FREQ=HOURLY;INTERVAL=3", "Every 3 hours, counted from 5 January 2026 at 09:30 (UTC)"),
-    (START + "FREQ=DAILY\nEXDATE:20260106T093000Z", "Every day at 09:30 (UTC), except for 1 date"),
-    (START + "FREQ=DAILY\nRDATE:20260106T113000Z", "Every day at 09:30 (UTC), and on 1 more date"),
-    ("DTSTART:20260105T093007Z", "Once, on 5 January 2026 at 09:30:07 (UTC)"),
-]
-UNCLEAR = [
-    "FREQ=MONTHLY;BYDAY=MO;BYSETPOS=2",
-    "FREQ=YEARLY;BYWEEKNO=20",
-    "FREQ=YEARLY;BYDAY=20MO",
-    "FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13",
-    "FREQ=DAILY\nRRULE:FREQ=WEEKLY",
-    "FREQ=DAILY\nEXRULE:FREQ=WEEKLY",
-    "FREQ=MINUTELY;BYHOUR=9",
-    "FREQ=DAILY;BYHOUR=1,2,3,4,5,6,7",
 ]
 
 
@@ -89,17 +114,60 @@ def test_what_does_not_surprise_is_not_warned_of(text: str) -> None:
     assert Recurrence.parse(text, created_at=CREATED).warnings == ()
 
 
+def test_a_time_in_a_gap_is_no_surprise_to_those_who_asked_to_skip_it() -> None:
+    assert Recurrence.parse(GAP + "FREQ=DAILY", created_at=CREATED, gap="skip").warnings == ()
+
+
+def test_every_warning_says_what_to_do() -> None:
+    remedy = re.compile(
+        r"\b(add|write|give|choose|use|check|is the (last|first)|keeps it|makes up|take BYDAY|set|read)\b"
+    )
+    for text, _ in WARNINGS:
+        for warning in Recurrence.parse(text, created_at=CREATED).warnings:
+            assert remedy.search(warning) or "local day" in warning, warning
+
+
+def test_warnings_never_refuse_a_rule_and_take_bounded_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets: list[Steps] = []
+
+    class Counted(Steps):
+        def __init__(self, *, parsing: bool = False) -> None:
+            super().__init__(parsing=parsing)
+            budgets.append(self)
+
+    monkeypatch.setattr(exception_surprises, "Steps", Counted)
+    years = ",".join(f"{year}0106T093000Z" for year in range(2030, 9000, 4))
+    rare = "FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO"
+    start = "DTSTART:20240229T093000Z\nRRULE:"
+    found = Recurrence.parse(f"{start}{rare}\nEXDATE:{years}", created_at=CREATED)
+    assert found.after(CREATED)
+    assert not budgets  # nobody has asked for warnings: most who read a rule do not
+    assert found.warnings is found.warnings
+    assert all(budget.left >= -1 and budget.limit == PARSE_LIMIT for budget in budgets)
+
+
 def test_a_timezone_that_dtstart_overrules_is_mentioned() -> None:
     found = Recurrence.parse(START + "FREQ=DAILY", created_at=CREATED, timezone="Asia/Tokyo")
-    assert found.warnings == ("DTSTART is in UTC, so the schedule's timezone Asia/Tokyo is not used.",)
+    assert found.warnings == (
+        "DTSTART is in UTC, so the schedule's timezone Asia/Tokyo is not used; leave out the Z to use it.",
+    )
 
 
-@pytest.mark.parametrize(("text", "sentence"), SENTENCES)
-def test_an_ordinary_recurrence_is_a_sentence(text: str, sentence: str) -> None:
-    assert Recurrence.parse(text, created_at=CREATED).description == sentence
+def test_a_rule_that_there_are_no_words_for_is_quoted() -> None:
+    rule = "FREQ=MONTHLY;BYDAY=MO,TU;BYHOUR=9,17;BYMINUTE=0;BYSETPOS=-1,1"
+    assert Recurrence.parse(START + rule, created_at=CREATED).description == (
+        f"As the rule {rule} says (UTC), from 5 January 2026 at 09:30 on"
+    )
+    hours = ",".join(str(hour) for hour in (1, 3, 4, 6, 7, 9, 11, 12, 14, 16, 18, 20, 21, 23))
+    minutes = ",".join(str(minute) for minute in range(60) if minute % 7)
+    long = f"FREQ=DAILY;BYHOUR={hours};BYMINUTE={minutes};BYSECOND={minutes}"
+    described = Recurrence.parse(START + long, created_at=CREATED).description
+    assert described.startswith("As the rule FREQ=DAILY;BYHOUR=1,3,4")
+    assert len(described) < 400
 
 
-@pytest.mark.parametrize("text", UNCLEAR)
-def test_where_no_sentence_would_be_clear_the_rule_stands_for_itself(text: str) -> None:
-    found = Recurrence.parse(text, created_at=CREATED)
-    assert found.description == found.text
+@pytest.mark.parametrize(("rule", "begins"), SKIPPED)
+def test_a_sentence_says_where_skip_moves_a_day_that_is_missing(rule: str, begins: str) -> None:
+    found = Recurrence.parse(f"{START}RSCALE=GREGORIAN;FREQ={rule}", created_at=CREATED)
+    assert found.description.startswith(begins)
+    assert not any("does not fire" in warning for warning in found.warnings)

@@ -1,0 +1,156 @@
+"""The times of day of a rule in words: a list, or a step between two times."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from . import vocabulary as say
+from .day_words import DayWords
+
+_LISTED: Final = 8  # longer lists of times read worse than hours and minutes apart
+_SHORT: Final = 4  # a list this short reads better than a step
+_ITEMS: Final = 12  # and with more numbers than these nothing reads well
+_WINDOWS: Final = 3
+
+
+@dataclass(frozen=True)
+class TimesOfDay:
+    """Every combination of these hours, minutes and seconds; each list is ascending and not empty."""
+
+    hours: tuple[int, ...]
+    minutes: tuple[int, ...]
+    seconds: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """How many times of day there are."""
+        return len(self.hours) * len(self.minutes) * len(self.seconds)
+
+    def all(self) -> list[int]:
+        """The seconds of the day, ascending. Only asked for where `size` is small."""
+        return [
+            hour * 3600 + minute * 60 + second
+            for hour in self.hours
+            for minute in self.minutes
+            for second in self.seconds
+        ]
+
+
+@dataclass(frozen=True)
+class TimeWords:
+    """Times of day in the middle of a sentence. `leads`: they are a step, "every 15 minutes …", which may
+    begin the sentence; `windows`: one between certain times of the day."""
+
+    text: str
+    leads: bool = False
+    windows: bool = False
+
+
+def time_words(times: TimesOfDay) -> TimeWords | None:
+    """The words for `times`; None where there are none that a person would read."""
+    if times.size <= _SHORT:
+        return _list(times)
+    stepped = _stepped(times)
+    if stepped is not None:
+        return TimeWords(stepped, True, "between" in stepped)
+    return _list(times) if times.size <= _LISTED else _apart(times)
+
+
+def together(days: DayWords, at: TimeWords, some_days: bool) -> str:
+    """Days and times in the order that reads best; days that are all of them are said only beside windows."""
+    if not at.leads:
+        return f"{days.lead} {at.text}"
+    steps = at.text[0].upper() + at.text[1:]
+    return f"{steps}, {days.after}" if some_days or at.windows else steps
+
+
+def _list(times: TimesOfDay) -> TimeWords:
+    return TimeWords(f"at {say.listed([say.clock(time) for time in times.all()])}")
+
+
+def _stepped(times: TimesOfDay) -> str | None:
+    """`every 15 minutes between 09:00 and 17:45`, where the times are such steps."""
+    hours, minutes, seconds = times.hours, times.minutes, times.seconds
+    if len(seconds) == len(minutes) == 1:
+        return _hours(hours, minutes[0] * 60 + seconds[0])
+    if len(seconds) == 1 and (step := _step(minutes)):
+        every = "every minute" if step == 1 else f"every {step} minutes"
+        whole = step * len(minutes) == 60
+        if whole and len(hours) == 24:
+            return every + _into_hour(minutes[0], seconds[0], step)
+    elif (
+        (step := _step(seconds)) and step * len(seconds) == 60 and (len(minutes) == 1 or _step(minutes) == 1)
+    ):
+        every = "every second" if step == 1 else f"every {step} seconds"
+        whole = len(minutes) == 60
+        if whole and len(hours) == 24:
+            return every + _into_minute(seconds[0], step)
+    else:
+        return None
+    first, last = minutes[0] * 60 + seconds[0], minutes[-1] * 60 + seconds[-1]
+    return _between(every, hours, first, last, whole)
+
+
+def _hours(hours: tuple[int, ...], into: int) -> str | None:
+    """Steps of hours; `into` is the second of the hour."""
+    if len(hours) == 24:
+        return "every hour" + _into_hour(into // 60, into % 60, 0)
+    if (step := say.even_step(hours)) > 1:
+        return f"every {step} hours between {_time(hours[0], into)} and {_time(hours[-1], into)}"
+    if any(low == high for low, high in say.spans(hours)):
+        return None
+    return _between("every hour", hours, into, into, True)
+
+
+def _between(every: str, hours: tuple[int, ...], first: int, last: int, whole: bool) -> str | None:
+    """`every` in each span of neighbouring hours, or in each hour where the steps do not fill a whole one;
+    None where those are too many."""
+    spans = say.spans(hours) if whole else [(hour, hour) for hour in hours]
+    if len(spans) > _WINDOWS:
+        return None
+    windows = [f"between {_time(low, first)} and {_time(high, last)}" for low, high in spans]
+    return f"{every} {say.listed(windows)}"
+
+
+def _time(hour: int, into: int) -> str:
+    return say.clock(hour * 3600 + into)
+
+
+def _step(values: tuple[int, ...]) -> int:
+    """The step of more than two evenly spaced values, or of two that halve the hour or the minute; else 0."""
+    step = say.even_step(values)
+    return step if len(values) > 2 or step == 30 else 0
+
+
+def _into_hour(minute: int, second: int, step: int) -> str:
+    """Where in the hour steps of so many minutes begin; a step of 0 is the whole hour."""
+    if step == 1:
+        return _into_minute(second, 0)
+    begin = ", starting" if step else ""
+    if not minute and not second:
+        return f"{begin or ','} on the hour"
+    rest = f" and second {second}" if second else ""
+    return f"{begin} at minute {minute}{rest}" + (" of the hour" if step else "")
+
+
+def _into_minute(second: int, step: int) -> str:
+    """Where in the minute steps of so many seconds begin; a step of 0 is the whole minute."""
+    if step == 1 or (not step and not second):
+        return ""
+    begin = ", starting" if step else ""
+    if not second:
+        return f"{begin} on the minute"
+    return f"{begin} at second {second}" + (" of the minute" if step else "")
+
+
+def _apart(times: TimesOfDay) -> TimeWords | None:
+    """`at minutes 0, 10 and 13 of the hours 9 to 17`."""
+    if max(len(say.runs(each)) for each in (times.hours, times.minutes, times.seconds)) > _ITEMS:
+        return None
+    minutes = "every minute" if len(times.minutes) == 60 else _counted("minute", times.minutes)
+    hours = "every hour" if len(times.hours) == 24 else f"the {_counted('hour', times.hours)}"
+    seconds = "" if times.seconds == (0,) else f"{_counted('second', times.seconds)} of "
+    return TimeWords(f"at {seconds}{minutes} of {hours}")
+
+
+def _counted(unit: str, values: tuple[int, ...]) -> str:
+    return f"{unit}{'s' if len(values) > 1 else ''} {say.numbers(values)}"
