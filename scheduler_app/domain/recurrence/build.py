@@ -6,16 +6,15 @@ and UNTIL's Z.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
 from itertools import groupby
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
-from .counted_rule import CountedRule
+from .counted_rule import CountedRule, RuleOfSet
 from .implied_parts import explicit
-from .recurrence_set import RecurrenceSet, RuleOfSet
+from .recurrence_set import RecurrenceSet
 from .rule import Frequency, Rule
-from .seconds import DAY, FIRST_SECOND, LAST_SECOND
+from .seconds import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
 from .steps import Steps
 from .tied_rule import Start, tie
 from .time_text import write_date, write_time
@@ -49,7 +48,7 @@ def build(written: WrittenText, choices: Choices, now: int, steps: Steps, *, sto
     canonical one, perhaps of an earlier release (see `implied_parts`)."""
     start = _start(written, choices, now)
     notes = _notes(written)
-    day = date.fromordinal(start.local // DAY)
+    day = local_datetime(start.local, None).date()
     readings = [explicit(rule, day, stored=stored) for rule in written.rules]
     exceptions = [explicit(rule, day, stored=stored) for rule in written.exception_rules]
     notes += tuple(note for _, note in (*readings, *exceptions) if note is not None)
@@ -71,6 +70,7 @@ def build(written: WrittenText, choices: Choices, now: int, steps: Steps, *, sto
         frozenset(instant for instant, _ in _instants(exact, start)),
         frozenset(date.time.second // DAY for date in whole_days),
     )
+    found.check(steps)
     lines = [
         _date_line("DTSTART", start.zone, [start.local]),
         *rule_lines,

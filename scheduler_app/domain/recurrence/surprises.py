@@ -5,8 +5,7 @@ from datetime import date
 from typing import Final
 
 from .build import Built
-from .counted_rule import CountedRule
-from .recurrence_set import RuleOfSet
+from .counted_rule import CountedRule, RuleOfSet
 from .rule import Frequency, Rule, Skip
 from .seconds import DAY
 from .steps import OutOfSteps, Steps
