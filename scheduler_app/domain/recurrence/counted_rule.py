@@ -56,7 +56,9 @@ class CountedRule:
         earlier = (mark for mark in tuple(self._marks.values()) if mark.second <= second)
         from_, done = max(earlier, default=Mark(self.tied.start, 0))
         endless = self.tied.endless
-        if second - from_ > _FAR or (isinstance(endless, ElapsedRule) and endless.plain):
+        told = "checkpoint" in self._marks  # what a checkpoint says goes before what is worked out
+        plain = isinstance(endless, ElapsedRule) and endless.plain and not told
+        if second - from_ > _FAR or plain:
             from_, done = count_ahead(endless, second, self.count, steps) or (from_, done)
         if from_ < second and done < self.count:
             for instant in self.tied.instants(from_, steps):
