@@ -10,9 +10,9 @@ from itertools import groupby
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
-from .counted_rule import CountedRule
+from .counted_rule import CountedRule, RuleOfSet
 from .implied_parts import explicit
-from .recurrence_set import RecurrenceSet, RuleOfSet
+from .recurrence_set import RecurrenceSet
 from .rule import Frequency, Rule
 from .seconds import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
 from .steps import Steps
@@ -70,6 +70,7 @@ def build(written: WrittenText, choices: Choices, now: int, steps: Steps, *, sto
         frozenset(instant for instant, _ in _instants(exact, start)),
         frozenset(date.time.second // DAY for date in whole_days),
     )
+    found.check(steps)
     lines = [
         _date_line("DTSTART", start.zone, [start.local]),
         *rule_lines,

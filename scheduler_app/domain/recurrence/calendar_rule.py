@@ -43,7 +43,7 @@ class CalendarRule:
         `shifted`."""
         first_local = max(self.start, second + self.zone.lowest_offset(second))
         previous = second - 1
-        for instant in self._to_utc(self._readings(first_local, steps), shifted):
+        for instant in self.to_utc(self._readings(first_local, steps), shifted):
             if instant > previous:
                 previous = instant
                 yield instant
@@ -82,7 +82,7 @@ class CalendarRule:
         held: list[int] = []
         deadline: int | None = None
         for first, last in self._periods(local // DAY, steps):
-            readings = self._pick(first, last)
+            readings = self.pick(first, last)
             if readings or deadline is None:
                 deadline = last + (self.days.repeats_after + 1) * 366
             elif first > deadline:
@@ -104,14 +104,14 @@ class CalendarRule:
         done = FIRST_DAY - 2
         while (found := self.days.next(day, steps)) is not None:
             for probe in range(found - reach, found + reach + 1):
-                first, last = self._period(probe)
+                first, last = self.period(probe)
                 if last > done:
                     steps.spend()
                     yield first, last
                     done = last
             day = max(found, done - reach) + 1
 
-    def _pick(self, first: int, last: int) -> list[int]:
+    def pick(self, first: int, last: int) -> list[int]:
         """The readings of one period that BYSETPOS names, in order.
 
         They are found by their index in days × times, because such a product may hold millions.
@@ -148,7 +148,7 @@ class CalendarRule:
         on_day = position < len(days) and days[position] == day
         return position * len(self.times) + (first_from(self.times, time) if on_day else 0)
 
-    def _period(self, day: int) -> tuple[int, int]:
+    def period(self, day: int) -> tuple[int, int]:
         """The first and the last day of the period in which `day` lies."""
         freq = self.rule.freq
         if freq == Frequency.DAILY:
@@ -167,7 +167,7 @@ class CalendarRule:
         start, length = month_spans(is_leap(moment.year))[moment.month - 1]
         return january + start, january + start + length - 1
 
-    def _to_utc(self, readings: Iterator[int], shifted: set[int] | None) -> Iterator[int]:
+    def to_utc(self, readings: Iterator[int], shifted: set[int] | None) -> Iterator[int]:
         """UTC seconds in ascending order, repeats included.
 
         Readings in a gap come out among those after it, which are shifted by nothing: two ascending runs,
@@ -183,6 +183,9 @@ class CalendarRule:
             else:
                 early, late, kind = zone.read(local)
                 if kind == "gap":
+                    # No later reading can come before this one by the offset after the gap.
+                    while held and held[0] <= late:
+                        yield held.popleft()
                     if not self.skip_gap:
                         held.append(early)
                         if shifted is not None:

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from .count_ahead import Mark, count_ahead
+from .elapsed_rule import ElapsedRule
 from .seconds import DAY
 from .steps import Steps
 from .tied_rule import TiedRule
 
 _FAR: Final = 10 * DAY  # a mark this near is as good as arithmetic
+_A_STEP: Final = 16  # instances that are counted one by one for a step
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,14 @@ class CountedRule:
     tied: TiedRule
     count: int
     _marks: dict[str, Mark] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def last(self) -> int | None:
+        """The UTC second of the last instance, where that is arithmetic."""
+        endless = self.tied.endless
+        if isinstance(endless, ElapsedRule) and endless.plain:
+            return endless.start + (self.count - 1) * endless.step
+        return None
 
     def use(self, mark: Mark) -> None:
         """Take a mark from outside, that of a checkpoint, for true."""
@@ -45,17 +55,24 @@ class CountedRule:
         """How many instances lie before a UTC second; costs the distance from the nearest mark before it."""
         earlier = (mark for mark in tuple(self._marks.values()) if mark.second <= second)
         from_, done = max(earlier, default=Mark(self.tied.start, 0))
-        if second - from_ > _FAR and (ahead := count_ahead(self.tied.endless, second)) is not None:
-            from_, done = ahead
+        endless = self.tied.endless
+        told = "checkpoint" in self._marks  # what a checkpoint says goes before what is worked out
+        plain = isinstance(endless, ElapsedRule) and endless.plain and not told
+        if second - from_ > _FAR or plain:
+            from_, done = count_ahead(endless, second, self.count, steps) or (from_, done)
         if from_ < second and done < self.count:
             for instant in self.tied.instants(from_, steps):
                 if instant >= second:
                     break
                 done += 1
-                steps.found()
+                if done % _A_STEP == 0:
+                    steps.spend()
                 if done == self.count:
                     break
         done = min(done, self.count)
         if second > self.tied.start:
             self._marks["latest"] = Mark(second, done)
         return done
+
+
+RuleOfSet = TiedRule | CountedRule

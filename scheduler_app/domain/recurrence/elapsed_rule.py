@@ -77,6 +77,21 @@ class ElapsedRule:
         """Seconds from period to period."""
         return self._step
 
+    @property
+    def first(self) -> int:
+        """The UTC second at which the first period begins."""
+        return self._first
+
+    @property
+    def width(self) -> int:
+        """Seconds of a period in which it can fire: 1, where no BY part expands it."""
+        return self._width
+
+    @property
+    def inner(self) -> tuple[int, ...]:
+        """Seconds into a period at which it fires, where the period runs with the local clock."""
+        return self._inner
+
     def instants(self, second: int, steps: Steps, shifted: set[int] | None = None) -> Iterator[int]:
         """The UTC seconds from `second` on, strictly increasing. Elapsed time has no gaps: `shifted` stays
         empty."""

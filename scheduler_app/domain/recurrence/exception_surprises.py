@@ -5,9 +5,8 @@ from itertools import islice
 from typing import Final
 
 from .build import Built
-from .counted_rule import CountedRule
+from .counted_rule import CountedRule, RuleOfSet
 from .description import vocabulary as say
-from .recurrence_set import RuleOfSet
 from .seconds import DAY
 from .steps import OutOfSteps, Steps
 from .tied_rule import TiedRule

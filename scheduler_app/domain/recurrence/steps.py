@@ -25,6 +25,11 @@ class Steps:
         self.left = self.limit
         self.parsing = parsing
 
+    def allow(self, rules: int) -> None:
+        """Each rule of a set has the whole budget; all the rules of a text that is parsed share one."""
+        if not self.parsing and rules > 1:
+            self.limit = self.left = LIMIT * rules
+
     def spend(self, count: int = 1) -> None:
         """Count steps; InvalidRecurrence when the budget is used up."""
         self.left -= count

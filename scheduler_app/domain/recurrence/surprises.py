@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from .build import Built
 from .clock_surprises import moved_by_clock_changes, unsaid_time
-from .counted_rule import CountedRule
+from .counted_rule import CountedRule, RuleOfSet
 from .description import vocabulary as say
 from .exception_surprises import exception_surprises
 from .missing_days import missing_days
-from .recurrence_set import RuleOfSet
 from .seconds import DAY
 from .steps import OutOfSteps, Steps
 from .tied_rule import TiedRule

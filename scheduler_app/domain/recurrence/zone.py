@@ -104,7 +104,7 @@ class Zone:
         second = first - _TWO_DAYS
         while True:
             _, second, before = self.segment(second)
-            if second > last + _TWO_DAYS:
+            if second > min(last + _TWO_DAYS, LAST_SECOND):
                 return found
             after = self.offset(second)
             if after > before and second + after > first and second + before < last:

@@ -85,6 +85,8 @@ def test_a_name_in_any_script_and_with_emoji_is_accepted(client: FlaskClient) ->
         assert made.status_code == 201, made.text
         changed = client.put(f"{SCHEDULES}/{made.get_json()['id']}", json={"name": "a\u202eb"})
         check(changed, 422, "/name", "U+202E")
+
+
 def test_what_is_wrong_with_a_rule_is_named_once_and_as_it_was_written(client: FlaskClient) -> None:
     begins = {
         ("timezone", "mars/phobos"): "timezone: 'mars/phobos' is not an IANA time zone; ",

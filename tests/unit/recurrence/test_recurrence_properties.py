@@ -194,6 +194,7 @@ def test_a_dtstart_moved_back_by_whole_intervals_changes_nothing_that_comes_late
     data: st.DataObject,
 ) -> None:
     rule = data.draw(rules(ends=False))
+    assume("BYWEEKNO" not in rule or "BYDAY" in rule)  # another year has another weekday there
     start = data.draw(starts(1)).replace(day=15)
     interval = int(dict(part.split("=") for part in rule.split(";")).get("INTERVAL", "1"))
     freq = freq_of(rule)

@@ -1,0 +1,261 @@
+"""What EXDATE and EXRULE take away from one rule of a set, jumped over rather than walked through.
+
+An excluded instant is met one by one at first. Where several in a row are excluded, the rest of the local day
+is decided at once (`day_bits`), and days that are excluded as a whole are passed over year by year. So
+SECONDLY without December costs 31 steps in December, and a rule with nothing left ends.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import lcm
+from typing import Final
+
+from .calendar_rule import CalendarRule
+from .counted_rule import CountedRule, RuleOfSet
+from .day_bits import Window, seconds_of, times_of_day_bits, window_from
+from .elapsed_rule import ElapsedRule
+from .seconds import DAY, FIRST_DAY, LAST_DAY, LAST_SECOND, LAST_YEAR
+from .steps import Steps
+from .tied_rule import TiedRule
+from .year import first_day, year_of
+from .zone import Zone
+
+_PATIENCE: Final = 8  # excluded instants in a row before the day is decided at once
+_NEAR: Final = 4  # instants of an EXRULE that are walked before it is started anew at the candidate
+_GROUPS: Final = 64  # sets of days that EXRULEs may divide a year into
+_KEPT: Final = 256
+_EVERY_TIME: Final = (1 << DAY) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Exclusions:
+    """The exceptions of a set: rules, instants (UTC seconds) and local days."""
+
+    zone: Zone
+    rules: tuple[RuleOfSet, ...]
+    dates: frozenset[int]
+    days: frozenset[int]
+    _in_order: tuple[int, ...] = field(init=False, repr=False)  # the instants
+    _of_years: dict[int, int] = field(default_factory=dict, init=False, repr=False)  # the days (see `year`)
+    _over: dict[int, int] = field(
+        default_factory=dict, init=False, repr=False
+    )  # by rule: nothing is left from there on
+    _known: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_in_order", tuple(sorted(self.dates)))
+        for day in self.days:
+            year = year_of(day)
+            self._of_years[year] = self._of_years.get(year, 0) | 1 << (day - first_day(year))
+
+    def left_of(self, rule: RuleOfSet, second: int, steps: Steps, shifted: set[int] | None) -> Iterator[int]:
+        """The instants of a rule from a UTC second on that no exception takes away."""
+        asked = _Asked(self, steps)
+        in_a_row = 0
+        while second < self._over.get(id(rule), LAST_SECOND + 1):
+            for instant in rule.instants(second, steps, shifted):
+                if not asked.covers(instant):
+                    in_a_row = 0
+                    yield instant
+                    continue
+                steps.spend()
+                in_a_row += 1
+                if in_a_row >= _PATIENCE or self._local_day(instant) in self.days:
+                    second = self._resume(rule, instant, steps)
+                    if second > LAST_SECOND:
+                        self._over[id(rule)] = instant
+                    break
+            else:
+                return
+
+    def left_of_dates(self, dates: tuple[int, ...], steps: Steps) -> Iterator[int]:
+        """As `left_of`, for given instants in order."""
+        asked = _Asked(self, steps)
+        return (instant for instant in dates if not asked.covers(instant))
+
+    def names(self, instant: int) -> bool:
+        """Whether an EXDATE takes an instant away."""
+        return instant in self.dates or (bool(self.days) and self._local_day(instant) in self.days)
+
+    def _local_day(self, instant: int) -> int:
+        return (instant + self.zone.offset(instant)) // DAY
+
+    def _resume(self, rule: RuleOfSet, instant: int, steps: Steps) -> int:
+        """A later UTC second; every instant of the rule from the given one up to it is excluded."""
+        window = window_from(self.zone, instant)
+        if window.day not in self.days:
+            steps.spend()
+            left = seconds_of(rule, window, steps) & ~self._seconds(window, steps)
+            if left:
+                return instant + (left & -left).bit_length() - 1
+        return max(window.end, self._next_open(rule, window.day + 1, steps))
+
+    def _seconds(self, window: Window, steps: Steps) -> int:
+        """What is excluded in a window."""
+        found = 0
+        dates = self._in_order
+        for date in dates[bisect_left(dates, window.begin) : bisect_left(dates, window.end)]:
+            found |= 1 << (date - window.begin)
+        for rule in self.rules:
+            found |= seconds_of(rule, window, steps)
+        return found
+
+    def _next_open(self, rule: RuleOfSet, day: int, steps: Steps) -> int:
+        """The UTC second at which the first local day begins, from `day` on, that the rule names and that is
+        not excluded as a whole."""
+        if day > LAST_DAY:
+            return LAST_SECOND + 1
+        tied = _tied(rule)
+        others = [(_tied(other), _times(_tied(other))) for other in self.rules if _covers(other, tied)]
+        year = year_of(max(day, FIRST_DAY))
+        last_year = self._hopeless_after(tied, [other for other, _ in others], year)
+        while year <= last_year:
+            steps.spend()
+            january = first_day(year)
+            left = tied.endless.days.of_year(year) & ~self._of_years.get(year, 0)
+            left &= ~self._closed(tied, [(_days(other, year), times) for other, times in others])
+            if isinstance(tied.endless, CalendarRule):
+                left |= _moved_into(self.zone, january, first_day(year + 1))
+            left = left >> max(day - january, 0) << max(day - january, 0)
+            if left:
+                early, _, kind = self.zone.read((january + (left & -left).bit_length() - 1) * DAY)
+                return early - DAY if kind == "gap" else early
+            year += 1
+        return LAST_SECOND + 1
+
+    def _hopeless_after(self, rule: TiedRule, others: list[TiedRule], year: int) -> int:
+        """The year after which what was found in vain from `year` on only repeats itself."""
+        ends = [other.until // DAY for other in others if other.until is not None]
+        since = max([year, *self._of_years, *(min(end, LAST_DAY) // 365 + 1 for end in ends)])
+        repeats = lcm(*(each.endless.days.repeats_after for each in (rule, *others)))
+        last = LAST_YEAR if rule.until is None else year_of(min(rule.until // DAY + 1, LAST_DAY))
+        return min(since + repeats + 1, last)
+
+    def _closed(self, rule: TiedRule, others: list[tuple[int, int]]) -> int:
+        """The days of a year on which EXRULEs, given as days and times of day, leave none of the rule's
+        times. Days that too many of them divide are left to be looked at one by one."""
+        key = (id(rule), tuple(days for days, _ in others))
+        closed = self._known.get(key)
+        if closed is None:
+            wanted = _times(rule)
+            groups = {0: (1 << 366) - 1}  # days by the times that are taken away on them
+            for days, times in others:
+                if not times & wanted or len(groups) > _GROUPS:
+                    continue
+                divided: dict[int, int] = {}
+                for taken, group in groups.items():
+                    for more, part in ((taken | times, group & days), (taken, group & ~days)):
+                        if part:
+                            divided[more] = divided.get(more, 0) | part
+                groups = divided
+            closed = sum(group for taken, group in groups.items() if not wanted & ~taken)
+            if len(self._known) == _KEPT:
+                self._known.clear()
+            self._known[key] = closed
+        return closed
+
+
+class _Asked:
+    """Which instants are excluded, asked in ascending order."""
+
+    def __init__(self, of: Exclusions, steps: Steps) -> None:
+        self._of = of
+        self._steps = steps
+        self._rules = [_Cursor(rule) for rule in of.rules]
+
+    def covers(self, instant: int) -> bool:
+        """Whether `instant` is taken away."""
+        if self._of.names(instant):
+            return True
+        return any(cursor.hits(instant, self._steps) for cursor in self._rules)
+
+
+class _Cursor:
+    """A place in an EXRULE. Where the next question lies far ahead it starts anew there."""
+
+    def __init__(self, rule: RuleOfSet) -> None:
+        self._rule = rule
+        self._stream: Iterator[int] = iter(())
+        self._next: int | None = -1
+
+    def hits(self, instant: int, steps: Steps) -> bool:
+        """Whether the rule gives `instant`."""
+        for _ in range(_NEAR):
+            if self._next is None or self._next >= instant:
+                return self._next == instant
+            steps.spend()
+            self._next = next(self._stream, -1)
+            if self._next == -1:
+                break
+        self._stream = self._rule.instants(instant, steps)
+        self._next = next(self._stream, None)
+        return self._next == instant
+
+
+def _tied(rule: RuleOfSet) -> TiedRule:
+    return rule.tied if isinstance(rule, CountedRule) else rule
+
+
+def _covers(rule: RuleOfSet, other: TiedRule) -> bool:
+    """Whether an EXRULE, on the local days that it names and at its times of day, takes away every instant
+    of another rule."""
+    if isinstance(rule, CountedRule) or rule.rule.by_set_pos:
+        return False
+    own, its = rule.endless, other.endless
+    if isinstance(own, CalendarRule):
+        return isinstance(its, CalendarRule)
+    if isinstance(its, CalendarRule):
+        # Elapsed time meets a time that a gap moved where it comes to lie: at another time of day.
+        return own.step == own.width == 1 and (own.zone.fixed or not _EVERY_TIME & ~_times(rule))
+    if own.step == own.width == 1:
+        return True
+    into = its.first - own.first
+    return its.step % own.step == 0 and {into + second for second in its.inner} <= set(own.inner)
+
+
+def _times(rule: TiedRule) -> int:
+    """The times of day at which a rule can fire."""
+    parts, endless = rule.rule, rule.endless
+    if isinstance(endless, ElapsedRule):
+        return times_of_day_bits(parts.by_hour, parts.by_minute, parts.by_second)
+    if parts.by_set_pos and (endless.zone.fixed or not endless.skip_gap):
+        # A period's readings are whole days, so a position is always at the same time of day.
+        times, size = endless.times, len(endless.times)
+        picked = {times[(at - 1 if at > 0 else at) % size] for at in parts.by_set_pos}
+        return sum(1 << time for time in picked)
+    time = endless.start % DAY
+    return times_of_day_bits(
+        parts.by_hour or (time // 3600,),
+        parts.by_minute or (time // 60 % 60,),
+        parts.by_second or (time % 60,),
+    )
+
+
+@lru_cache(maxsize=1024)
+def _jumps_at_midnight(zone: Zone) -> bool:
+    """Whether any gap of a zone moves times into another day."""
+    gaps = zip(zone.walls_late, zone.walls_early, strict=True)
+    return any(start // DAY != (2 * end - start - 1) // DAY for start, end in gaps)
+
+
+def _moved_into(zone: Zone, first: int, end: int) -> int:
+    """The days from `first` up to `end` into which a gap moves times of the day before."""
+    if not _jumps_at_midnight(zone):
+        return 0
+    found = 0
+    for start, after in zone.gaps(first * DAY, end * DAY):
+        day = (2 * after - start - 1) // DAY
+        if start // DAY != day and first <= day < end:
+            found |= 1 << (day - first)
+    return found
+
+
+def _days(rule: TiedRule, year: int) -> int:
+    """The days of a year that an EXRULE names, but for the last ones before its UNTIL."""
+    days = rule.endless.days.of_year(year)
+    if rule.until is None:
+        return days
+    safe = rule.until // DAY - 2 - first_day(year)  # an offset is never more than a day
+    return days & ((1 << min(max(safe, 0), 366)) - 1)
