@@ -12,10 +12,13 @@ from scheduler_app.cli.failure import CannotStart
 from scheduler_app.embedded import is_free
 
 _PATIENCE = 5  # seconds
+_HIGHEST_PORT = 65_535
 
 
 def check_port(setting: str, host: str, port: int, remedy: str) -> None:
     """Raises `CannotStart` when a server of ours could not listen there."""
+    if port > _HIGHEST_PORT:
+        raise CannotStart(f"{setting}: there is no port {port}; {remedy}.")
     try:
         free = is_free(port, host)
     except OSError as error:
