@@ -25,8 +25,8 @@ class Backing:
 def backing(settings: Settings, folder: Path) -> Backing:
     """Checks those that are named, and prepares the others in `folder`. Raises `CannotStart`.
 
-    The others get new passwords each time: whoever has learned one by taking a dead server's port has learned
-    nothing for the next run. What is stored in our own MongoDB is sealed by a key in `folder`; a named MongoDB
+    The others get new passwords each time: whoever learns one, by listening on a dead server's port, knows
+    nothing of the next run. What is stored in our own MongoDB is sealed by a key in `folder`; a named MongoDB
     may have other processes, which would lack that key.
     """
     servers: list[Server] = []

@@ -63,8 +63,8 @@ def _close_to_others(folder: Path) -> None:
         found = path.stat()
         if os.geteuid() not in (0, found.st_uid):
             raise CannotStart(
-                f"{path} belongs to another user, who could read or replace what is kept there: choose another"
-                " folder with --data-dir."
+                f"{path} belongs to another user, who could read or replace what is kept there: choose"
+                " another folder with --data-dir."
             )
         if found.st_mode & 0o077:
             path.chmod(found.st_mode & 0o700)

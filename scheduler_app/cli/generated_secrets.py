@@ -17,8 +17,8 @@ FLOWER_USER = "scheduler"
 def secrets_keys(folder: Path, given: str) -> str:
     """The value of SECRETS_KEY for all parts: `given`, if any, and then the folder's own key.
 
-    The folder's key stays behind one that is given later, so that what it sealed can still be opened. One that
-    was given from the beginning stays alone. Raises `CannotStart` for a file that holds no key.
+    The folder's key stays behind one that is given later, so that what it sealed can still be opened. One
+    that was given from the beginning stays alone. Raises `CannotStart` for a file that holds no key.
     """
     path = folder / SECRETS_KEY
     if given and not path.exists():

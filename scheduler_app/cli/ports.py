@@ -30,7 +30,9 @@ class HeldPorts(ExitStack):
         of this one has the port."""
         check_port(setting, host, port, remedy)
         if not self._is_ours(port):
-            raise CannotStart(f"{setting}: port {port} is taken by another `scheduler up`, or twice; {remedy}.")
+            raise CannotStart(
+                f"{setting}: port {port} is taken by another `scheduler up`, or twice; {remedy}."
+            )
         return port
 
     def flower(self, settings: Settings) -> int:
@@ -48,7 +50,9 @@ class HeldPorts(ExitStack):
         """Holds METRICS_PORT, which is beat's, and the ones after it, which are the workers'."""
         first = settings.metrics_port
         for port in range(first, first + 1 + settings.worker_processes) if first else ():
-            remedy = f"choose another: beat and the workers take {1 + settings.worker_processes} ports from it on"
+            remedy = (
+                f"choose another: beat and the workers take {1 + settings.worker_processes} ports from it on"
+            )
             self.hold("METRICS_PORT", settings.metrics_host, port, remedy)
 
     def _is_ours(self, port: int) -> bool:

@@ -11,6 +11,8 @@ import click
 _PIPE_WIDTH = 1_000
 #: What a column of words gets at least, however narrow the terminal.
 _NARROWEST = 12
+#: Between two columns.
+_GAP = 2
 
 
 def show_json(value: Any) -> None:
@@ -18,7 +20,7 @@ def show_json(value: Any) -> None:
 
 
 def details(thing: Mapping[str, Any]) -> None:
-    """One thing, a line for each of its fields: a terminal wraps a long one without breaking what is copied."""
+    """One thing, a line for each of its fields: terminals wrap long ones and copy them whole."""
     width = max(map(len, thing), default=0)
     for name, value in thing.items():
         click.echo(f"{name.ljust(width)}  {_written(value)}".rstrip())
@@ -27,8 +29,8 @@ def details(thing: Mapping[str, Any]) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, whole: Sequence[str] = ()) -> None:
     """The first cell of a row may carry rich's markup; the others are shown as they are.
 
-    No columns: no heading. Those named in `whole` (ids, times) are never broken into lines: where the terminal
-    has no room for them beside the others, lines become longer than it is wide.
+    No columns: no heading. Those named in `whole` (ids, times) are never broken into lines: where the
+    terminal has no room for them beside the others, lines become longer than it is wide.
     """
     # Only here: most commands show no table, and need not wait for rich.
     from rich.console import Console
@@ -50,7 +52,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, whole: Se
         width if column in whole else min(width, _NARROWEST)
         for column, width in zip(columns, widths, strict=True)
     )
-    console.width = max(console.width, needed + len(columns))
+    console.width = max(console.width, needed + _GAP * len(columns))
     with console.capture() as captured:
         console.print(shown)
     # Cells are padded to their column's width: nobody wants that at the end of a line.

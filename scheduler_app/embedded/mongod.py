@@ -34,8 +34,8 @@ class Mongod(Server):
     """A primary of its own. `cache_gb` bounds WiredTiger's cache: ≥ 0.25, by default a sixth of the memory
     and at most 4.
 
-    A `password` is that of the user `scheduler`, who may do everything. `ready()` makes that user, or gives it
-    the new password, as the member that the key file lets in: data without users needs no migration, and
+    A `password` is that of the user `scheduler`, who may do everything. `ready()` makes that user, or gives
+    it the new password, as the member that the key file lets in: data without users needs no migration, and
     there is no moment at which a stranger could make the first user.
     """
 

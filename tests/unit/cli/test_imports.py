@@ -11,7 +11,19 @@ HEAVY = {
     *("pymongo", "bson", "redis", "kombu", "celery", "flask", "marshmallow", "flower", "gunicorn"),
     *("pycurl", "cryptography", "prometheus_client", "structlog", "dateutil"),
 }
-REMOTE = ("list", "get", "create", "trigger", "pause", "resume", "delete", "history", "preview", "export", "import")
+REMOTE = (
+    "list",
+    "get",
+    "create",
+    "trigger",
+    "pause",
+    "resume",
+    "delete",
+    "history",
+    "preview",
+    "export",
+    "import",
+)
 
 
 def imported(*commands: list[str]) -> set[str]:

@@ -52,7 +52,11 @@ def test_a_worker_has_its_soft_shutdown_and_a_margin_before_it_is_killed() -> No
 
 def test_everything_ends_within_fifteen_seconds_at_the_worst() -> None:
     settings = load_settings(None, defaults(load_settings()))
-    api, worker, flower = api_part(settings, {}), worker_part(1, settings, {}), flower_part(5555, "user:password", {})
+    api, worker, flower = (
+        api_part(settings, {}),
+        worker_part(1, settings, {}),
+        flower_part(5555, "user:password", {}),
+    )
     assert api.tier == flower.tier > worker.tier > 0
     server_grace = 2.0
     assert max(api.grace, flower.grace) + worker.grace + server_grace < 15
