@@ -49,7 +49,7 @@ def test_a_folder_of_another_user_is_refused_in_one_sentence(
     plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    with pytest.raises(CannotStart, match="belongs to another user.*--data-dir"), data_directory(plain):
+    with pytest.raises(CannotStart, match=r"belongs to another user.*--data-dir"), data_directory(plain):
         pass
 
 

@@ -35,7 +35,9 @@ def test_all_ports_of_the_metrics_are_looked_at_before_anything_starts() -> None
     asked = settings(METRICS_PORT=free_port(), WORKER_COUNT=3)
     with HeldPorts() as first, HeldPorts() as second:
         first.hold("API_PORT", "127.0.0.1", asked.metrics_port + 3, "choose another with --port")
-        with pytest.raises(CannotStart, match=rf"METRICS_PORT: port {asked.metrics_port + 3} .* take 4 ports"):
+        with pytest.raises(
+            CannotStart, match=rf"METRICS_PORT: port {asked.metrics_port + 3} .* take 4 ports"
+        ):
             second.metrics(asked)
     with HeldPorts() as alone, pytest.raises(CannotStart, match="METRICS_PORT: there is no port 65536"):
         alone.metrics(settings(METRICS_PORT=65_535, WORKER_COUNT=1))
