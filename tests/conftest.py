@@ -16,7 +16,16 @@ from pymongo import MongoClient
 from redis import Redis as RedisClient
 
 from scheduler_app.embedded import Mongod, Redis
+from tests import scratch
 from tests.processes import Program
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Whatever ends this run, nothing that it started goes on, and nothing stays in the temporary folder."""
+    if hasattr(config, "workerinput"):
+        scratch.end_with_parent()
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        scratch.enter()
 
 
 @pytest.fixture(scope="session")
