@@ -155,7 +155,7 @@ def test_mongodb_and_redis_ask_for_passwords_that_no_command_line_shows(services
 def test_what_the_shells_of_mongodb_and_redis_write_is_what_these_read(
     services: dict[str, Any], tmp_path: Path
 ) -> None:
-    """The commands as a shell runs them, with a program instead of the server that shows what it was given."""
+    """The commands as a shell runs them; instead of the server, a program shows what it was given."""
     for name, server, file in (("mongo", "mongod", "keyfile"), ("redis", "redis-server", "redis.conf")):
         program = tmp_path / server
         program.write_text(f'#!/bin/sh\ncat {tmp_path}/{file}; stat -c " %a" {tmp_path}/{file}; echo "$@"\n')
