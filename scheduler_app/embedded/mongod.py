@@ -128,7 +128,7 @@ class Mongod(Server):
         """By what members of the set know each other; nobody learns the password from it."""
         return hashlib.sha256(f"key file {self._password}".encode()).hexdigest()
 
-    def _client(self, **login: str) -> "MongoClient[dict[str, Any]]":
+    def _client(self, **login: Any) -> "MongoClient[dict[str, Any]]":
         return MongoClient(
             LOOPBACK,
             self.port,
