@@ -1,10 +1,16 @@
 # `make up` is all that a fresh machine needs; `make help` lists the rest.
 PYTHON ?= python3
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check install
+PIP := -m pip --quiet --quiet --disable-pip-version-check install
+# Exactly what requirements/*.txt say, by their hashes; then this folder, by the build tools among them.
+INSTALL := $(BIN)/python $(PIP) --require-hashes --requirement
+OURSELVES := $(BIN)/python $(PIP) --no-deps --no-build-isolation --editable .
+TOOLS := .venv/tools/bin
+LOCK := $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: up test check long chaos bench docs packages clean help
+.PHONY: up test check long chaos bench docs lock audit pin-images packages clean help
 
 up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, Flower (ARGS="--port 9000")
 	@$(BIN)/scheduler up $(ARGS)
@@ -33,6 +39,19 @@ bench: .venv/installed-dev ## measure everything beside the budgets, or one thin
 docs: .venv/installed-dev ## build the manual as a site: build/docs/index.html
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
 
+lock: .venv/installed-tools ## write requirements/*.txt anew for what pyproject.toml asks for (ARGS="--upgrade" for newer releases)
+	@$(LOCK) --extra embedded --extra dev pyproject.toml requirements/build.in --output-file requirements/dev.txt
+	@$(LOCK) --extra embedded pyproject.toml requirements/build.in --constraint requirements/dev.txt --output-file requirements/up.txt
+	@$(LOCK) pyproject.toml --constraint requirements/dev.txt --output-file requirements/runtime.txt
+	@$(LOCK) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
+	@$(LOCK) requirements/tools.in --output-file requirements/tools.txt
+
+audit: .venv/installed-tools ## ask PyPI for known vulnerabilities of all that is installed by requirements/*.txt
+	@$(TOOLS)/pip-audit --disable-pip --require-hashes $(foreach file,dev tools,--requirement requirements/$(file).txt) $(ARGS)
+
+pin-images: ## write the digests of the images that deploy/ names beside their tags (asks their registry, by docker)
+	@$(PYTHON) deploy/pin_images.py
+
 packages: ## install the Debian packages that some faults of `make chaos` need (as root): faketime
 	apt-get update -qq && apt-get install -qq -y --no-install-recommends faketime
 
@@ -41,18 +60,26 @@ clean: ## remove what was installed and built; ./data stays
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' $(MAKEFILE_LIST) | expand -t 8
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' $(MAKEFILE_LIST) | expand -t 8
 
-# The stamps are newer than pyproject.toml when there is nothing to install.
-.venv/installed: pyproject.toml | .venv/bin/python
+# The stamps are newer than what they depend on when there is nothing to install.
+.venv/installed: requirements/up.txt pyproject.toml | .venv/bin/python
 	@echo "Installing into .venv (once) …"
-	@$(PIP) --editable '.[embedded]'
+	@$(INSTALL) requirements/up.txt
+	@$(OURSELVES)
 	@touch $@
 
-.venv/installed-dev: pyproject.toml | .venv/bin/python
+.venv/installed-dev: requirements/dev.txt pyproject.toml | .venv/bin/python
 	@echo "Installing into .venv, with the tools of development (once) …"
-	@$(PIP) --editable '.[embedded,dev]'
+	@$(INSTALL) requirements/dev.txt
+	@$(OURSELVES)
 	@touch $@ .venv/installed
+
+.venv/installed-tools: requirements/tools.txt | .venv/bin/python
+	@echo "Installing the tools of lock and audit (once) …"
+	@$(BIN)/python -m venv .venv/tools
+	@$(TOOLS)/python $(PIP) --require-hashes --requirement requirements/tools.txt
+	@touch $@
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \

@@ -190,6 +190,9 @@ class Settings:
     secrets_key: str = _setting(
         "", _text, "Fernet keys, newest first, separated by commas; stored secrets are encrypted", secret=True
     )
+    flower_port: int = _setting(
+        5555, _whole(1, 65535), "Flower's under `scheduler up`; unless set, another one when that is taken"
+    )
     metrics_port: int = _setting(0, _whole(0, 65535), "a process's own Prometheus port; 0 means none")
     metrics_host: str = _setting(
         "127.0.0.1", _text, "where that listens; it has no key: beyond loopback, the network must guard it"

@@ -17,18 +17,26 @@ from pymongo import MongoClient
 from redis import Redis as RedisClient
 
 from scheduler_app.embedded import Mongod, Redis
-from tests.folders import memory
+from tests import scratch
 from tests.processes import Program
 
 # The processes of the tests keep what they compiled: each of a hundred would compile the package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Whatever ends this run, nothing that it started goes on, and nothing stays in the temporary folder."""
+    if hasattr(config, "workerinput"):
+        scratch.end_with_parent()
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        scratch.enter()
+
+
 @pytest.fixture(scope="session")
 def mongod_server() -> Iterator[Mongod]:
     # Not pytest's tmp_path: that keeps the folders of the last runs, 300 MB each.
     with (
-        tempfile.TemporaryDirectory(prefix="mongod-", dir=memory()) as folder,
+        tempfile.TemporaryDirectory(prefix="mongod-") as folder,
         Mongod(Path(folder)) as server,
     ):
         # The tests' `now` is long ago: once a minute all that they had finished by then would be gone.

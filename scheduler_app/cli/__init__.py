@@ -1,41 +1,43 @@
 """The command `scheduler`: a file for each command."""
 
+from importlib import import_module
+
 import click
 
-from scheduler_app import __version__
-from scheduler_app.cli.doctor import doctor
-from scheduler_app.cli.edits import delete_schedule, pause_schedule, resume_schedule
-from scheduler_app.cli.history import history
-from scheduler_app.cli.moving import export_schedules, import_schedules
-from scheduler_app.cli.preview import preview
-from scheduler_app.cli.schedules import (
-    create_schedule,
-    get_schedule,
-    list_schedules,
-    trigger_schedule,
-)
-from scheduler_app.cli.up import up
+from scheduler_app.version import __version__
+
+#: Where each command is. A module is imported when its command is asked for: drivers, tables and the client
+#: take longer to import than most commands take to run.
+_COMMANDS = {
+    "create": "schedules:create_schedule",
+    "delete": "edits:delete_schedule",
+    "doctor": "doctor:doctor",
+    "export": "moving:export_schedules",
+    "get": "schedules:get_schedule",
+    "history": "history:history",
+    "import": "moving:import_schedules",
+    "list": "schedules:list_schedules",
+    "pause": "edits:pause_schedule",
+    "preview": "preview:preview",
+    "resume": "edits:resume_schedule",
+    "trigger": "schedules:trigger_schedule",
+    "up": "up:up",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _ImportedOnDemand(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[name].partition(":")
+        command: click.Command = getattr(import_module(f"{__name__}.{module}"), attribute)
+        return command
+
+
+@click.group(cls=_ImportedOnDemand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="scheduler")
 def main() -> None:
     """RRule Scheduler: HTTP callbacks at every occurrence of an RFC 5545 rule."""
-
-
-for _command in (
-    up,
-    doctor,
-    list_schedules,
-    get_schedule,
-    create_schedule,
-    trigger_schedule,
-    pause_schedule,
-    resume_schedule,
-    delete_schedule,
-    history,
-    preview,
-    export_schedules,
-    import_schedules,
-):
-    main.add_command(_command)

@@ -21,10 +21,8 @@ _MARKS = {
 @click.command()
 @click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option(
-    "--flower-url", default="http://127.0.0.1:5555", show_default=True, help="Where Flower would be."
-)
-def doctor(config: str | None, as_json: bool, flower_url: str) -> None:
+@click.option("--flower-url", help="Where Flower would be.  [default: FLOWER_PORT of this machine]")
+def doctor(config: str | None, as_json: bool, flower_url: str | None) -> None:
     """Look at all that callbacks need, and say what to do.
 
     MongoDB, Redis, beats, workers, clocks, keys: those that the settings name. Ends with 1 when something is
@@ -36,7 +34,8 @@ def doctor(config: str | None, as_json: bool, flower_url: str) -> None:
         # settings as well and would end the process in words of its own.
         from scheduler_app.cli.diagnosis import diagnose
 
-        checks = diagnose(settings, flower_url.rstrip("/"))
+        flower = flower_url or f"http://127.0.0.1:{settings.flower_port}"
+        checks = diagnose(settings, flower.rstrip("/"))
     except (InvalidSetting, InvalidField) as error:
         raise CannotStart(str(error)) from None
     wrong = [check for check in checks if check.status is Status.WRONG]

@@ -1,7 +1,11 @@
 """What is printed when everything is ready: where it all is, and a line to try it with."""
 
 import json
+import shlex
+import shutil
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from scheduler_app.cli.addresses import api_url
 from scheduler_app.config import Settings
@@ -27,3 +31,14 @@ def greeting(addresses: Mapping[str, str], settings: Settings) -> str:
             f"  curl {api}/api/schedules{key} -H 'Content-Type: application/json' -d '{schedule}'",
         ]
     )
+
+
+def program() -> str:
+    """How this command is called from the reader's shell, whose PATH rarely has it after `make up`."""
+    script = Path(sys.executable).with_name("scheduler")
+    on_path = shutil.which("scheduler")
+    if on_path is not None and Path(on_path).resolve() == script.resolve():
+        return "scheduler"
+    if script.is_file():
+        return shlex.quote(str(script))
+    return f"{shlex.quote(sys.executable)} -m scheduler_app.cli"

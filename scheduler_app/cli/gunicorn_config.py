@@ -1,26 +1,25 @@
 """How gunicorn serves the API: `gunicorn -c …/gunicorn_config.py 'api:create_app()'` reads this file."""
 
 import os
-import shutil
 import sys
-import tempfile
+from pathlib import Path
 from typing import Any
 
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
+from scheduler_app.cli import counts_folder
 from scheduler_app.config import InvalidSetting, load_settings
 
 # The processes count together, in files that whichever of them is scraped adds up. prometheus_client reads
 # this when it is imported; a reload (SIGHUP) keeps the files.
 _COUNTS = "PROMETHEUS_MULTIPROC_DIR"
-_OURS = "scheduler-metrics-"
 if _COUNTS not in os.environ:
     if "prometheus_client" in sys.modules:
         raise SystemExit(
             f"prometheus_client was imported before {_COUNTS} was set: each process would count alone"
         )
-    os.environ[_COUNTS] = tempfile.mkdtemp(prefix=_OURS)
+    os.environ[_COUNTS] = str(counts_folder.make())
 
 from prometheus_client import multiprocess  # noqa: E402
 
@@ -87,6 +86,4 @@ def child_exit(server: Any, worker: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    """Takes our folder away; one that an operator has set is theirs."""
-    if os.path.basename(os.environ[_COUNTS]).startswith(_OURS):
-        shutil.rmtree(os.environ[_COUNTS], ignore_errors=True)
+    counts_folder.remove(Path(os.environ[_COUNTS]))

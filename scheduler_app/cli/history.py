@@ -38,6 +38,7 @@ def history(scheduler: Scheduler, schedule_id: str, limit: int, as_json: bool) -
             ]
             for event in events
         ],
+        whole=("state", "run time", "event"),
     )
 
 

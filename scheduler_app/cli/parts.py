@@ -22,11 +22,12 @@ _SERVER_GRACE = 2.0
 _COLUMNS = "name,kwargs,state,received,started,runtime,worker"
 
 _GUNICORN_CONFIG = Path(__file__).with_name("gunicorn_config.py")
+_FLOWER_CONFIG = Path(__file__).with_name("flower_config.py")
 
 
 def server_part(server: Server, folder: Path, environment: Mapping[str, str]) -> Part:
     """An embedded server; its own words go to a file in `folder`. Raises `NoBinary`."""
-    server.directory.mkdir(parents=True, exist_ok=True)
+    server.prepare()
     return Part(
         name=server.name,
         command=tuple(server.command()),
@@ -85,19 +86,21 @@ def worker_part(number: int, settings: Settings, environment: Mapping[str, str])
     )
 
 
-def flower_part(port: int, environment: Mapping[str, str]) -> Part:
-    """On loopback only: whoever reaches it can control the workers."""
+def flower_part(port: int, login: str, environment: Mapping[str, str]) -> Part:
+    """On loopback, and for those who know the `login` (`user:password`): they can control the workers."""
     return Part(
         name="flower",
         # It warns of each worker that has not come up yet: their own lines say more.
         command=_celery(
             "flower",
+            f"--conf={_FLOWER_CONFIG}",
             "--address=127.0.0.1",
             f"--port={port}",
             "--logging=error",
             f"--tasks-columns={_COLUMNS}",
         ),
-        environment=environment,
+        # Not an option: every user of the machine sees command lines.
+        environment={**environment, "FLOWER_BASIC_AUTH": login},
         tier=_DOORS,
         grace=_DOOR_GRACE,
         ready=lambda: _is_ok("127.0.0.1", port, "/healthcheck"),

@@ -13,10 +13,13 @@ from scheduler_app.embedded import is_free
 
 _SECRET_OPTION = re.compile(r"([?&][^=&\s]*(?:pass|secret|token|propert)[^=&\s]*)=[^&;\s]*", re.IGNORECASE)
 _PATIENCE = 5  # seconds
+_HIGHEST_PORT = 65_535
 
 
 def check_port(setting: str, host: str, port: int, remedy: str) -> None:
     """Raises `CannotStart` when a server of ours could not listen there."""
+    if port > _HIGHEST_PORT:
+        raise CannotStart(f"{setting}: there is no port {port}; {remedy}.")
     try:
         free = is_free(port, host)
     except OSError as error:

@@ -22,6 +22,10 @@ def preview(
     if as_json:
         show_json(found)
         return
-    table(["UTC", "local"], [[one["run_time"], one["local"]] for one in found["occurrences"]])
+    table(
+        ["UTC", "local"],
+        [[one["run_time"], one["local"]] for one in found["occurrences"]],
+        whole=("UTC", "local"),
+    )
     for warning in found.get("warnings", []):
         say(f"Note: {warning}", err=True)

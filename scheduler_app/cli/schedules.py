@@ -37,6 +37,7 @@ def list_schedules(
             [_colored(one["state"]), one["id"], one.get("name", ""), _when(one), _next(one), _calls(one)]
             for one in shown
         ],
+        whole=("state", "id", "next run"),
     )
     if len(found) > limit:
         click.echo(f"There are more: --limit {limit * 2}", err=True)

@@ -8,7 +8,7 @@ from scheduler_app.embedded.binaries import NoBinary, find_mongod, find_redis_se
 from scheduler_app.embedded.mongod import Mongod
 from scheduler_app.embedded.ports import free_port, is_free
 from scheduler_app.embedded.redis_server import Redis
-from scheduler_app.embedded.server import DidNotStart, Server
+from scheduler_app.embedded.server import DidNotStart, Server, write_private
 from scheduler_app.embedded.tether import tethered
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "free_port",
     "is_free",
     "tethered",
+    "write_private",
 ]

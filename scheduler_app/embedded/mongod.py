@@ -1,5 +1,6 @@
 """mongod as a replica set of one, which retryable writes and change streams need."""
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -10,9 +11,12 @@ from pymongo.errors import OperationFailure, PyMongoError
 
 from scheduler_app.embedded.binaries import find_mongod
 from scheduler_app.embedded.ports import LOOPBACK, listens
-from scheduler_app.embedded.server import Server
+from scheduler_app.embedded.server import Server, write_private
 
 REPLICA_SET = "rs0"
+USER = "scheduler"
+_USER_NOT_FOUND = 11
+_AUTHENTICATION_FAILED = 18
 _NOT_YET_INITIALIZED = 94
 #: Of the cache, what may wait to be written out. By default that begins at 5 %: an event, which is written
 #: four times within seconds, is then compressed and written out each time (630 µs of CPU an event; now 480).
@@ -28,25 +32,48 @@ _EVICTION = ",".join(
 
 class Mongod(Server):
     """A primary of its own. `cache_gb` bounds WiredTiger's cache: ≥ 0.25, by default a sixth of the memory
-    and at most 4."""
+    and at most 4.
+
+    A `password` is that of the user `scheduler`, who may do everything. `ready()` makes that user, or gives
+    it the new password, as the member that the key file lets in: data without users needs no migration, and
+    there is no moment at which a stranger could make the first user.
+    """
 
     name = "mongod"
 
-    def __init__(self, directory: Path, port: int | None = None, *, cache_gb: float | None = None) -> None:
-        super().__init__(directory, port)
+    def __init__(
+        self,
+        directory: Path,
+        port: int | None = None,
+        *,
+        password: str | None = None,
+        cache_gb: float | None = None,
+    ) -> None:
+        super().__init__(directory, port, password=password)
         self._cache_gb = cache_gb or min(4.0, max(0.25, _memory_gb() / 6))
 
     @property
     def uri(self) -> str:
-        return f"mongodb://{self._address}/?replicaSet={REPLICA_SET}"
+        login, source = (f"{USER}:{self._password}@", "&authSource=admin") if self._password else ("", "")
+        return f"mongodb://{login}{self._address}/?replicaSet={REPLICA_SET}{source}"
 
     @property
     def _address(self) -> str:
         return f"{LOOPBACK}:{self.port}"
 
+    @property
+    def _key_file(self) -> Path:
+        return self.directory / "keyfile"
+
+    def prepare(self) -> None:
+        super().prepare()
+        if self._password:
+            write_private(self._key_file, self._member_key())
+
     def command(self) -> list[str]:
         return [
             str(find_mongod()),
+            *(["--keyFile", str(self._key_file)] if self._password else []),
             *("--dbpath", str(self.directory)),
             *("--bind_ip", LOOPBACK),
             *("--port", str(self.port)),
@@ -62,6 +89,8 @@ class Mongod(Server):
             *("--setParameter", "minSnapshotHistoryWindowInSeconds=0"),
             # By default a primary waits 15 s at SIGTERM for its clients to find the next one; there is none.
             *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=0"),
+            # By default whoever comes from this machine may make the first user.
+            *("--setParameter", "enableLocalhostAuthBypass=false"),
         ]
 
     def ready(self) -> bool:
@@ -69,15 +98,13 @@ class Mongod(Server):
         if not listens(self.port):
             return False
         # A client each time: one that saw a closed port would ask again only after half a second.
-        client: MongoClient[dict[str, Any]] = MongoClient(
-            LOOPBACK, self.port, directConnection=True, serverSelectionTimeoutMS=2000, socketTimeoutMS=5000
-        )
+        client = self._client(username="__system", password=self._member_key(), authSource="local")
         try:
             options = client.admin.command("getCmdLineOpts")["parsed"]
             if not self._is_ours(options.get("storage", {}).get("dbPath", "")):
                 return False
             if client.admin.command("hello").get("isWritablePrimary"):
-                return True
+                return self._password is None or self._lets_our_user_in(client)
             self._configure(client)
         except PyMongoError:
             return False  # starting up, or between two states: the next call sees
@@ -96,6 +123,38 @@ class Mongod(Server):
             return None
         attributes = json.dumps(entry["attr"]) if "attr" in entry else ""
         return f"{entry.get('msg', '')} {attributes}".strip()
+
+    def _member_key(self) -> str:
+        """By what members of the set know each other; nobody learns the password from it."""
+        return hashlib.sha256(f"key file {self._password}".encode()).hexdigest()
+
+    def _client(self, **login: Any) -> "MongoClient[dict[str, Any]]":
+        return MongoClient(
+            LOOPBACK,
+            self.port,
+            directConnection=True,
+            serverSelectionTimeoutMS=2000,
+            socketTimeoutMS=5000,
+            **(login if self._password else {}),
+        )
+
+    def _lets_our_user_in(self, member: "MongoClient[dict[str, Any]]") -> bool:
+        """Whether the user's password is the present one; gives it to the user if it is not."""
+        with self._client(username=USER, password=str(self._password), authSource="admin") as client:
+            try:
+                client.admin.command("ping")
+            except OperationFailure as error:
+                if error.code != _AUTHENTICATION_FAILED:
+                    raise
+            else:
+                return True
+        try:
+            member.admin.command("updateUser", USER, pwd=self._password, roles=["root"])
+        except OperationFailure as error:
+            if error.code != _USER_NOT_FOUND:
+                raise
+            member.admin.command("createUser", USER, pwd=self._password, roles=["root"])
+        return False
 
     def _configure(self, client: "MongoClient[dict[str, Any]]") -> None:
         try:

@@ -1,13 +1,14 @@
 """Redis as a broker: it must never evict a message, and keeps them over a restart."""
 
 import re
+from pathlib import Path
 
 from redis import Redis as Client
 from redis.exceptions import RedisError
 
 from scheduler_app.embedded.binaries import find_redis_server
 from scheduler_app.embedded.ports import LOOPBACK
-from scheduler_app.embedded.server import Server
+from scheduler_app.embedded.server import Server, write_private
 
 _ERROR = re.compile(r"(?i)\b(fatal|error|bad|failed|can't|could not|out of memory|already in use)\b")
 
@@ -19,11 +20,19 @@ class Redis(Server):
 
     @property
     def url(self) -> str:
-        return f"redis://{LOOPBACK}:{self.port}/0"
+        login = f":{self._password}@" if self._password else ""
+        return f"redis://{login}{LOOPBACK}:{self.port}/0"
+
+    def prepare(self) -> None:
+        super().prepare()
+        if self._password:
+            # In a file: every user of the machine sees command lines.
+            write_private(self._config, f"requirepass {self._password}\n")
 
     def command(self) -> list[str]:
         return [
             str(find_redis_server()),
+            *([str(self._config)] if self._password else []),
             *("--bind", LOOPBACK),
             *("--port", str(self.port)),
             *("--dir", str(self.directory)),
@@ -35,11 +44,15 @@ class Redis(Server):
 
     def ready(self) -> bool:
         """Whether it answers, from our folder: on a taken port somebody else's server would."""
-        with Client(host=LOOPBACK, port=self.port, socket_timeout=2, socket_connect_timeout=2) as client:
+        with Client.from_url(self.url, socket_timeout=2, socket_connect_timeout=2) as client:
             try:
                 return self._is_ours(client.config_get("dir")["dir"])
             except RedisError:
                 return False  # not there yet, or still reading its file
+
+    @property
+    def _config(self) -> Path:
+        return self.directory / "redis.conf"
 
     def complaint(self, line: str) -> str | None:
         # Its levels are no help: the greeting is a warning too, and errors of the start have no level.

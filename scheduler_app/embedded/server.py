@@ -1,5 +1,6 @@
 """What the embedded servers have in common: a folder, a port, one process."""
 
+import os
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -20,17 +21,25 @@ class DidNotStart(Exception):
 class Server(ABC):
     """A server on 127.0.0.1 that keeps its data in `directory`.
 
-    `port` None takes a free one at each start; the data does not mind. A supervisor may run `command()`
-    itself and ask `ready()`; `start()` and `stop()` do both.
+    `port` None takes a free one at each start; the data does not mind. With a `password` (URL-safe text) the
+    server refuses whoever does not know it; without one every user of this machine may use it. Data written
+    without a password is served with one, and the other way round. A supervisor may call `prepare()`, run
+    `command()` itself and ask `ready()`; `start()` and `stop()` do it all.
     """
 
     name: str
 
-    def __init__(self, directory: Path, port: int | None = None) -> None:
+    def __init__(self, directory: Path, port: int | None = None, *, password: str | None = None) -> None:
         self.directory = directory
+        self._password = password
         self._given_port = port
         self.port = free_port() if port is None else port
         self._process: subprocess.Popen[bytes] | None = None
+
+    def prepare(self) -> None:
+        """Makes the folder, for its owner alone, and the files that `command()` names."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.directory.chmod(0o700)
 
     @abstractmethod
     def command(self) -> list[str]:
@@ -105,7 +114,7 @@ class Server(ABC):
     def _spawn(self) -> None:
         if self._process is not None:
             raise RuntimeError(f"{self.name} is already running")
-        self.directory.mkdir(parents=True, exist_ok=True)
+        self.prepare()
         with self.log.open("wb") as log:
             # In a session of its own: Ctrl-C reaches its owner, who then ends it in order.
             self._process = subprocess.Popen(  # noqa: S603
@@ -128,3 +137,14 @@ class Server(ABC):
         lines = self.log.read_text(errors="replace").splitlines()
         complaints = [complaint for line in lines if (complaint := self.complaint(line))]
         return "; ".join(complaints or lines[-1:]) or "it was not ready in time"
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replaces a file in one step by one that its owner alone may read, whatever mode the old one had."""
+    new = path.with_name(f".{path.name}.new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

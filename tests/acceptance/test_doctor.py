@@ -22,7 +22,6 @@ from scheduler_app.cli import main
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.embedded.server import Server
 from tests.acceptance.stack import Stack
-from tests.folders import memory
 from tests.processes import wait_until
 
 KEY = secrets.token_hex(24)
@@ -87,7 +86,7 @@ class Patient(Stack):
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patient]:
     with (
-        tempfile.TemporaryDirectory(prefix="doctor-", dir=memory()) as folder,
+        tempfile.TemporaryDirectory(prefix="doctor-") as folder,
         Mongod(Path(folder) / "mongod") as mongod,
         Redis(Path(folder) / "redis") as redis,
     ):

@@ -18,7 +18,6 @@ from scheduler_app.cli import main
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.embedded.server import Server
 from tests.acceptance.stack import Stack
-from tests.folders import memory
 from tests.processes import wait_until
 
 #: 2 s are promised, and some are for a machine that does other things as well.
@@ -29,7 +28,7 @@ DOCTOR_SECONDS = 30.0
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, Server]]:
     with (
-        tempfile.TemporaryDirectory(prefix="frozen-", dir=memory()) as folder,
+        tempfile.TemporaryDirectory(prefix="frozen-") as folder,
         Mongod(Path(folder) / "mongod") as mongod,
         Redis(Path(folder) / "redis") as redis,
     ):

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from scheduler_app.embedded import free_port
-from tests.folders import memory
 from tests.processes import Program, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +26,7 @@ def blocks() -> list[str]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="readme-", dir=memory()) as name:
+    with tempfile.TemporaryDirectory(prefix="readme-") as name:
         yield Path(name)
 
 

@@ -27,7 +27,8 @@ def test_without_a_usable_mongod_one_sentence_says_what_to_do(
     run: Callable[..., Program], tmp_path: Path
 ) -> None:
     nothing_installed = (
-        "import sys; from scheduler_app.cli import main; sys.path.clear(); main(['up', *sys.argv[1:]])"
+        "import sys; from scheduler_app.cli import local_run, main;"
+        "sys.path.clear(); main(['up', *sys.argv[1:]])"
     )
     sentence = _refused(
         run(sys.executable, "-c", nothing_installed, "--port", str(free_port()), PATH=str(tmp_path))

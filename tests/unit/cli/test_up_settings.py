@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_app.cli.environment import defaults, environment
-from scheduler_app.cli.greeting import greeting
+from scheduler_app.cli.greeting import greeting, program
 from scheduler_app.cli.parts import api_part, flower_part, worker_part
 from scheduler_app.cli.preflight import without_password
 from scheduler_app.config import load_settings
@@ -52,7 +52,11 @@ def test_a_worker_has_its_soft_shutdown_and_a_margin_before_it_is_killed() -> No
 
 def test_everything_ends_within_fifteen_seconds_at_the_worst() -> None:
     settings = load_settings(None, defaults(load_settings()))
-    api, worker, flower = api_part(settings, {}), worker_part(1, settings, {}), flower_part(5555, {})
+    api, worker, flower = (
+        api_part(settings, {}),
+        worker_part(1, settings, {}),
+        flower_part(5555, "user:password", {}),
+    )
     assert api.tier == flower.tier > worker.tier > 0
     server_grace = 2.0
     assert max(api.grace, flower.grace) + worker.grace + server_grace < 15
@@ -91,3 +95,24 @@ def test_with_keys_the_line_to_paste_asks_for_one_and_shows_none() -> None:
     assert '-H "Authorization: Bearer $API_KEY"' in text
     assert _KEY not in text
     assert "0.0.0.0" not in text, "that is an address to listen on, not to connect to"
+
+
+def test_flower_s_login_is_not_on_its_command_line() -> None:
+    part = flower_part(5555, "scheduler:s3cret", {})
+    assert part.environment["FLOWER_BASIC_AUTH"] == "scheduler:s3cret"
+    assert "s3cret" not in " ".join(part.command)
+
+
+def test_the_commands_that_are_printed_are_found_from_the_reader_s_shell(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "bin" / "scheduler"
+    script.parent.mkdir()
+    script.touch(0o755)
+    monkeypatch.setattr(sys, "executable", str(script.with_name("python")))
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert program() == str(script)
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert program() == "scheduler"
+    script.unlink()
+    assert program() == f"{script.with_name('python')} -m scheduler_app.cli"

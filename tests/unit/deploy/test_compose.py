@@ -19,6 +19,9 @@ SECRETS = {
     "API_KEYS": "0123456789abcdef",
     "SECRETS_KEY": Fernet.generate_key().decode(),
     "FLOWER_PASSWORD": "not a secret",
+    "MONGO_KEY": "the key of the members",
+    "MONGO_PASSWORD": "of-the-database",
+    "REDIS_PASSWORD": "of-the-broker",
 }
 OURS = ("api", "beat", "worker", "flower")
 ALL = ("mongo", "redis", *OURS)
@@ -118,13 +121,65 @@ def test_only_the_api_knows_its_keys_and_only_those_that_open_them_the_secrets(
 ) -> None:
     knows = {
         key: {name for name in ALL if key in services[name].get("environment", {})}
-        for key in ("API_KEYS", "SECRETS_KEY", "FLOWER_BASIC_AUTH")
+        for key in (
+            "API_KEYS",
+            "SECRETS_KEY",
+            "FLOWER_BASIC_AUTH",
+            "MONGO_KEY",
+            "MONGO_PASSWORD",
+            "MONGO_URI",
+        )
     }
     assert knows == {
         "API_KEYS": {"api"},
         "SECRETS_KEY": {"api", "beat", "worker"},
         "FLOWER_BASIC_AUTH": {"flower"},
+        "MONGO_KEY": {"mongo"},
+        "MONGO_PASSWORD": {"mongo"},
+        "MONGO_URI": {"api", "beat", "worker"},
     }
+
+
+def test_mongodb_and_redis_ask_for_passwords_that_no_command_line_shows(services: dict[str, Any]) -> None:
+    environment = services["worker"]["environment"]
+    assert environment["MONGO_URI"].startswith("mongodb://scheduler:of-the-database@mongo:27017/")
+    assert environment["BROKER_URL"] == "redis://:of-the-broker@redis:6379/0"
+    assert services["flower"]["environment"]["BROKER_URL"] == environment["BROKER_URL"]
+    for name in ALL:
+        shown = str([services[name]["command"], services[name]["healthcheck"]["test"]])
+        assert not any(value in shown for value in SECRETS.values()), name
+    assert "--keyFile=/tmp/keyfile" in services["mongo"]["command"]
+    assert "requirepass" in services["redis"]["command"][-1]
+
+
+def test_what_the_shells_of_mongodb_and_redis_write_is_what_these_read(
+    services: dict[str, Any], tmp_path: Path
+) -> None:
+    """The commands as a shell runs them; instead of the server, a program shows what it was given."""
+    for name, server, file in (("mongo", "mongod", "keyfile"), ("redis", "redis-server", "redis.conf")):
+        program = tmp_path / server
+        program.write_text(f'#!/bin/sh\ncat {tmp_path}/{file}; stat -c " %a" {tmp_path}/{file}; echo "$@"\n')
+        program.chmod(0o755)
+        command = [
+            word.replace("$$", "$").replace("/tmp/", f"{tmp_path}/") for word in services[name]["command"]
+        ]
+        command = [word.replace("/etc/redis.conf", str(ROOT / "deploy" / "redis.conf")) for word in command]
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **SECRETS}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10)
+        assert done.returncode == 0, done.stderr
+        assert " 600\n" in done.stdout
+        wanted = SECRETS["MONGO_KEY"] if name == "mongo" else f"requirepass {SECRETS['REDIS_PASSWORD']}"
+        assert wanted in done.stdout
+        assert ("--replSet rs0" if name == "mongo" else "--maxmemory 256mb") in done.stdout
+
+
+def test_each_part_has_a_limit_of_memory_and_redis_refuses_before_it_is_killed(
+    services: dict[str, Any],
+) -> None:
+    limits = {name: int(services[name]["mem_limit"]) for name in ALL}
+    assert min(limits.values()) >= 384 * 2**20
+    assert limits["redis"] > 256 * 2**20
+    assert limits["mongo"] >= 2 * 2**30, "a cache of 1 GB, connections and sorts beside it"
 
 
 def test_whatever_is_published_is_published_on_loopback(services: dict[str, Any]) -> None:
@@ -152,7 +207,7 @@ def test_a_worker_may_finish_before_it_is_killed(services: dict[str, Any]) -> No
 def test_mongodb_is_a_replica_set_that_the_uri_names(services: dict[str, Any]) -> None:
     command = services["mongo"]["command"]
     name = command[command.index("--replSet") + 1]
-    assert services["api"]["environment"]["MONGO_URI"].endswith(f"?replicaSet={name}")
+    assert services["api"]["environment"]["MONGO_URI"].endswith(f"&replicaSet={name}")
     assert f'rs.initiate({{_id: "{name}"' in services["mongo"]["healthcheck"]["test"][-1]
 
 

@@ -37,7 +37,7 @@ def test_it_runs_as_a_user_without_a_name_for_itself() -> None:
 
 
 def test_its_python_is_one_that_the_project_supports() -> None:
-    version = re.search(r"^ARG PYTHON=(\d+)\.(\d+)-slim", TEXT, re.MULTILINE)
+    version = re.search(r"^ARG PYTHON=python:(\d+)\.(\d+)-slim", TEXT, re.MULTILINE)
     assert version is not None
     assert (int(version[1]), int(version[2])) >= (3, 11)
 

@@ -1,5 +1,6 @@
 """deploy/kubernetes by Kubernetes' own schemas, and against the code that it runs."""
 
+import ipaddress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,12 @@ from tests.unit.deploy.commands import ROOT, check_command
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 VERSIONS = ("1.29", "1.33")
-SECRETS = {"API_KEYS": "0123456789abcdef", "SECRETS_KEY": "", "MONGO_URI": "mongodb://u:p@mongo/"}
+SECRETS = {
+    "API_KEYS": "0123456789abcdef",
+    "SECRETS_KEY": "",
+    "MONGO_URI": "mongodb://u:p@mongo/",
+    "BROKER_URL": "redis://:p@redis",
+}
 PARTS = ("api", "beat", "worker")
 
 
@@ -123,7 +129,56 @@ def test_the_example_has_every_secret_that_is_asked_for_and_no_value() -> None:
         variable["valueFrom"]["secretKeyRef"]["key"]
         for part in PARTS
         for variable in container(part)["env"]
-        if "valueFrom" in variable and not variable["valueFrom"]["secretKeyRef"].get("optional")
+        if "valueFrom" in variable
     }
     assert set(SECRET["stringData"]) == asked
     assert set(SECRET["stringData"].values()) == {""}
+
+
+def test_each_part_has_only_the_secrets_that_it_needs_and_none_is_in_the_settings() -> None:
+    asked = {
+        part: {one["name"] for one in container(part)["env"] if "secretKeyRef" in one.get("valueFrom", {})}
+        for part in PARTS
+    }
+    shared = {"SECRETS_KEY", "MONGO_URI", "BROKER_URL"}
+    assert asked == {"api": {*shared, "API_KEYS"}, "beat": shared, "worker": shared}
+    (config,) = of_kind("ConfigMap")
+    assert not any("://" in value for value in config["data"].values())
+
+
+def test_each_part_has_a_limit_of_memory() -> None:
+    for part in PARTS:
+        assert container(part)["resources"]["limits"]["memory"]
+
+
+def egress(part: str) -> list[dict[str, Any]]:
+    """What the policies that select a part's pods let out; empty lists let out nothing."""
+    found = []
+    for policy in of_kind("NetworkPolicy"):
+        selector = policy["spec"]["podSelector"]
+        names = {selector.get("matchLabels", {}).get("app.kubernetes.io/name")}
+        names |= {name for one in selector.get("matchExpressions", []) for name in one["values"]}
+        if f"scheduler-{part}" in names and "Egress" in policy["spec"]["policyTypes"]:
+            found += policy["spec"]["egress"]
+    return found
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_reaches_its_servers_and_only_workers_reach_the_world(part: str) -> None:
+    rules = egress(part)
+    assert rules, "without a rule everything is let out"
+    assert {port["port"] for rule in rules for port in rule.get("ports", [])} == {53, 27017, 6379, 26379}
+    blocks = [to["ipBlock"] for rule in rules for to in rule["to"] if "ipBlock" in to]
+    assert [block["cidr"] for block in blocks] == (["0.0.0.0/0", "::/0"] if part == "worker" else [])
+
+
+def test_of_the_world_what_is_private_is_left_out() -> None:
+    left_out = [
+        ipaddress.ip_network(network)
+        for rule in egress("worker")
+        for to in rule["to"]
+        for network in to.get("ipBlock", {}).get("except", [])
+    ]
+    for address in ("10.1.2.3", "169.254.169.254", "172.31.0.1", "192.168.1.1", "100.100.100.200", "fd00::1"):
+        found = ipaddress.ip_address(address)
+        assert any(found in network for network in left_out if network.version == found.version), address

@@ -1,5 +1,6 @@
 """deploy/systemd by systemd itself where it is installed, and against the code that it runs."""
 
+import ipaddress
 import re
 import shlex
 import shutil
@@ -30,12 +31,12 @@ HARDENING = {
 
 
 def unit(path: Path) -> dict[str, list[str]]:
-    """The values of each key, whatever their section; `%i` is 1."""
+    """The values of each key, whatever their section."""
     found = defaultdict(list)
     for line in path.read_text().splitlines():
         name, equals, value = line.partition("=")
         if equals and not line.startswith(("#", ";")):
-            found[name].append(value.replace("%i", "1").replace("%%", "%"))
+            found[name].append(value.replace("%%", "%"))
     return found
 
 
@@ -75,9 +76,15 @@ def test_systemd_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def command(path: Path, instance: str = "1") -> list[str]:
+    """What a unit runs; the shell that computes a port is still before it."""
+    return [word.replace("$$", "$").replace("%i", instance) for word in shlex.split(one(path, "ExecStart"))]
+
+
 @every_service
 def test_commands_are_understood(path: Path) -> None:
-    program, *arguments = shlex.split(one(path, "ExecStart"))
+    words = command(path)
+    program, *arguments = words[3:] if words[0] == "/bin/sh" else words
     assert program.startswith(BIN)
     check_command([program, *arguments])
 
@@ -96,12 +103,50 @@ def test_every_setting_exists_and_all_of_them_are_accepted() -> None:
     load_settings(environ=environment())
 
 
-def test_two_of_a_kind_on_one_host_have_ports_of_their_own() -> None:
-    ports = {
-        one(path, "Environment") for path in SERVICES if "Environment" in unit(path) and "@" in path.stem
+def test_each_of_many_on_one_host_has_a_port_of_its_own() -> None:
+    ports = []
+    for path in SERVICES:
+        if "@" not in path.stem:
+            continue
+        for number in range(1, 100):
+            shell, option, script, *_ = command(path, str(number))
+            done = subprocess.run(
+                [shell, option, script, "/usr/bin/printenv", "METRICS_PORT"], capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+            ports.append(int(done.stdout))
+    assert len(ports) == len(set(ports)) == 2 * 99
+    assert max(ports) <= 65_535
+
+
+@every_service
+def test_each_part_has_only_the_secrets_that_it_needs(path: Path) -> None:
+    kept = set(environment()) - set(one(path, "UnsetEnvironment").split())
+    needed = {
+        "scheduler-api": {"API_KEYS", "MONGO_URI", "SECRETS_KEY"},
+        "scheduler-beat@": {"MONGO_URI", "SECRETS_KEY"},
+        "scheduler-worker@": {"MONGO_URI", "SECRETS_KEY"},
+        "scheduler-flower": {"FLOWER_BASIC_AUTH"},
     }
-    assert len(ports) == 2
-    assert all(re.fullmatch(r"METRICS_PORT=91\d1", port) for port in ports)
+    assert kept - {"RETENTION_DAYS", "LOG_FORMAT"} == {"BROKER_URL", *needed[path.stem]}
+
+
+@every_service
+def test_a_part_reaches_this_host_and_only_workers_reach_the_world_and_nothing_private(path: Path) -> None:
+    assert one(path, "IPAddressAllow") == "localhost"
+    denied = one(path, "IPAddressDeny").split()
+    if path.stem != "scheduler-worker@":
+        assert denied == ["any"]
+        return
+    for address in ("10.1.2.3", "169.254.169.254", "172.31.0.1", "192.168.1.1", "100.100.100.200", "fd00::1"):
+        assert any(ipaddress.ip_address(address) in ipaddress.ip_network(network) for network in denied), (
+            address
+        )
+
+
+@every_service
+def test_each_part_has_a_limit_of_memory(path: Path) -> None:
+    assert re.fullmatch(r"\d+M", one(path, "MemoryMax"))
 
 
 def test_without_a_key_neither_the_api_nor_flower_starts() -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 from pymongo import MongoClient
+from pymongo.errors import OperationFailure
 from redis import Redis as RedisClient
+from redis.exceptions import AuthenticationError
 
 from scheduler_app.embedded import DidNotStart, Mongod, Redis, free_port, is_free, tethered
 from tests.processes import wait_until
@@ -106,3 +108,44 @@ def test_a_tether_is_refused_outside_the_main_thread_whose_end_would_cut_it() ->
     thread.join()
     assert len(refusals) == 1
     assert "main thread" in refusals[0]
+
+
+def test_with_a_password_strangers_are_refused_and_no_command_line_or_log_shows_it(folder: Path) -> None:
+    password = "a-password-of-32-characters-or-so"
+    with (
+        Mongod(folder / "mongod", password=password) as mongod,
+        Redis(folder / "redis", password=password) as redis,
+    ):
+        _insert(mongod, 1)
+        assert _keys(mongod) == [1]
+        with RedisClient.from_url(redis.url) as client_of_ours:
+            assert client_of_ours.ping()
+
+        with MongoClient[dict[str, int]](port=mongod.port, directConnection=True) as stranger:
+            for attempt in (
+                lambda: stranger.test.kept.find_one(),
+                # Whoever comes first from this machine could otherwise make themselves the owner.
+                lambda: stranger.admin.command("createUser", "first", pwd="mine", roles=["root"]),
+            ):
+                with pytest.raises(OperationFailure, match="requires authentication"):
+                    attempt()
+        with RedisClient(port=redis.port) as stranger_here, pytest.raises(AuthenticationError):
+            stranger_here.ping()
+
+        for server in (mongod, redis):
+            assert server.pid is not None
+            assert password not in " ".join(psutil.Process(server.pid).cmdline())
+            assert password not in server.log.read_text()
+    readable = [file for file in folder.rglob("*") if file.parent == folder and file.stat().st_mode & 0o077]
+    assert readable == []
+
+
+def test_data_from_before_there_were_passwords_is_served_with_a_new_one_at_each_start(folder: Path) -> None:
+    with Mongod(folder) as open_to_all:
+        _insert(open_to_all, 1)
+    for key, password in ((2, "the-first-password"), (3, "the-second-password")):
+        server = Mongod(folder, password=password).start()
+        _insert(server, key)
+        server.kill()
+    with Mongod(folder) as open_again:
+        assert _keys(open_again) == [1, 2, 3]

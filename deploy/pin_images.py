@@ -1,0 +1,51 @@
+"""`make pin-images`: writes the digest of each image that is deployed beside its tag.
+
+A tag is moved by whoever owns the repository; a digest is the image itself. Run it again for what has been
+published under the tags since. Docker asks the registry, so this runs where docker is, and not in the tests.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+#: Files, and what stands before an image in them.
+_PLACES = {
+    ROOT / "docker-compose.yml": r"^ +image: ",
+    ROOT / "deploy" / "Dockerfile": r"^(?:ARG PYTHON=|# syntax=)",
+}
+#: Built by us.
+_OURS = "rrule-scheduler"
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def images() -> list[tuple[Path, str, str]]:
+    """Each place where an image of others is named: the file, the image with its tag, its digest or ""."""
+    found = []
+    for path, before in _PLACES.items():
+        for name in re.findall(f"{before}(\\S+)$", path.read_text(), re.MULTILINE):
+            image, _, digest = name.partition("@")
+            if image != _OURS:
+                found.append((path, image, digest))
+    return found
+
+
+def main() -> None:
+    for path, image, old in images():
+        command = ["docker", "buildx", "imagetools", "inspect", "--format", "{{.Manifest.Digest}}", image]
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=120)  # noqa: S603
+        except FileNotFoundError:
+            sys.exit("docker is not installed: run this where it is")
+        digest = answer.stdout.strip()
+        if answer.returncode != 0 or not _DIGEST.fullmatch(digest):
+            sys.exit(f"{image}: docker does not tell its digest: {(answer.stderr or digest).strip()}")
+        before = f"{image}@{old}" if old else image
+        text = re.sub(rf"{re.escape(before)}$", f"{image}@{digest}", path.read_text(), flags=re.MULTILINE)
+        path.write_text(text)
+        print(f"{path.relative_to(ROOT)}: {image}@{digest}")
+
+
+if __name__ == "__main__":
+    main()

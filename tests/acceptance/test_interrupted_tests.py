@@ -1,0 +1,50 @@
+"""A run of the tests that is interrupted, terminated or killed leaves nothing running and nothing in /tmp."""
+
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.processes import Program, wait_until
+
+_TEST = """
+import subprocess, sys, time, pytest
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_that_waits(redis_server, run, number):
+    run(sys.executable, "-c", "import time; time.sleep(300)")
+    open({started!r} + str(number), "w").close()
+    time.sleep(300)
+"""
+
+
+def _temporary() -> set[str]:
+    return {path.name for path in Path(tempfile.gettempdir()).iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("how", "processes"),
+    [(signal.SIGINT, "2"), (signal.SIGTERM, "2"), (signal.SIGKILL, "2"), (signal.SIGKILL, "0")],
+    ids=["interrupted", "terminated", "killed", "killed, and not distributed"],
+)
+def test_nothing_is_left_of_a_run_that_was_ended(
+    how: signal.Signals, processes: str, tmp_path: Path, run: Callable[..., Program]
+) -> None:
+    before = _temporary()
+    (tmp_path / "test_waits.py").write_text(_TEST.format(started=str(tmp_path / "started")))
+    options = ("-q", "-p", "xdist.plugin", "-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", ".")
+    program = run(
+        *(sys.executable, "-m", "pytest", *options, "-n", processes, "test_waits.py"),
+        PYTHONPATH=str(Path(__file__).parents[2]),
+        # Those that a run needs are named above; importing the others takes most of the time.
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
+    )
+    started = [tmp_path / "started1", *([tmp_path / "started2"] if processes == "2" else [])]
+    wait_until(lambda: all(path.exists() for path in started), f"the tests to run\n{program.output}", 40)
+    # To the group, as a terminal does at Ctrl-C; the others to the one process, as make and the kernel do.
+    program.signal(how, to_group=how == signal.SIGINT)
+    wait_until(lambda: program.processes() == [], "everything to end", 30)
+    assert _temporary() == before
