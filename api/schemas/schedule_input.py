@@ -14,6 +14,7 @@ from scheduler_app.callback import check_header, check_url
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.masking import MASK, MASKED_BODY
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
 from scheduler_app.domain.schedule import (
     MAX_BODY_BYTES,
@@ -27,6 +28,8 @@ from scheduler_app.domain.schedule import (
 
 MAX_RULE = 64 * 1024
 MAX_HEADER_BYTES = 16 * 1024
+#: The largest body, headers and URL, encrypted and in base64.
+MAX_SEALED = 512 * 1024
 CALLBACK_URL = {
     "description": "Where to; http or https",
     "example": "https://example.com/backup",
@@ -95,6 +98,12 @@ class ScheduleInput(Strict):
     body = fields.String(allow_none=True)
     json = fields.Raw(metadata={"description": "A body given as JSON"})
     body_base64 = fields.String(metadata={"description": "A body that is no text"})
+    sealed = fields.String(
+        validate=validate.Length(min=1, max=MAX_SEALED),
+        metadata={
+            "description": f"What an export has under this name: the values that its masks ({MASK}) stand for"
+        },
+    )
     max_retries = fields.Integer(strict=True, validate=validate.Range(0, MAX_RETRIES))
     retry_backoff_seconds = fields.Float(validate=validate.Range(0.1, MAX_BACKOFF_SECONDS))
     retry_backoff_max_seconds = fields.Float(validate=validate.Range(0.1, MAX_BACKOFF_SECONDS))
@@ -141,6 +150,8 @@ class ScheduleInput(Strict):
 
 
 def _body(field: str, value: Any) -> Body | None:
+    if value == MASK:
+        return Body(BodyKind(field), MASKED_BODY)
     if field == "json":
         _json_size(value)
         body = Body.from_json(value)

@@ -90,8 +90,8 @@ class Schedules:
         document = to_document(schedule, self._envelope)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if "signing" not in document:
-            change["$unset"] = {"signing": ""}
+        if gone := [key for key in ("signing", "sealed") if key not in document]:
+            change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
     def revise(self, schedule: Schedule, *, version: int, owed: OwedRange | None = None) -> bool:
@@ -233,4 +233,5 @@ _OPTIONAL = (
     "reason",
     "cut_pending",
     "signing",
+    "sealed",
 )
