@@ -8,6 +8,7 @@ from scheduler_app.cli.edits import delete_schedule, pause_schedule, resume_sche
 from scheduler_app.cli.history import history
 from scheduler_app.cli.moving import export_schedules, import_schedules
 from scheduler_app.cli.preview import preview
+from scheduler_app.cli.reseal import reseal
 from scheduler_app.cli.schedules import (
     create_schedule,
     get_schedule,
@@ -37,5 +38,6 @@ for _command in (
     preview,
     export_schedules,
     import_schedules,
+    reseal,
 ):
     main.add_command(_command)

@@ -18,6 +18,30 @@ from scheduler_app.store.secrets import Envelope
 #: `v` of a document with sealed parts: a release that knows no such parts leaves it to others.
 SEALED_VERSION = 2
 
+_URL = "$action.url"
+_UP_TO = {"$regexFind": {"input": _URL, "regex": "^[^?#]*"}}
+#: Stages of an update that take what is secret out of a document, sealed or not; it can be read all the same.
+WIPE: list[Document] = [
+    {
+        "$set": {
+            "v": 1,
+            "action": {
+                "type": "http",
+                "url": {
+                    "$cond": [
+                        {"$eq": [{"$type": _URL}, "string"]},
+                        {"$getField": {"field": "match", "input": _UP_TO}},
+                        "",
+                    ]
+                },
+                "method": "$action.method",
+                "headers": [],
+            },
+        }
+    },
+    {"$unset": ["sealed", "signing", "action.query", "action.body"]},
+]
+
 
 def sealed(document: Document, envelope: Envelope) -> Document:
     """The document with its secret parts under `sealed`, and nothing in their places."""

@@ -210,3 +210,42 @@ def test_a_sealed_document_that_somebody_bent_is_never_sent_without_its_secrets(
     found = sealing.schedules.for_delivery(["s"])["s"]
     assert isinstance(found, Unreadable)
     assert not found.readable_elsewhere
+
+
+def test_a_deleted_schedule_keeps_none_of_its_secrets_and_its_history_stays(
+    make_api: Callable[..., Flask], store: Store
+) -> None:
+    rows = store.mongo.collection("schedules")
+    for key in (KEY, ""):
+        client = make_api(secrets_key=key).test_client()
+        client.post("/api/schedules", json=SECRET)
+        event = client.post("/api/schedules/s/trigger").get_json()["event_id"]
+        assert client.delete("/api/schedules/s").status_code == 200
+        row = rows.find_one({"_id": "s"}) or {}
+        assert "secret" not in str(row)
+        assert "sealed" not in row
+        assert (row["action"]["url"], row["state"], row["version"]) == (
+            "https://example.com/hook",
+            "deleted",
+            2,
+        )
+        # A worker that has an event of it reads it, and sees that it was withdrawn.
+        found = store.schedules.for_delivery(["s"])["s"]
+        assert isinstance(found, Schedule)
+        assert found.voids(1, found.created_at)
+        history = client.get("/api/schedules/s/events/history").get_json()["events"]
+        assert event in [each["_id"] for each in history]
+        rows.delete_one({"_id": "s"})
+
+
+@pytest.mark.parametrize(
+    "bent", [{"action": "x"}, {"action": {"url": 5}}, {"version": "x", "signing": 7}], ids=str
+)
+def test_a_bent_document_is_wiped_too(keyed: FlaskClient, store: Store, bent: dict[str, Any]) -> None:
+    keyed.post("/api/schedules", json=SECRET)
+    rows = store.mongo.collection("schedules")
+    rows.update_one({"_id": "s"}, {"$set": bent})
+    assert keyed.delete("/api/schedules/s").status_code == 200
+    row = rows.find_one({"_id": "s"}) or {}
+    assert (row["state"], row["action"]["headers"]) == ("deleted", [])
+    assert not {"sealed", "signing"} & row.keys()
