@@ -24,7 +24,7 @@ class Sender:
 
     `max_connections` is how many idle connections are kept for reuse, and as many again of requests that have
     credentials, which share none with others (see `connection_pools`). A receiver may close an idle
-    connection at the very moment that the next request is written to it; libcurl then sends the request again on a new
+    connection at the very moment that the next request is written to it; libcurl then sends it again on a new
     connection, whatever its method, if not a byte of an answer had come (`Curl_retry_request`). So a POST
     can reach a receiver twice within one attempt, with the same `Idempotency-Key`, when it read a request on
     a reused connection and closed it without an answer. On a fresh connection nothing is sent twice.

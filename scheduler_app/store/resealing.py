@@ -52,7 +52,7 @@ class Resealing:
         STORE_FAULT, after which it can be begun again."""
         so_far, after = Resealed(), None
         while True:
-            which = {} if after is None else {"_id": {"$gt": after}}
+            which: Document = {} if after is None else {"_id": {"$gt": after}}
             ids = [row["_id"] for row in self._settled.find(which, {"_id": 1}).sort("_id", 1).limit(page)]
             if not ids:
                 return

@@ -49,7 +49,7 @@ def sealed(document: Document, envelope: Envelope) -> Document:
         return document
     action, signing = document["action"], document.get("signing")
     url, query = split_query(action["url"])
-    body, secrets = action.get("body"), {}
+    body, secrets = action.get("body"), dict[str, Any]()
     if query:
         secrets["query"] = query
     if values := [value for name, value in action["headers"] if is_secret(name)]:
