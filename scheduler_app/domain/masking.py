@@ -56,10 +56,15 @@ def masked(headers: Headers) -> Headers:
 def unmasked(headers: Headers, known: Headers) -> Headers:
     """Headers that came back from a reader: a mask means unchanged. Raises KeyError(header's name)."""
     values = {name.lower(): value for name, value in known}
-    return tuple(
-        (name, values[name.lower()] if value == MASK and is_secret(name) else value)
-        for name, value in headers
-    )
+
+    def real(name: str, value: str) -> str:
+        if value != MASK or not is_secret(name):
+            return value
+        if name.lower() not in values:
+            raise KeyError(name)
+        return values[name.lower()]
+
+    return tuple((name, real(name, value)) for name, value in headers)
 
 
 def masked_names(headers: Headers) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 
 from scheduler_app.client import Scheduler, SchedulerError
 from scheduler_app.client import scheduler as client
+from scheduler_app.domain.masking import MASK
 
 URL = "https://example.com/backup"
 YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
@@ -15,7 +16,7 @@ YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
 
 def test_a_schedule_is_made_found_listed_and_cancelled(scheduler: Scheduler, tag: str) -> None:
     made = scheduler.schedule(URL, rrule=YEARLY, name="Backup", tags=[tag], json={"full": True})
-    assert scheduler.get(made["id"])["json"] == {"full": True}
+    assert scheduler.get(made["id"])["json"] == MASK
     assert [one["id"] for one in scheduler.list(tag=tag, state="active")] == [made["id"]]
     assert list(scheduler.list(tag=tag, state="paused")) == []
     scheduler.cancel(made["id"])
