@@ -120,6 +120,11 @@ class Manager:
         schedule = self.store.schedules.get(schedule_id, surely=surely)
         if schedule is None:
             raise NotFound(f"there is no schedule {schedule_id}")
+        if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
+            raise Conflict(
+                f"{schedule_id} cannot be read by this process: {schedule.reason}. Run the API with the"
+                " SECRETS_KEY and the release of the other processes"
+            )
         if isinstance(schedule, Unreadable):
             raise Conflict(
                 f"the stored document of {schedule_id} is corrupt: {schedule.reason}. Mend that field in"

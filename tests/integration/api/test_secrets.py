@@ -169,7 +169,7 @@ def test_an_export_restores_secrets_for_the_same_origin_and_with_the_same_key_al
 
 
 def test_a_sealed_document_holds_no_secret_and_is_left_alone_without_its_key(
-    keyed: FlaskClient, store: Store, sealing: Store
+    keyed: FlaskClient, client: FlaskClient, store: Store, sealing: Store
 ) -> None:
     made = keyed.post("/api/schedules", json=SECRET).get_json()
     row = sealing.mongo.collection("schedules").find_one({"_id": "s"}) or {}
@@ -182,6 +182,9 @@ def test_a_sealed_document_holds_no_secret_and_is_left_alone_without_its_key(
     elsewhere = store.schedules.for_delivery(["s"])["s"]
     assert isinstance(elsewhere, Unreadable)
     assert elsewhere.readable_elsewhere
+    refused = client.put("/api/schedules/s", json={"name": "m"})
+    assert (refused.status_code, "SECRETS_KEY" in refused.get_json()["detail"]) == (409, True)
+    assert client.delete("/api/schedules/s").status_code == 200, "what cannot be read can still go"
     # Without secrets nothing is sealed, and an older release reads the document.
     plain = SECRET | {"id": "p", "callback_url": "https://example.com/", "headers": {"Accept": "text/plain"}}
     keyed.post("/api/schedules", json={k: v for k, v in plain.items() if k not in ("json", "signing")})

@@ -24,6 +24,13 @@ def test_a_schedule_is_made_found_listed_and_cancelled(scheduler: Scheduler, tag
     assert list(scheduler.list(tag=tag)) == []
 
 
+def test_a_schedule_without_a_name_is_called_by_its_url_and_not_by_the_secrets_in_it(
+    scheduler: Scheduler,
+) -> None:
+    made = scheduler.schedule(f"{URL}?token=swordfish#swordfish", rrule=YEARLY)
+    assert made["name"] == URL
+
+
 def test_a_list_longer_than_a_page_comes_whole(
     scheduler: Scheduler, tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
