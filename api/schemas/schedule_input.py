@@ -28,8 +28,6 @@ from scheduler_app.domain.schedule import (
 
 MAX_RULE = 64 * 1024
 MAX_HEADER_BYTES = 16 * 1024
-#: The largest body, headers and URL, encrypted and in base64.
-MAX_SEALED = 512 * 1024
 CALLBACK_URL = {
     "description": "Where to; http or https",
     "example": "https://example.com/backup",
@@ -99,7 +97,6 @@ class ScheduleInput(Strict):
     json = fields.Raw(metadata={"description": "A body given as JSON"})
     body_base64 = fields.String(metadata={"description": "A body that is no text"})
     sealed = fields.String(
-        validate=validate.Length(min=1, max=MAX_SEALED),
         metadata={
             "description": f"What an export has under this name: the values that its masks ({MASK}) stand for"
         },

@@ -13,6 +13,8 @@ from scheduler_app.store.secrets import Envelope, UnreadableSecret
 
 #: Told apart from what else is encrypted with the key: no token out of the database is taken for one.
 PURPOSE = "export"
+#: The largest body, headers and URL, encrypted and in base64.
+MAX_TOKEN = 512 * 1024
 _BODY_KINDS = tuple(kind.value for kind in BodyKind)
 
 
@@ -29,6 +31,8 @@ def sealed_action(action: Action, envelope: Envelope) -> str | None:
 
 def opened_action(token: str, envelope: Envelope) -> Action:
     """What an export has sealed, for masks to stand for. Raises InvalidField("sealed")."""
+    if len(token) > MAX_TOKEN:
+        raise InvalidField("sealed", f"must not exceed {MAX_TOKEN // 1024} KiB")
     try:
         parts = bson.decode(envelope.open(token.encode()))
         if parts.get("for") != PURPOSE:

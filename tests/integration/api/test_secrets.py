@@ -160,6 +160,7 @@ def test_an_export_restores_secrets_for_the_same_origin_and_with_the_same_key_al
     for client, sealed in (
         (stranger, line["sealed"]),
         (keyed, "x"),
+        (keyed, "x" * 524_289),
         (keyed, line["sealed"][:-9]),
         (keyed, token),
     ):
