@@ -49,11 +49,11 @@ def _begin() -> Response | None:
     key = request.headers.get(HEADER)
     if key is None or request.method != "POST" or request.routing_exception is not None:
         return None
-    if request.endpoint in CHANGE_NOTHING or request.args.get("dry_run") == "true":
-        return None
     if not _KEY.match(key):
         field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
+    if request.endpoint in CHANGE_NOTHING or request.args.get("dry_run") == "true":
+        return None
     found = services().store.idempotency.begin(g.owner, key, _digest())
     if isinstance(found, Begun):
         g.begun = found

@@ -185,6 +185,10 @@ def test_a_preview_is_not_kept(client: FlaskClient, store: Store) -> None:
         assert answer.status_code == 200, answer.text
         assert "Idempotent-Replayed" not in answer.headers
     assert records(store).count_documents({}) == 0
+    odd = client.post(
+        "/api/schedules/preview", json={"rrule": "FREQ=DAILY"}, headers={"Idempotency-Key": "a b"}
+    )
+    assert odd.status_code == 422, "a key that is none is refused all the same"
     assert client.post("/api/schedules", json=BODY, headers=KEY).status_code == 201
 
 
