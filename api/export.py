@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -11,10 +12,11 @@ from api.fields import shown_instant
 from api.noun import Noun
 from api.schemas import ScheduleChoice
 from api.services import services
-from scheduler_app.domain.masking import masked
+from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.schedule import TENANT, Schedule
-from scheduler_app.store import Schedules
+from scheduler_app.store import Envelope, Schedules
 from scheduler_app.store.listing import Window
+from scheduler_app.store.sealed_action import sealed_action
 from scheduler_app.store.unreadable import Unreadable
 
 NDJSON = "application/x-ndjson"
@@ -25,8 +27,10 @@ LINES = {
     "type": "string",
     "description": "A JSON object a line, newest first, each as `POST /api/schedules` and the items of"
     " `POST /api/schedules/bulk` take it. A rule has its DTSTART made explicit, so that it fires at the same"
-    " instants. Header values that are secrets are masked, and a creation refuses the mask: put the real ones"
-    " there. Signing secrets are made anew. The state is not part of it: what is paused here is active where"
+    " instants. Header values, the values of the URL's query and bodies are masked. Where the API has a"
+    " SECRETS_KEY, `sealed` holds them, encrypted with it: an API that has the same key takes them back, for"
+    " the same origin. Without it a creation refuses the masks: put the real ones there. Signing secrets are"
+    " made anew. The state is not part of it: what is paused here is active where"
     " it is taken, and a `run_at` that has passed is refused there.",
 }
 
@@ -43,7 +47,8 @@ def export_schedules(query: dict[str, Any]) -> Response:
     pages = _pages(services().store.schedules, query)
     # The first one now: if MongoDB is away, that is still an answer's status.
     begun = chain([next(pages)], pages)
-    return Response(_pieces(chain.from_iterable(begun)), mimetype=NDJSON)
+    line = partial(_line, envelope=services().store.envelope)
+    return Response(_pieces(map(line, chain.from_iterable(begun))), mimetype=NDJSON)
 
 
 def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedule | Unreadable]]:
@@ -55,11 +60,11 @@ def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedul
         window = Window(limit=A_PAGE, after=found.following) if found.following else None
 
 
-def _pieces(schedules: Iterable[Schedule | Unreadable]) -> Iterator[str]:
+def _pieces(found: Iterable[str]) -> Iterator[str]:
     """Lines, as many as make up a piece that is worth sending."""
     lines: list[str] = []
     size = 0
-    for line in map(_line, schedules):
+    for line in found:
         lines.append(line)
         size += len(line)
         if size >= A_PIECE:
@@ -68,11 +73,11 @@ def _pieces(schedules: Iterable[Schedule | Unreadable]) -> Iterator[str]:
     yield "".join(lines)
 
 
-def _line(schedule: Schedule | Unreadable) -> str:
-    return json.dumps(_asked(schedule), ensure_ascii=False, separators=(",", ":")) + "\n"
+def _line(schedule: Schedule | Unreadable, envelope: Envelope) -> str:
+    return json.dumps(_asked(schedule, envelope), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _asked(schedule: Schedule | Unreadable) -> dict[str, Any]:
+def _asked(schedule: Schedule | Unreadable, envelope: Envelope) -> dict[str, Any]:
     """The schedule as somebody would ask for it. What can no longer be read says why; nobody takes that for
     a schedule, and nothing is left out silently."""
     if isinstance(schedule, Unreadable):
@@ -86,7 +91,7 @@ def _asked(schedule: Schedule | Unreadable) -> dict[str, Any]:
         "timezone": timing.timezone,
         "gap": timing.gap,
         "overlap": timing.overlap,
-        "callback_url": action.url,
+        "callback_url": masked_url(action.url),
         "method": action.method,
         "headers": dict(masked(action.headers)) or None,
         "max_retries": retry.max_retries,
@@ -97,8 +102,9 @@ def _asked(schedule: Schedule | Unreadable) -> dict[str, Any]:
         "success_codes": list(schedule.success.written),
         "tags": list(schedule.tags) or None,
         "signing": True if schedule.signing else None,
+        "sealed": sealed_action(action, envelope),
     }
     given = {name: value for name, value in given.items() if value is not None}
     if action.body is not None:
-        given[action.body.kind.value] = action.body.shown()
+        given[action.body.kind.value] = MASK
     return given

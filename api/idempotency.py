@@ -22,6 +22,8 @@ HEADER = "Idempotency-Key"
 REPLAYED = "Idempotent-Replayed"
 RETRY_AFTER_SECONDS = 1
 _KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
+#: To do them again is harmless, and to keep their answers of no use.
+CHANGE_NOTHING = frozenset(("previews.preview_rule",))
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location")
 
 
@@ -50,6 +52,8 @@ def _begin() -> Response | None:
     if not _KEY.match(key):
         field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
+    if request.endpoint in CHANGE_NOTHING or request.args.get("dry_run") == "true":
+        return None
     found = services().store.idempotency.begin(g.owner, key, _digest())
     if isinstance(found, Begun):
         g.begun = found

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.masking import masked
+from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.recurrence import Once, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
@@ -27,7 +27,7 @@ def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
         "timezone": timing.timezone,
         "gap": timing.gap,
         "overlap": timing.overlap,
-        "callback_url": action.url,
+        "callback_url": masked_url(action.url),
         "method": action.method,
         "headers": dict(masked(action.headers)),
         "max_retries": retry.max_retries,
@@ -47,7 +47,7 @@ def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
         **_recurrence(schedule, now),
     }
     if action.body is not None:
-        view[action.body.kind.value] = action.body.shown()
+        view[action.body.kind.value] = MASK
     return {key: value for key, value in view.items() if value is not None}
 
 

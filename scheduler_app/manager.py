@@ -7,7 +7,7 @@ from typing import Protocol
 
 from scheduler_app.callback import new_secret
 from scheduler_app.domain import event
-from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.draft import NOT_GIVEN, Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.origin import origin_of
@@ -15,6 +15,7 @@ from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
+from scheduler_app.store.sealed_action import opened_action
 from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.telemetry import get_logger
 
@@ -102,10 +103,16 @@ class Manager:
         return results
 
     def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
-        schedule = draft.schedule(schedule_id, now, max_retries=self.max_retries)
+        schedule = self._opened(draft).schedule(schedule_id, now, max_retries=self.max_retries)
         if hops:
             schedule = replace(schedule, hops=hops)
         return replace(schedule, signing=Signing(new_secret(), now)) if draft.signing is True else schedule
+
+    def _opened(self, draft: Draft) -> Draft:
+        """With the secrets of an export in reach of the draft's masks. Raises InvalidField("sealed")."""
+        if draft.sealed is NOT_GIVEN:
+            return draft
+        return replace(draft, known=opened_action(draft.sealed, self.store.envelope))
 
     def get(self, schedule_id: str, *, surely: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read. `surely`: as it is now,
@@ -113,6 +120,11 @@ class Manager:
         schedule = self.store.schedules.get(schedule_id, surely=surely)
         if schedule is None:
             raise NotFound(f"there is no schedule {schedule_id}")
+        if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
+            raise Conflict(
+                f"{schedule_id} cannot be read by this process: {schedule.reason}. Run the API with the"
+                " SECRETS_KEY and the release of the other processes"
+            )
         if isinstance(schedule, Unreadable):
             raise Conflict(
                 f"the stored document of {schedule_id} is corrupt: {schedule.reason}. Mend that field in"
@@ -126,8 +138,10 @@ class Manager:
         """`hops` are those of the request: a callback that sets its own schedule again has no end either.
         Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's."""
 
+        opened = self._opened(draft)
+
         def edited(schedule: Schedule) -> Schedule:
-            changed = draft.edit(schedule, now)
+            changed = opened.edit(schedule, now)
             if changed is schedule or hops <= schedule.hops:
                 return changed
             return replace(changed, hops=hops)

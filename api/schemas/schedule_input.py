@@ -15,6 +15,7 @@ from scheduler_app.callback import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.masking import MASK, MASKED_BODY
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
 from scheduler_app.domain.schedule import (
     MAX_BODY_BYTES,
@@ -98,6 +99,11 @@ class ScheduleInput(Strict):
     body = fields.String(allow_none=True)
     json = fields.Raw(metadata={"description": "A body given as JSON"})
     body_base64 = fields.String(metadata={"description": "A body that is no text"})
+    sealed = fields.String(
+        metadata={
+            "description": f"What an export has under this name: the values that its masks ({MASK}) stand for"
+        },
+    )
     max_retries = fields.Integer(strict=True, validate=validate.Range(0, MAX_RETRIES))
     retry_backoff_seconds = fields.Float(validate=validate.Range(0.1, MAX_BACKOFF_SECONDS))
     retry_backoff_max_seconds = fields.Float(validate=validate.Range(0.1, MAX_BACKOFF_SECONDS))
@@ -145,6 +151,8 @@ class ScheduleInput(Strict):
 
 
 def _body(field: str, value: Any) -> Body | None:
+    if value == MASK:
+        return Body(BodyKind(field), MASKED_BODY)
     if field == "json":
         _json_size(value)
         body = Body.from_json(value)

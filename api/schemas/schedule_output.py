@@ -4,11 +4,12 @@ from marshmallow import fields, validate
 
 from api.fields import Instant, StatusCodes
 from api.schemas.common import Listed, Output, Paging, Strict
+from scheduler_app.domain.masking import HARMLESS, MASK
 from scheduler_app.domain.schedule import MAX_NAME, ScheduleState
 
 
 class ScheduleOutput(Output):
-    """A schedule as it is shown. Header values that are secrets are masked."""
+    """A schedule as it is shown. Header values, the values of the URL's query and the body are masked."""
 
     id = fields.String(required=True)
     name = fields.String()
@@ -20,12 +21,20 @@ class ScheduleOutput(Output):
     gap = fields.String()
     overlap = fields.String()
     description = fields.String(metadata={"description": "What the rule says, in words"})
-    callback_url = fields.String()
+    callback_url = fields.String(metadata={"description": f"With {MASK} for the values of its query"})
     method = fields.String()
-    headers = fields.Dict(keys=fields.String(), values=fields.String())
-    body = fields.String()
-    json = fields.Raw()
-    body_base64 = fields.String()
+    headers = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        metadata={
+            "description": f"With {MASK} for the values of all but harmless names"
+            f" ({', '.join(sorted(HARMLESS))}). A mask that is given back leaves the value as it is, as long"
+            " as the URL's origin stays."
+        },
+    )
+    body = fields.String(metadata={"description": f"{MASK}, where it was given as text"})
+    json = fields.Raw(metadata={"description": f"{MASK}, where it was given as JSON"})
+    body_base64 = fields.String(metadata={"description": f"{MASK}, where it was given in base64"})
     max_retries = fields.Integer()
     retry_backoff_seconds = fields.Float()
     retry_backoff_max_seconds = fields.Float()

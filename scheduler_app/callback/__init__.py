@@ -3,6 +3,7 @@
 from scheduler_app.callback.answer import Answer
 from scheduler_app.callback.guard import Guard, parse_networks
 from scheduler_app.callback.headers import check_header, headers_for
+from scheduler_app.callback.redaction import redacted
 from scheduler_app.callback.request import Request
 from scheduler_app.callback.retry_after import parse_retry_after
 from scheduler_app.callback.sender import Sender
@@ -21,5 +22,6 @@ __all__ = [
     "new_secret",
     "parse_networks",
     "parse_retry_after",
+    "redacted",
     "sign",
 ]

@@ -19,3 +19,7 @@ class Request(NamedTuple):
     headers: tuple[tuple[str, str], ...]
     body: bytes | None
     timeout_seconds: float
+
+    def __repr__(self) -> str:
+        # The rest may be secret, and a traceback may show it.
+        return f"Request(key={self.key!r})"

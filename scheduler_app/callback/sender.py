@@ -7,6 +7,7 @@ import pycurl
 
 from scheduler_app.callback import wire
 from scheduler_app.callback.answer import Answer, refused
+from scheduler_app.callback.connection_pools import ConnectionPools
 from scheduler_app.callback.event_loop import EventLoop
 from scheduler_app.callback.guard import Guard
 from scheduler_app.callback.request import Request
@@ -21,8 +22,9 @@ class Sender:
     caller decides how many requests are under way at once. A request that waits for its receiver costs
     nothing meanwhile: libcurl is told of each socket that is ready, and of nothing else.
 
-    `max_connections` is how many idle connections are kept for reuse. A receiver may close an idle connection
-    at the very moment that the next request is written to it; libcurl then sends the request again on a new
+    `max_connections` is how many idle connections are kept for reuse, and as many again of requests that have
+    credentials, which share none with others (see `connection_pools`). A receiver may close an idle
+    connection at the very moment that the next request is written to it; libcurl then sends it again on a new
     connection, whatever its method, if not a byte of an answer had come (`Curl_retry_request`). So a POST
     can reach a receiver twice within one attempt, with the same `Idempotency-Key`, when it read a request on
     a reused connection and closed it without an answer. On a fresh connection nothing is sent twice.
@@ -40,6 +42,7 @@ class Sender:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, max_connections)
         self._loop = EventLoop(self._multi)
+        self._pools = ConnectionPools(max_connections)
         self._idle: list[Transfer] = []
         self._active: dict[pycurl.Curl, Transfer] = {}
         self._done: list[Answer] = []
@@ -53,16 +56,18 @@ class Sender:
         """Begin a request. What is wrong with it does not raise: it becomes a permanent Answer."""
         try:
             url = wire.checked_url(request)
-            lines = wire.header_lines(request)
+            lines, credentials = wire.header_lines(request)
         except InvalidField as error:
             self._done.append(refused(request.key, f"refused: {error.field}: {error.message}"))
             return
         transfer = self._idle.pop() if self._idle else Transfer(self._guard, self._ca_bundle, self._on_socket)
         try:
             transfer.prepare(request, url, lines)
+            if credentials:
+                transfer.keep_apart(self._pools.enter(credentials))
             self._multi.add_handle(transfer.curl)
         except (pycurl.error, ValueError, TypeError, OverflowError) as error:
-            transfer.close()
+            self._discard(transfer)
             self._done.append(refused(request.key, f"refused: {error}"))
             return
         self._active[transfer.curl] = transfer
@@ -88,11 +93,12 @@ class Sender:
         """
         for transfer in self._active.values():
             self._multi.remove_handle(transfer.curl)
-            transfer.close()
+            self._discard(transfer)
         for transfer in self._idle:
             transfer.close()
         self._active.clear()
         self._idle.clear()
+        self._pools.close()
         self._multi.close()
         self._loop.close()
 
@@ -110,10 +116,22 @@ class Sender:
         transfer = self._active.pop(curl)
         self._done.append(transfer.answer(code, message))
         self._multi.remove_handle(curl)
+        if transfer.is_apart:
+            self._leave_pool(transfer)
         if len(self._idle) < self._max_idle:
             self._idle.append(transfer)
         else:
             transfer.close()
+
+    def _leave_pool(self, transfer: Transfer) -> None:
+        pool = transfer.keep_apart_no_more()
+        if pool is not None:
+            self._pools.leave(pool)
+
+    def _discard(self, transfer: Transfer) -> None:
+        if transfer.is_apart:
+            self._leave_pool(transfer)
+        transfer.close()
 
     @staticmethod
     def _on_socket(fd: int, purpose: int) -> int:

@@ -8,6 +8,7 @@ import pycurl
 
 from scheduler_app.callback import failure
 from scheduler_app.callback.answer import SNIPPET_BYTES, Answer, one_line, snippet_of
+from scheduler_app.callback.connection_pools import ConnectionPool
 from scheduler_app.callback.guard import Guard, refused_by_settings
 from scheduler_app.callback.headers import USER_AGENT
 from scheduler_app.callback.request import Request
@@ -35,18 +36,23 @@ class Transfer:
         "_guard",
         "_head",
         "_opened",
+        "_pool",
         "_port_refusal",
         "_refusals",
         "_request",
         "_socket_error",
         "_timeout_seconds",
         "curl",
+        "is_apart",
     )
 
     def __init__(self, guard: Guard, ca_bundle: str, on_socket: Callable[[int, int], int]) -> None:
         """`on_socket` is told each new descriptor and its purpose (CURLOPT_SOCKOPTFUNCTION)."""
         self._guard = guard
         self._timeout_seconds: float | None = None
+        self._pool: ConnectionPool | None = None
+        #: Whether its connection is shared with no other credentials.
+        self.is_apart = False
         self.curl = curl = pycurl.Curl()
         curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
         curl.setopt(pycurl.SOCKOPTFUNCTION, on_socket)
@@ -101,6 +107,26 @@ class Transfer:
             setopt(pycurl.TIMEOUT_MS, timeout_ms)
             setopt(pycurl.CONNECTTIMEOUT_MS, min(timeout_ms, round(failure.CONNECT_SECONDS * 1000)))
             self._timeout_seconds = request.timeout_seconds
+
+    def keep_apart(self, pool: ConnectionPool | None) -> None:
+        """Uses connections of this pool alone; without one, a fresh connection that is not kept."""
+        self.is_apart = True
+        self._pool = pool
+        if pool is not None:
+            self.curl.setopt(pycurl.SHARE, pool.share)
+        else:
+            self.curl.setopt(pycurl.FRESH_CONNECT, 1)
+            self.curl.setopt(pycurl.FORBID_REUSE, 1)
+
+    def keep_apart_no_more(self) -> ConnectionPool | None:
+        """Takes `keep_apart` back; returns the pool."""
+        pool, self._pool, self.is_apart = self._pool, None, False
+        if pool is not None:
+            self.curl.unsetopt(pycurl.SHARE)
+        else:
+            self.curl.setopt(pycurl.FRESH_CONNECT, 0)
+            self.curl.setopt(pycurl.FORBID_REUSE, 0)
+        return pool
 
     def close(self) -> None:
         self.curl.close()

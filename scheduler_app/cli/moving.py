@@ -26,7 +26,8 @@ Numbered = tuple[int, Json]
 def export_schedules(scheduler: Scheduler, state: str | None, name: str | None, tag: str | None) -> None:
     """Print all schedules, a JSON object a line.
 
-    Secrets are masked, and states are not told: what is paused will be active where it is imported.
+    Secrets are masked; where the API has a SECRETS_KEY, each line holds them encrypted, for an API that has
+    the same key. States are not told: what is paused will be active where it is imported.
     """
     for schedule in scheduler.export(state=state, name=name, tag=tag):
         say(json.dumps(schedule, ensure_ascii=False, separators=(",", ":")))

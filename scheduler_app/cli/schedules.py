@@ -56,7 +56,7 @@ def get_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> None:
 @click.argument("callback_url")
 @click.option("--rrule", help='An RFC 5545 rule: "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0".')
 @click.option("--run-at", help="A single instant instead: 2030-01-05T12:00:00Z.")
-@click.option("--name", help="[default: the URL]")
+@click.option("--name", help="[default: the URL without its query]")
 @click.option("--id", "id_", help="An id of your own.")
 @click.option("--timezone", help="[default: UTC]")
 @click.option("--method", type=click.Choice(METHODS, case_sensitive=False))

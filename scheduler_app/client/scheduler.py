@@ -1,6 +1,7 @@
 """The client: a method for each thing that people do with schedules."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
@@ -40,13 +41,15 @@ class Scheduler:
     ) -> Json:
         """Calls `callback_url` by a rule, at an instant, or once after `delay`; returns the schedule.
 
-        `name` is the URL unless given; `fields` are the API's others: id, timezone, method, headers, json,
-        body, max_retries, timeout_seconds, tags, … Raises ValueError for none or several of rrule, run_at and
-        delay, and for a `run_at` without an offset.
+        `name` is the URL without its query unless given; `fields` are the API's others: id, timezone, method,
+        headers, json, body, max_retries, timeout_seconds, tags, … Raises ValueError for none or several of
+        rrule, run_at and delay, and for a `run_at` without an offset.
         """
         if [rrule, run_at, delay].count(None) != 2:
             raise ValueError("give one of rrule, run_at and delay")
-        body = {"name": name or callback_url[:100], "callback_url": callback_url, **fields}
+        # Names are shown, and a query may hold secrets.
+        shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
+        body = {"name": name or shown_url[:100], "callback_url": callback_url, **fields}
         if rrule is not None:
             body["rrule"] = rrule
         else:

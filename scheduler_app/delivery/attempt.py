@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduler_app.callback import Answer, Request, headers_for, parse_retry_after
+from scheduler_app.callback import Answer, Request, headers_for, parse_retry_after, redacted
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.outcomes import Record
@@ -55,7 +55,9 @@ class Attempt:
         return (started_at - due_at).total_seconds()
 
     def record(self, answer: Answer, started_at: datetime) -> Record:
-        """What the answer means: success, another attempt at its time, or the end."""
+        """What the answer means: success, another attempt at its time, or the end. Secrets that the receiver
+        echoed are not in it."""
+        answer = redacted(answer, self.schedule.action)
         ended_at = started_at + timedelta(milliseconds=int(answer.duration_ms))
         state, due_at, message = self._judge(answer, ended_at)
         entry: dict[str, Any] = {

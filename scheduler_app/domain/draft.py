@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.masking import unmasked
+from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import (
     DEFAULT_METHOD,
@@ -37,10 +37,14 @@ class Draft:
     timezone: str = NOT_GIVEN
     gap: str = NOT_GIVEN
     overlap: str = NOT_GIVEN
-    url: str = NOT_GIVEN
+    url: str = field(default=NOT_GIVEN, repr=False)
     method: str = NOT_GIVEN
     headers: tuple[tuple[str, str], ...] = field(default=NOT_GIVEN, repr=False)
     body: Body | None = field(default=NOT_GIVEN, repr=False)
+    sealed: str = field(default=NOT_GIVEN, repr=False)
+    """The secrets of an exported schedule, which its masks stand for; whoever has the key opens it."""
+    known: Action = field(default=NOT_GIVEN, repr=False)
+    """What was in `sealed`."""
     max_retries: int = NOT_GIVEN
     backoff_seconds: float = NOT_GIVEN
     backoff_max_seconds: float = NOT_GIVEN
@@ -118,20 +122,18 @@ class Draft:
         return wanted
 
     def _action(self, old: Action) -> Action:
-        headers = old.headers
-        if self.headers is not NOT_GIVEN:
-            try:
-                headers = unmasked(self.headers, old.headers)
-            except KeyError as error:
-                raise InvalidField(
-                    "headers", f"{error.args[0]} is masked, and there is no value to keep: give the real one"
-                ) from None
-        return Action(
+        asked = Action(
             url=_given(self.url, old.url),
             method=_given(self.method, old.method),
-            headers=headers,
+            headers=_given(self.headers, old.headers),
             body=_given(self.body, old.body),
         )
+        kept = {
+            name
+            for name, value in (("headers", self.headers), ("body", self.body))
+            if value is NOT_GIVEN and old.url
+        }
+        return resolved(asked, kept, old, _given(self.known, old))
 
     def _retry(self, old: RetryPolicy) -> RetryPolicy:
         policy = RetryPolicy(

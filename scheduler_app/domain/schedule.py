@@ -70,9 +70,9 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """The HTTP request that an occurrence makes. Header values may be secrets: they are in no repr."""
+    """The HTTP request that an occurrence makes. What may be secret of it is in no repr."""
 
-    url: str
+    url: str = field(repr=False)
     method: str = DEFAULT_METHOD
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: Body | None = field(default=None, repr=False)

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from scheduler_app.domain.errors import Conflict
+
 DEFAULT_OVERLAP_SECONDS = 86_400
 MAX_OVERLAP_SECONDS = 30 * 86_400
 #: Each one still valid makes its own signature on every callback.
@@ -30,10 +32,18 @@ class Signing:
         return (self.secret, *(old.secret for old in self.retiring if now < old.until))
 
     def rotated(self, secret: str, now: datetime, overlap: timedelta) -> "Signing":
-        """With a new secret in force; the present one signs beside it for `overlap`."""
+        """With a new secret in force; the present one signs beside it for `overlap`. Raises Conflict where
+        that is one more than there may be: none is dropped before its time."""
         replaced = (Retiring(self.secret, now + overlap), *self.retiring)
         valid = tuple(old for old in replaced if now < old.until)
-        return Signing(secret, now, valid[:MAX_RETIRING])
+        if len(valid) > MAX_RETIRING:
+            until = min(old.until for old in valid[1:])
+            raise Conflict(
+                f"{MAX_RETIRING} older secrets still sign beside the present one: wait for the first of them"
+                f" to end, {until.isoformat(timespec='seconds')}, or end the present one at once with"
+                " overlap_seconds: 0"
+            )
+        return Signing(secret, now, valid)
 
     def overlap_until(self, now: datetime) -> datetime | None:
         """Until when an older secret signs too; None when none does."""

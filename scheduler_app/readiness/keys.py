@@ -23,6 +23,7 @@ def _secrets_key(settings: Settings) -> Check:
         return fine("SECRETS_KEY", "set: stored secrets are encrypted")
     return note(
         "SECRETS_KEY",
-        "not set: signing secrets and secret headers stand in MongoDB as they are",
-        'set one: python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
+        "not set: header values, bodies, URL queries and signing secrets stand in MongoDB as they are",
+        "set one, and then run `scheduler reseal`: python -c"
+        ' "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
     )

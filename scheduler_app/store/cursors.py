@@ -189,7 +189,14 @@ class Cursors:
 
 #: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets
 #: among them more than all its other work.
-UNREAD = {"action.body": 0, "action.headers": 0, "signing": 0, "owed": 0}
+UNREAD = {
+    "action.body": 0,
+    "action.headers": 0,
+    "action.query": 0,
+    "sealed": 0,
+    "signing": 0,
+    "owed": 0,
+}
 
 
 def without_request(row: Document) -> Document:

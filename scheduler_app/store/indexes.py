@@ -6,7 +6,7 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
-from scheduler_app.store.idempotency import KEPT_SECONDS
+from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
 
 #: The same index exists with other options, or another process is making it this very moment.
@@ -86,6 +86,14 @@ SCHEDULES = [
 #: Each is a write for each event. Older releases get along with what replaced them.
 REPLACED = {"events": ("due_v1",)}
 
+#: What is kept for each owner is counted by it, newest first.
+IDEMPOTENCY = [
+    IndexModel(
+        [("owner", ASCENDING), ("created_at", DESCENDING), ("size", ASCENDING)],
+        name=BY_OWNER,
+    )
+]
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
@@ -94,6 +102,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
     _create(mongo.collection("outbox"), OUTBOX)
+    _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _drop_replaced(mongo)
     _ensure_ttl(
         mongo,

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
-from scheduler_app.domain.masking import is_secret
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, Schedule, ScheduleState
@@ -27,12 +26,14 @@ from scheduler_app.store.field_types import (
     wrong,
 )
 from scheduler_app.store.mongo import Document
+from scheduler_app.store.sealed_parts import SEALED_VERSION, opened, sealed
 from scheduler_app.store.secrets import Envelope
 
+#: Of a document without sealed parts; with them it is `SEALED_VERSION`, the newest that is read.
 DOCUMENT_VERSION = 1
 
 #: Documents of a newer release are left to its processes.
-READABLE: Document = {"v": {"$not": {"$gt": DOCUMENT_VERSION}}}
+READABLE: Document = {"v": {"$not": {"$gt": SEALED_VERSION}}}
 #: No timeout is shorter, whoever asked for it.
 LEAST_TIMEOUT_SECONDS = 0.001
 _STATES = tuple(state.value for state in ScheduleState)
@@ -56,7 +57,7 @@ def to_document(schedule: Schedule, envelope: Envelope) -> Document:
             "type": "http",
             "url": action.url,
             "method": action.method,
-            "headers": [[name, _sealed(name, value, envelope)] for name, value in action.headers],
+            "headers": [[name, value] for name, value in action.headers],
             "body": _body(action.body),
         },
         "retry": {
@@ -79,20 +80,23 @@ def to_document(schedule: Schedule, envelope: Envelope) -> Document:
         "cut_pending": schedule.cut_pending or None,
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
         "zone_data": schedule.zone_data,
-        "signing": _sealed_signing(schedule.signing, envelope),
+        "signing": _signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
-    return {key: value for key, value in document.items() if value is not None}
+    return sealed({key: value for key, value in document.items() if value is not None}, envelope)
 
 
 def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
     """Raises Corrupt for a document that somebody bent, Newer for a newer release's, and UnreadableSecret."""
-    version(row.get("v"), DOCUMENT_VERSION)
+    version(row.get("v"), SEALED_VERSION)
+    row = opened(row, envelope)
     get = row.get
     action, retry = fields(get("action"), "action"), fields(get("retry"), "retry")
     body = action.get("body")
+    if "query" in action:
+        raise Corrupt("action.query is empty, and sealed is missing or does not have it")
     return Schedule(
         id=text(row["_id"], "_id"),
         name=text(get("name"), "name"),
@@ -207,10 +211,10 @@ def _header(pair: Any, envelope: Envelope) -> tuple[str, str]:
 
 
 def _unsealed(value: Any, name: str, envelope: Envelope) -> str:
-    sealed = fields(value, name)
-    text(sealed.get("value"), f"{name}: a sealed value")
-    whole(sealed.get("enc"), f"{name}: enc", most=1)
-    return envelope.open(sealed)
+    single = fields(value, name)
+    text(single.get("value"), f"{name}: a sealed value")
+    whole(single.get("enc"), f"{name}: enc", most=1)
+    return envelope.open_single(single)
 
 
 def _cut(pair: Any) -> tuple[int, datetime]:
@@ -230,17 +234,15 @@ def _body(body: Body | None) -> Document | None:
     return {"kind": body.kind.value, "data": body.data} if body else None
 
 
-def _sealed(name: str, value: str, envelope: Envelope) -> Any:
-    return envelope.seal(value) if is_secret(name) else value
-
-
-def _sealed_signing(signing: Signing | None, envelope: Envelope) -> Document | None:
+def _signing_document(signing: Signing | None) -> Document | None:
     if signing is None:
         return None
     return {
-        "secret": envelope.seal(signing.secret),
+        "secret": {"enc": 0, "value": signing.secret},
         "since": signing.since,
-        "retiring": [{"secret": envelope.seal(old.secret), "until": old.until} for old in signing.retiring],
+        "retiring": [
+            {"secret": {"enc": 0, "value": old.secret}, "until": old.until} for old in signing.retiring
+        ],
     }
 
 

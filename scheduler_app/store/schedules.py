@@ -20,6 +20,7 @@ from scheduler_app.store.listing import Page, Window, newest
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.readings import Readings
 from scheduler_app.store.schedule_documents import to_document, to_owed_document
+from scheduler_app.store.sealed_parts import WIPE
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.together import Together
 from scheduler_app.store.unreadable import Unreadable, read, read_whole
@@ -27,6 +28,7 @@ from scheduler_app.store.unreadable import Unreadable, read, read_whole
 NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
 #: A linearizable read waits for a majority, for ever if it is told no limit.
 LOOK_MS = 5_000
+RAISED = {"$add": ["$version", 1]}
 
 
 class Schedules:
@@ -90,8 +92,8 @@ class Schedules:
         document = to_document(schedule, self._envelope)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if "signing" not in document:
-            change["$unset"] = {"signing": ""}
+        if gone := [key for key in ("signing", "sealed") if key not in document]:
+            change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
     def revise(self, schedule: Schedule, *, version: int, owed: OwedRange | None = None) -> bool:
@@ -116,25 +118,23 @@ class Schedules:
 
     def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> bool:
         """False when there is none, or not at `version`. The document stays until its last event is gone,
-        its secrets do not."""
+        its secrets do not: nothing of it is sent any more (`Schedule.voids`)."""
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}
         if version is not None:
             which["version"] = version
-        change = {
-            "$set": {"state": ScheduleState.DELETED.value, "deleted_at": now, "updated_at": now},
-            "$unset": {
-                "next_run_at": "",
-                "finishes_at": "",
-                "owner": "",
-                "lease_until": "",
-                "owed": "",
-                "owed_owner": "",
-                "owed_lease_until": "",
-                "signing": "",
-            },
-        }
+        deleted: Document = {"state": ScheduleState.DELETED.value, "deleted_at": now, "updated_at": now}
+        gone = [
+            "next_run_at",
+            "finishes_at",
+            "owner",
+            "lease_until",
+            "owed",
+            "owed_owner",
+            "owed_lease_until",
+        ]
+        change: list[Document] = [{"$set": deleted}, {"$unset": gone}, *WIPE]
         try:
-            result = self._schedules.update_one(which, change | {"$inc": {"version": 1}})
+            result = self._schedules.update_one(which, [*change, {"$set": {"version": RAISED}}])
         except REJECTED:
             # A version that is no number cannot rise. Whatever else is wrong with it: it goes.
             result = self._schedules.update_one(which, change)
@@ -233,4 +233,5 @@ _OPTIONAL = (
     "reason",
     "cut_pending",
     "signing",
+    "sealed",
 )

@@ -1,4 +1,4 @@
-"""Secrets at rest: an envelope, encrypted when there is a key."""
+"""Secrets at rest: encrypted when there is a key."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ class UnreadableSecret(SchedulerError):
 
 
 class Envelope:
-    """Seals with the newest key, opens with any of them: `{"enc": 1, "value": …}`, or 0 without a key."""
+    """Seals with the newest key, opens with any of them."""
 
     def __init__(self, keys: str = "") -> None:
         """`keys`: Fernet keys separated by commas, newest first. Raises InvalidField("SECRETS_KEY")."""
@@ -25,25 +25,38 @@ class Envelope:
                 ' python -c "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
             ) from None
         self._fernet = MultiFernet(fernets) if fernets else None
+        self._newest = fernets[0] if fernets else None
 
     @property
     def encrypts(self) -> bool:
         return self._fernet is not None
 
-    def seal(self, value: str) -> dict[str, Any]:
-        if self._fernet is None:
-            return {"enc": 0, "value": value}
-        return {"enc": 1, "value": self._fernet.encrypt(value.encode()).decode()}
+    def seal(self, data: bytes) -> bytes:
+        """A Fernet token, in base64. Only where `encrypts`."""
+        if self._newest is None:
+            raise ValueError("without a key nothing is sealed")
+        return self._newest.encrypt(data)
 
-    def open(self, sealed: dict[str, Any]) -> str:
+    def open(self, token: bytes) -> bytes:
         """Raises UnreadableSecret."""
-        if not sealed["enc"]:
-            return str(sealed["value"])
         if self._fernet is None:
             raise UnreadableSecret("a stored secret is encrypted, and SECRETS_KEY is not set")
         try:
-            return self._fernet.decrypt(sealed["value"].encode()).decode()
+            return self._fernet.decrypt(token)
         except InvalidToken:
             raise UnreadableSecret(
                 "a stored secret was encrypted with a key that SECRETS_KEY lacks"
             ) from None
+
+    def is_newest(self, token: bytes) -> bool:
+        """Whether the newest key opens it: then there is nothing to seal anew."""
+        try:
+            return self._newest is not None and bool(self._newest.decrypt(token))
+        except InvalidToken:
+            return False
+
+    def open_single(self, sealed: dict[str, Any]) -> str:
+        """One value as releases before 0.2 kept it, `{"enc": 1, "value": …}`, or 0 where there was no key.
+        Raises UnreadableSecret."""
+        value = str(sealed["value"])
+        return self.open(value.encode()).decode() if sealed["enc"] else value

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from cryptography.fernet import Fernet
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -35,6 +36,13 @@ MANY: list[dict[str, Any]] = [
 ]
 
 
+SECRET = {"headers", "body", "json", "body_base64"}
+
+
+def unsealed(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in line.items() if name != "sealed"}
+
+
 def lines(client: FlaskClient, **query: str) -> list[dict[str, Any]]:
     answer = client.get(EXPORT, query_string=query)
     assert (answer.status_code, answer.mimetype) == (200, "application/x-ndjson")
@@ -49,19 +57,29 @@ def occurrences(client: FlaskClient, schedule_id: str) -> Any:
     return found
 
 
-def test_what_is_exported_is_taken_back_and_exported_the_same(client: FlaskClient, store: Store) -> None:
+def test_what_is_exported_is_taken_back_secrets_too_and_exported_the_same(
+    make_api: Callable[..., Flask], store: Store
+) -> None:
+    app = make_api(secrets_key=Fernet.generate_key().decode())
+    client = app.test_client()
     items = [GOOD | item for item in MANY]
     assert client.post("/api/schedules/bulk", json={"schedules": items}).get_json()["created"] == len(MANY)
     first = {line["id"]: line for line in lines(client)}
+    actions = {key: app.extensions["scheduler"].manager.get(key).action for key in first}
     for item in items:
-        given = {name: value for name, value in item.items() if name != "rrule"}
+        given = {name: value for name, value in item.items() if name not in ("rrule", *SECRET)}
         assert given.items() <= first[item["id"]].items()
+        for name in SECRET & item.keys():
+            masks = dict.fromkeys(item[name], MASK) if name == "headers" else MASK
+            assert first[item["id"]][name] == masks
     assert "DTSTART:" in first["bare"]["rrule"]
     before = {key: occurrences(client, key) for key in first}
     store.mongo.collection("schedules").delete_many({})
     taken = client.post("/api/schedules/bulk", json={"schedules": list(first.values())}).get_json()
     assert taken["created"] == len(MANY), taken
-    assert {line["id"]: line for line in lines(client)} == first
+    assert {key: app.extensions["scheduler"].manager.get(key).action for key in first} == actions
+    # A token is another each time; what it holds was compared.
+    assert [unsealed(line) for line in lines(client)] == [unsealed(line) for line in first.values()]
     assert {key: occurrences(client, key) for key in first} == before
 
 

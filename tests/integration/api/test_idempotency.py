@@ -1,5 +1,6 @@
 """One Idempotency-Key, one deed."""
 
+import itertools
 import threading
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,8 +12,8 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.services import Services
-from scheduler_app.store import Store
-from scheduler_app.store.idempotency import Begun
+from scheduler_app.store import Store, idempotency
+from scheduler_app.store.idempotency import Answered, Begun
 
 BODY = {
     "name": "n",
@@ -176,6 +177,50 @@ def test_a_key_that_is_none_is_refused(client: FlaskClient, key: str) -> None:
     answer = client.post("/api/schedules", json=BODY, headers={"Idempotency-Key": key})
     assert answer.status_code == 422
     assert answer.get_json()["errors"][0]["pointer"] == "/Idempotency-Key"
+
+
+def test_a_preview_is_not_kept(client: FlaskClient, store: Store) -> None:
+    for rule in ("FREQ=DAILY", "FREQ=HOURLY"):
+        answer = client.post("/api/schedules/preview", json={"rrule": rule}, headers=KEY)
+        assert answer.status_code == 200, answer.text
+        assert "Idempotent-Replayed" not in answer.headers
+    assert records(store).count_documents({}) == 0
+    odd = client.post(
+        "/api/schedules/preview", json={"rrule": "FREQ=DAILY"}, headers={"Idempotency-Key": "a b"}
+    )
+    assert odd.status_code == 422, "a key that is none is refused all the same"
+    assert client.post("/api/schedules", json=BODY, headers=KEY).status_code == 201
+
+
+@pytest.mark.parametrize(("answers", "size"), [(20, 1), (3, 500)], ids=["by number", "by size"])
+def test_what_is_kept_for_one_owner_is_bounded_and_others_lose_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, answers: int, size: int
+) -> None:
+    monkeypatch.setattr(idempotency, "MAX_ANSWERS", 10)
+    monkeypatch.setattr(idempotency, "MAX_BYTES", 1_000)
+    monkeypatch.setattr(idempotency, "ANSWERS_BETWEEN_COUNTS", 5)
+    monkeypatch.setattr(idempotency, "BYTES_BETWEEN_COUNTS", 400)
+
+    def keep(owner: str, key: str) -> None:
+        begun = store.idempotency.begin(owner, key, "request")
+        assert isinstance(begun, Begun)
+        assert store.idempotency.finish(begun, 200, {}, b"x" * size)
+        # Records of the same millisecond go together.
+        age = {"$set": {"created_at": begun_at + timedelta(seconds=next(second))}}
+        records(store).update_one({"_id": f"{owner}:{key}"}, age)
+
+    begun_at, second = store.mongo.server_time() - timedelta(hours=1), itertools.count()
+    keep("other", "k")
+    at_work = store.idempotency.begin("me", "at work", "request")
+    records(store).update_one({"_id": "me:at work"}, {"$set": {"created_at": begun_at}})
+    for number in range(4 * answers):
+        keep("me", f"k{number:03}")
+    kept = sorted(row["_id"] for row in records(store).find({"owner": "me", "answer": {"$exists": True}}))
+    assert len(kept) <= (10 + 5 if size == 1 else 3)
+    assert kept[-1] == f"me:k{4 * answers - 1:03}"
+    assert isinstance(store.idempotency.begin("other", "k", "request"), Answered)
+    assert isinstance(at_work, Begun)
+    assert store.idempotency.finish(at_work, 200, {}, b"")
 
 
 def test_answers_are_kept_for_a_day_by_mongods_clock(client: FlaskClient, store: Store) -> None:

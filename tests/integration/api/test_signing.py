@@ -16,6 +16,7 @@ from api.services import Services
 from scheduler_app.delivery.attempt import Attempt
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.signing import MAX_RETIRING
 from scheduler_app.store import Store
 from tests.builders import event
 
@@ -96,6 +97,26 @@ def test_signing_that_was_removed_signs_no_more(app: Flask, client: FlaskClient,
     assert not verified(app, made["id"], made["signing_secret"])
     assert client.get(f"/api/schedules/{made['id']}").get_json()["signing"] is False
     assert "signing" not in (store.mongo.collection("schedules").find_one() or {})
+
+
+def test_a_rotation_that_would_drop_a_secret_within_its_overlap_is_refused_with_the_remedy(
+    app: Flask, client: FlaskClient
+) -> None:
+    made = client.post("/api/schedules", json=BODY | {"signing": True}).get_json()
+    url = f"/api/schedules/{made['id']}/signing-secret"
+    secrets = [made["signing_secret"]]
+    secrets += [client.post(url).get_json()["signing_secret"] for _ in range(MAX_RETIRING)]
+    refused = client.post(url)
+    assert refused.status_code == 409
+    assert "overlap_seconds: 0" in refused.get_json()["detail"]
+    assert all(verified(app, made["id"], secret) for secret in secrets)
+    # The remedy for a secret that has leaked must not wait for the overlap of others.
+    new = client.post(url, json={"overlap_seconds": 0}).get_json()["signing_secret"]
+    assert [verified(app, made["id"], secret) for secret in (secrets[0], secrets[-1], new)] == [
+        True,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("overlap", [-1, 30 * 86_400 + 1, "a day", 1.5, None])

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cryptography.fernet import Fernet
 
 from scheduler_app.client import Scheduler
 from scheduler_app.embedded import Mongod, Redis
@@ -24,6 +25,7 @@ def url(
             "MONGO_DATABASE": f"test_{secrets.token_hex(6)}",
             "BROKER_URL": redis_server.url,
             "API_KEYS": KEY,
+            "SECRETS_KEY": Fernet.generate_key().decode(),
         },
     )
     try:

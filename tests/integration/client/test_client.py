@@ -8,6 +8,7 @@ import pytest
 
 from scheduler_app.client import Scheduler, SchedulerError
 from scheduler_app.client import scheduler as client
+from scheduler_app.domain.masking import MASK
 
 URL = "https://example.com/backup"
 YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
@@ -15,12 +16,19 @@ YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
 
 def test_a_schedule_is_made_found_listed_and_cancelled(scheduler: Scheduler, tag: str) -> None:
     made = scheduler.schedule(URL, rrule=YEARLY, name="Backup", tags=[tag], json={"full": True})
-    assert scheduler.get(made["id"])["json"] == {"full": True}
+    assert scheduler.get(made["id"])["json"] == MASK
     assert [one["id"] for one in scheduler.list(tag=tag, state="active")] == [made["id"]]
     assert list(scheduler.list(tag=tag, state="paused")) == []
     scheduler.cancel(made["id"])
     assert scheduler.find(made["id"]) is None
     assert list(scheduler.list(tag=tag)) == []
+
+
+def test_a_schedule_without_a_name_is_called_by_its_url_and_not_by_the_secrets_in_it(
+    scheduler: Scheduler,
+) -> None:
+    made = scheduler.schedule(f"{URL}?token=swordfish#swordfish", rrule=YEARLY)
+    assert made["name"] == URL
 
 
 def test_a_list_longer_than_a_page_comes_whole(

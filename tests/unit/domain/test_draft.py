@@ -6,8 +6,8 @@ import pytest
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.masking import MASK, masked
-from scheduler_app.domain.schedule import KEPT_CUTS, ScheduleState
+from scheduler_app.domain.masking import MASK, MASKED_BODY, masked, masked_url
+from scheduler_app.domain.schedule import KEPT_CUTS, Body, BodyKind, ScheduleState
 from tests.builders import draft, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -83,21 +83,67 @@ def test_an_edit_of_a_finished_schedule_brings_it_back() -> None:
 
 
 def test_a_masked_value_that_comes_back_means_unchanged() -> None:
-    headers = (("Authorization", "Bearer abc"), ("X-Plain", "1"))
-    before = schedule(NOON, headers=headers)
-    shown = masked(before.action.headers)
-    assert dict(shown) == {"Authorization": MASK, "X-Plain": "1"}
-    assert Draft(headers=shown).edit(before, NOON).action.headers == headers
+    headers = (("Authorization", "Bearer abc"), ("Accept", "text/plain"))
+    url = "http://127.0.0.1:9/?a=1&a=2&b=&c3&=x#top"
+    before = schedule(NOON, headers=headers, url=url)
+    shown, shown_url = masked(before.action.headers), masked_url(url)
+    assert dict(shown) == {"Authorization": MASK, "Accept": "text/plain"}
+    assert shown_url == f"http://127.0.0.1:9/?a={MASK}&a={MASK}&b=&{MASK}&={MASK}#{MASK}"
+    edited = Draft(headers=shown, url=shown_url.replace("9/?", "9/other?")).edit(before, NOON).action
+    assert (edited.headers, edited.url) == (headers, url.replace("9/?", "9/other?"))
 
 
 def test_a_mask_without_a_value_behind_it_is_refused() -> None:
-    with pytest.raises(InvalidField, match="masked"):
-        draft(headers=(("Authorization", MASK),)).schedule("s1", NOON, max_retries=3)
+    for fields in (
+        {"headers": (("Authorization", MASK),)},
+        {"url": f"http://127.0.0.1:9/?a={MASK}"},
+        {"url": f"http://127.0.0.1:9/?{MASK}"},
+        {"body": Body(BodyKind.JSON, MASKED_BODY)},
+    ):
+        with pytest.raises(InvalidField, match="masked"):
+            draft(**fields).schedule("s1", NOON, max_retries=3)
+    before = schedule(NOON, url="http://127.0.0.1:9/?a=1", headers=(("X-Key", "k"),))
+    for edit in (
+        Draft(url=f"http://127.0.0.1:9/?a={MASK}&a={MASK}"),
+        Draft(url=f"http://127.0.0.1:9/?b={MASK}"),
+        Draft(headers=(("X-Other", MASK),)),
+    ):
+        with pytest.raises(InvalidField, match="masked"):
+            edit.edit(before, NOON)
+
+
+def test_secrets_stay_with_the_origin_they_were_given_for() -> None:
+    before = schedule(
+        NOON,
+        url="https://example.com/hook?key=k",
+        headers=(("X-Key", "k"), ("Accept", "text/plain")),
+        body=Body(BodyKind.TEXT, b"b"),
+    )
+    elsewhere = ("http://example.com/hook", "https://example.com:444/", "https://evil.example/hook")
+    for url in elsewhere:
+        for edit, missing in (
+            (Draft(url=url), ["the header X-Key", "the body"]),
+            (Draft(url=url, headers=masked(before.action.headers), body=None), ["the header X-Key"]),
+            (Draft(url=url, headers=(), body=Body(BodyKind.TEXT, MASKED_BODY)), ["the body"]),
+            (Draft(url=f"{url}?key={MASK}", headers=(), body=None), ["the values of the query"]),
+        ):
+            with pytest.raises(InvalidField) as refused:
+                edit.edit(before, NOON)
+            assert refused.value.field == "callback_url"
+            named = refused.value.message.partition("give ")[2].partition(" again")[0]
+            assert named == ", ".join(missing), edit
+        moved = Draft(url=url, headers=(("X-Key", "new"),), body=None).edit(before, NOON).action
+        assert (moved.url, moved.headers, moved.body) == (url, (("X-Key", "new"),), None)
+    stayed = Draft(url="https://EXAMPLE.com:443/other").edit(before, NOON).action
+    assert (stayed.headers, stayed.body) == (before.action.headers, before.action.body)
+    harmless = schedule(NOON, url="https://example.com/", headers=(("Accept", "text/plain"),))
+    assert Draft(url="https://evil.example/").edit(harmless, NOON).action.headers
 
 
 def test_secrets_are_in_no_representation() -> None:
-    made = schedule(NOON, headers=(("Authorization", "Bearer abc"),))
+    made = schedule(NOON, headers=(("Authorization", "Bearer abc"),), url="http://127.0.0.1:9/?t=Bearer")
     assert "Bearer" not in repr(made)
+    assert "Bearer" not in repr(draft(url="http://127.0.0.1:9/?t=Bearer"))
     assert "Bearer" not in repr(draft(headers=(("Authorization", "Bearer abc"),)))
 
 

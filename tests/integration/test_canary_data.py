@@ -1,0 +1,159 @@
+"""No secret is in anything that is stored, exported or answered, whatever was done with its schedule."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from scheduler_app.callback import Guard, Sender, parse_networks
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from scheduler_app.delivery import Pipeline
+from scheduler_app.store import Store
+from tests import canaries
+from tests.integration.api.conftest import start, stop
+from tests.integration.callback.receiver import Receiver, Seen, says
+
+NEVER = "DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY"
+AUTH = {"X-API-Key": canaries.API_KEY}
+
+
+def echoes(seen: Seen, connection: socket.socket) -> bool:
+    """Answers with all that it was sent, and redirects to it."""
+    echo = {"path": seen.path, "headers": seen.headers, "body": seen.body.decode("utf-8", "replace")}
+    status, *headers = {
+        "/ok": ("200 OK",),
+        "/fails": ("500 Oh No",),
+        "/moves": ("302 Found", f"Location: http://localhost{seen.path}"),
+    }[seen.path.partition("?")[0]]
+    return says(status, *headers, body=json.dumps(echo).encode())(seen, connection)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with closing(Receiver(echoes)) as made:
+        yield made
+
+
+@pytest.fixture
+def keyed(settings: Settings) -> Settings:
+    return replace(settings, secrets_key=canaries.SECRETS_KEY, api_keys=(canaries.API_KEY,))
+
+
+@pytest.fixture
+def client(keyed: Settings, store: Store) -> Iterator[FlaskClient]:
+    app = start(keyed)
+    yield app.test_client()
+    stop(app)
+
+
+@pytest.fixture
+def worker(keyed: Settings) -> Iterator[Pipeline]:
+    with closing(Store(keyed)) as store:
+        pipeline = Pipeline(
+            store,
+            Sender(Guard(parse_networks("127.0.0.0/8"))),
+            now=clock.now,
+            worker="w1",
+            horizon_seconds=5,
+            max_events=1_000,
+            origin_concurrency=200,
+        )
+        pipeline.start()
+        yield pipeline
+        pipeline.stop_starting()
+        assert pipeline.wait_until_empty(20)
+        pipeline.stop()
+
+
+def dump(store: Store) -> str:
+    """Every document of every collection."""
+    db = store.mongo.db
+    return "".join(repr(list(db[name].find())) for name in db.list_collection_names())
+
+
+def test_no_canary_is_in_the_database_in_exports_or_in_answers(
+    client: FlaskClient, worker: Pipeline, store: Store, receiver: Receiver
+) -> None:
+    signing: dict[str, str] = {}
+    answers: list[str] = []
+
+    def ask(method: str, path: str, body: Any = None, status: int = 200) -> dict[str, Any]:
+        """Twice under one key where that means something: what is kept is answered again."""
+        once = AUTH | ({"Idempotency-Key": f"{len(answers)}"} if method == "POST" else {})
+        answer = client.open(path, method=method, json=body, headers=once)
+        assert answer.status_code == status, answer.text
+        found: dict[str, Any] = json.loads(answer.text) if path != "/api/schedules/export" else {}
+        text = answer.text
+        for each in found.get("results", [found]):
+            if secret := each.get("signing_secret"):
+                signing[f"signing secret {len(signing)}"] = secret.removeprefix("whsec_")
+                text = text.replace(secret, "")
+        answers.append(text)
+        if method == "POST" and status < 500 and status != 409:
+            answers.append(client.open(path, method=method, json=body, headers=once).text)
+        return found
+
+    url = f"http://localhost:{receiver.port}"
+    for name in ("ok", "fails", "moves"):
+        fields = canaries.request_fields(f"{url}/{name}")
+        ask(
+            "POST",
+            "/api/schedules",
+            {"id": name, "name": name, "rrule": NEVER, "signing": True, **fields},
+            201,
+        )
+    text = {**canaries.request_fields(f"{url}/ok"), "name": "t", "rrule": NEVER, "signing": True}
+    text["body"] = f"user=anne&password={canaries.TEXT_BODY}"
+    del text["json"]
+    ask("POST", "/api/schedules/bulk", {"schedules": [text | {"id": "text"}, text | {"id": "text"}]})
+    # Refusals, whose answers are kept as well.
+    ask("POST", "/api/schedules", text | {"rrule": "FREQ=NEVER"}, 422)
+    ask("POST", "/api/schedules", text | {"headers": {"X-Key": f"{canaries.CUSTOM_HEADER}\r\n"}}, 422)
+    ask("POST", "/api/schedules", text | {"callback_url": f"ftp://h/?{canaries.QUERY}"}, 422)
+    ask("POST", "/api/schedules", text | {"sealed": canaries.BODY}, 422)
+    ask("PUT", "/api/schedules/ok", {"callback_url": "http://elsewhere.example/"}, 422)
+    ask("PUT", "/api/schedules/ok", {"name": "renamed"})
+    ask("POST", "/api/schedules/ok/signing-secret", None, 201)
+    ids = ("ok", "fails", "moves", "text")
+    events = [ask("POST", f"/api/schedules/{each}/trigger", None, 202)["event_id"] for each in ids]
+    assert worker.delivery.deliver(events) == len(events)
+    assert worker.wait_until_empty(20)
+    assert {seen.headers["authorization"] for seen in receiver.seen} == {f"Bearer {canaries.HEADER}"}
+    for path in (
+        *(
+            f"/api/schedules/{each}{rest}"
+            for each in ids
+            for rest in ("", "/events/history", "/events/pending")
+        ),
+        *("/api/schedules", "/api/schedules/export", "/api/events"),
+        *(f"/api/events/{each}" for each in events),
+    ):
+        ask("GET", path)
+    shown = "".join(answers)
+    assert canaries.found_in(shown, **signing) == []
+    assert "********" in shown
+    assert "user=anne" not in shown
+    stored = dump(store)
+    assert canaries.found_in(stored, **signing) == []
+    assert "snippet" in stored
+    assert stored.count("'sealed'") == len(ids)
+    for each in ids:
+        ask("DELETE", f"/api/schedules/{each}")
+    after = dump(store)
+    assert canaries.found_in(after, **signing) == []
+    assert "'sealed'" not in after
+    assert all(event in after for event in events), "history stays"
+
+
+@pytest.mark.parametrize("place", sorted(canaries.CANARIES))
+def test_a_canary_that_were_stored_would_be_found(place: str, store: Store) -> None:
+    canary = canaries.CANARIES[place]
+    for form in (canary, canary.encode(), [{"x": f"prefix {canary} suffix"}]):
+        store.mongo.collection("anything").replace_one({"_id": 1}, {"value": form}, upsert=True)
+        assert place in canaries.found_in(dump(store))
