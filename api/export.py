@@ -12,7 +12,7 @@ from api.noun import Noun
 from api.schemas import ScheduleChoice
 from api.services import services
 from scheduler_app.domain.masking import masked
-from scheduler_app.domain.schedule import TENANT, Schedule
+from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.store import Schedules
 from scheduler_app.store.listing import Window
 from scheduler_app.store.unreadable import Unreadable
@@ -26,8 +26,8 @@ LINES = {
     "description": "A JSON object a line, newest first, each as `POST /api/schedules` and the items of"
     " `POST /api/schedules/bulk` take it. A rule has its DTSTART made explicit, so that it fires at the same"
     " instants. Header values that are secrets are masked, and a creation refuses the mask: put the real ones"
-    " there. Signing secrets are made anew. The state is not part of it: what is paused here is active where"
-    " it is taken, and a `run_at` that has passed is refused there.",
+    " there. Signing secrets are made anew. The state is part of it: what is paused here is paused where"
+    " it is taken, and an active schedule's `run_at` that has passed meanwhile is refused there.",
 }
 
 blueprint = Noun(
@@ -97,6 +97,8 @@ def _asked(schedule: Schedule | Unreadable) -> dict[str, Any]:
         "success_codes": list(schedule.success.written),
         "tags": list(schedule.tags) or None,
         "signing": True if schedule.signing else None,
+        "state": schedule.state.value,
+        "reason": schedule.reason if schedule.state is ScheduleState.ERROR else None,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if action.body is not None:

@@ -7,6 +7,7 @@ from api import (
     auth,
     bulk,
     docs,
+    dry_run,
     edits,
     errors,
     events,
@@ -49,6 +50,7 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
     auth.register(app, settings)
     limits.register(app)
     hops.register(app)
+    dry_run.register(app)
     idempotency.register(app)
     ops.register(app)
     metrics.register(app)

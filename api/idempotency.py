@@ -9,6 +9,7 @@ import re
 
 from flask import Flask, Response, g, request
 
+from api import dry_run
 from api.errors import Problem
 from api.services import services
 from scheduler_app.domain.masking import MASK
@@ -47,6 +48,8 @@ def _begin() -> Response | None:
     key = request.headers.get(HEADER)
     if key is None or request.method != "POST" or request.routing_exception is not None:
         return None
+    if dry_run.asked():
+        return None  # nothing is done that must not be done twice
     if not _KEY.match(key):
         field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
@@ -82,7 +85,7 @@ def _finish(response: Response) -> Response:
         return response
     records = services().store.idempotency
     try:
-        if response.status_code >= 500 or response.status_code == 409:
+        if response.status_code >= 500 or response.status_code == 409 or dry_run.asked():
             records.give_up(begun)
         else:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

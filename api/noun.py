@@ -3,14 +3,16 @@
 import json
 import math
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
-from flask import Request
+from flask import Request, g
 from flask_smorest import Blueprint
 from marshmallow import RAISE, Schema, missing
 from webargs.flaskparser import FlaskParser
 
 from api.errors import Problem
+from api.schemas.common import WriteQuery
 
 
 class Parser(FlaskParser):
@@ -86,9 +88,26 @@ class Noun(Blueprint):  # type: ignore[misc]
         # One for all requests: making one copies every field, which takes longer than reading a request.
         return super().arguments(schema(), **options)  # type: ignore[no-any-return]
 
-    def route(self, rule: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def route(
+        self, rule: str, *, query: type[Schema] | None = WriteQuery, **options: Any
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """`query`: what a route that writes takes beside its body; None for a POST that only looks."""
+        writes = query is not None and options["methods"] != ["GET"]
+
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-            documented = self.doc(operationId=function.__name__)(function)
+            view = self.arguments(query, location="query")(_keeping(function)) if writes else function
+            documented = self.doc(operationId=function.__name__)(view)
             return super(Noun, self).route(rule, **options)(documented)  # type: ignore[no-any-return]
 
         return decorate
+
+
+def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Keeps what the query said for those who ask the request, and not the route."""
+
+    @wraps(function)
+    def kept(query: dict[str, Any], *args: Any, **options: Any) -> Any:
+        g.write_query = query
+        return function(*args, **options)
+
+    return kept

@@ -1,5 +1,6 @@
 """What several nouns share: strictness, paging."""
 
+import re
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -20,6 +21,7 @@ from api.errors import MAX_ERRORS, Omitted
 from api.fields import Cursor
 from scheduler_app.store.listing import Window
 
+ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
 MAX_LIMIT = 500
 MAX_PAGE = 10_000
 #: Pages are counted by walking over what comes before them; a cursor walks over nothing.
@@ -81,9 +83,7 @@ class ScheduleId(fields.String):
 
     def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(
-            validate=validate.Regexp(
-                r"[a-zA-Z0-9-]{1,64}\Z", error="must be 1 to 64 letters, digits and hyphens"
-            ),
+            validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
             # In the dialect of JSON Schema, where `$` is the very end.
             metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
             **kwargs,
@@ -145,6 +145,20 @@ class Problem(Output):
 
 class Message(Output):
     message = fields.String(required=True)
+
+
+class WriteQuery(Strict):
+    """What every route that writes takes beside its body."""
+
+    dry_run = fields.Boolean(
+        truthy={"true"},
+        falsy={"false"},
+        load_default=False,
+        metadata={
+            "description": "Answer what would be done, with `dry_run: true`, and do nothing. Ids that would"
+            " be generated are examples, and secrets are masks."
+        },
+    )
 
 
 class Paging(Strict):

@@ -164,8 +164,8 @@ def test_a_wrong_parameter_of_a_list_is_named(
     check(client.get(f"/api/events?{query}"), 422, pointer, remedy)
 
 
-def test_an_id_is_never_used_twice(client: FlaskClient, create: Callable[..., dict[str, Any]]) -> None:
+def test_an_id_is_a_schedule_s_alone_while_it_is_there(
+    client: FlaskClient, create: Callable[..., dict[str, Any]]
+) -> None:
     create(id="mine")
-    check(client.post(SCHEDULES, json=GOOD | {"id": "mine"}), 409, None, "never used twice")
-    client.delete(f"{SCHEDULES}/mine")
-    check(client.post(SCHEDULES, json=GOOD | {"id": "mine"}), 409, None, "never used twice")
+    check(client.post(SCHEDULES, json=GOOD | {"id": "mine"}), 409, None, "change it by PUT")

@@ -148,7 +148,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.outcomes.record_late(records[:1])
     store.withdrawals.cancel_past_cut("s1", 2, now, now, "cut")
     store.withdrawals.look_past_cut("s1", 2, now)
-    store.withdrawals.cancel_all("s2", now, "deleted")
+    store.withdrawals.cancel_all("s2", 1, now, "deleted")
     store.withdrawals.cancel("old-1", now, "cancelled")
     store.events.redrive(["old-1", "old-2"], now, "redriven")
     store.repairs.messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
