@@ -11,7 +11,7 @@ from flask import Flask, Response, g, request
 
 from api import dry_run
 from api.errors import Problem
-from api.services import services
+from api.services import real_services
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, Different
@@ -53,7 +53,7 @@ def _begin() -> Response | None:
     if not _KEY.match(key):
         field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
-    found = services().store.idempotency.begin(g.owner, key, _digest())
+    found = real_services().store.idempotency.begin(g.owner, key, _digest())
     if isinstance(found, Begun):
         g.begun = found
         return None
@@ -83,7 +83,7 @@ def _finish(response: Response) -> Response:
     begun: Begun | None = g.get("begun")
     if begun is None:
         return response
-    records = services().store.idempotency
+    records = real_services().store.idempotency
     try:
         if response.status_code >= 500 or response.status_code == 409 or dry_run.asked():
             records.give_up(begun)

@@ -121,13 +121,14 @@ def services() -> Services:
     """The services of the application at hand; for a dry run, ones that change nothing."""
     if dry_run.asked():
         if "dry_services" not in g:
-            g.dry_services = _real_services().dry()
+            g.dry_services = real_services().dry()
         made: Services = g.dry_services
         return made
-    return _real_services()
+    return real_services()
 
 
-def _real_services() -> Services:
+def real_services() -> Services:
+    """Also in a dry run: for what belongs to the request itself, and not to what it asks for."""
     found: Services = current_app.extensions["scheduler"]
     return found
 
