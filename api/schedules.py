@@ -98,9 +98,10 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
     if schedule.signing and schedule.signing.since == now and draft.signing is True:
         view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
     if created:
-        view["message"] = "Schedule created successfully."
+        view |= {"message": "Schedule created successfully.", "result": "created"}
         return view, 201, headers | {"Location": f"/api/schedules/{schedule.id}"}
-    return view | {"message": "Schedule updated successfully."}, 200, headers
+    result = "changed" if schedule.updated_at == now else "unchanged"
+    return view | {"message": "Schedule updated successfully.", "result": result}, 200, headers
 
 
 @blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])

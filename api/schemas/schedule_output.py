@@ -52,6 +52,7 @@ class Created(ScheduleOutput):
 
 class Edited(Created):
     message = fields.String(metadata={"example": "Schedule updated successfully."})
+    result = fields.String(validate=validate.OneOf(["created", "changed", "unchanged"]))
 
 
 class SchedulePage(Listed):
