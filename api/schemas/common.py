@@ -19,6 +19,7 @@ from marshmallow import (
 
 from api.errors import MAX_ERRORS, Omitted
 from api.fields import Cursor
+from api.misnomers import meant
 from scheduler_app.store.listing import Window
 
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
@@ -72,7 +73,8 @@ class Strict(Schema):
                 read[name] = value
         unknown = (key for key in data if key not in self._known)
         for key in islice(unknown, MAX_ERRORS):
-            error_store.store_error([self.error_messages["unknown"]], key)
+            field = meant(str(key), self._known)
+            error_store.store_error([f"Unknown field: use {field}" if field else "Unknown field"], key)
         if omitted := sum(1 for _ in unknown):
             error_store.store_error([Omitted(omitted)])
         return read

@@ -106,7 +106,9 @@ class ScheduleInput(Strict):
         metadata={"description": "GET by default, and POST where a new schedule has a body"},
     )
     headers = Headers(validate=validate.Length(max=MAX_HEADERS))
-    body = fields.String(allow_none=True)
+    body = fields.String(
+        allow_none=True, error_messages={"invalid": "must be text; give a JSON value as json instead"}
+    )
     json = fields.Raw(metadata={"description": "A body given as JSON"})
     body_base64 = fields.String(metadata={"description": "A body that is no text"})
     max_retries = fields.Integer(strict=True, validate=validate.Range(0, MAX_RETRIES))
