@@ -48,11 +48,11 @@ def _begin() -> Response | None:
     key = request.headers.get(HEADER)
     if key is None or request.method != "POST" or request.routing_exception is not None:
         return None
-    if dry_run.asked():
-        return None  # nothing is done that must not be done twice
     if not _KEY.match(key):
         field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
+    if dry_run.asked():
+        return None  # nothing is done that must not be done twice
     found = real_services().store.idempotency.begin(g.owner, key, _digest())
     if isinstance(found, Begun):
         g.begun = found

@@ -92,10 +92,11 @@ class Noun(Blueprint):  # type: ignore[misc]
         self, rule: str, *, query: type[Schema] | None = WriteQuery, **options: Any
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """`query`: what a route that writes takes beside its body; None for a POST that only looks."""
-        writes = query is not None and options["methods"] != ["GET"]
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-            view = self.arguments(query, location="query")(_keeping(function)) if writes else function
+            view = function
+            if query is not None and options["methods"] != ["GET"]:
+                view = self.arguments(query, location="query")(_keeping(function))
             documented = self.doc(operationId=function.__name__)(view)
             return super(Noun, self).route(rule, **options)(documented)  # type: ignore[no-any-return]
 

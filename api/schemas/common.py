@@ -73,8 +73,8 @@ class Strict(Schema):
                 read[name] = value
         unknown = (key for key in data if key not in self._known)
         for key in islice(unknown, MAX_ERRORS):
-            field = meant(str(key), self._known)
-            error_store.store_error([f"Unknown field: use {field}" if field else "Unknown field"], key)
+            better = meant(str(key), self._known)
+            error_store.store_error([f"Unknown field: use {better}" if better else "Unknown field"], key)
         if omitted := sum(1 for _ in unknown):
             error_store.store_error([Omitted(omitted)])
         return read

@@ -5,6 +5,7 @@ and gives the same answer, refusals included. What is not known to be a read or 
 `NotInDryRun`: a new kind of write must not happen because somebody forgot it.
 """
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -67,23 +68,23 @@ class DryRunDocuments(Documents):
         )
         self._made = made
 
-    def with_options(self, *args: Any, **options: Any) -> "DryRunDocuments":
+    def with_options(self, *args: Any, **options: Any) -> "DryRunDocuments":  # type: ignore[override]
         return DryRunDocuments(super().with_options(*args, **options), self._made)
 
     # -- reads ---------------------------------------------------------------------------------------------
 
-    def find(self, which: Document | None = None, fields: Any = None, *args: Any, **options: Any) -> Any:
-        made = self._made_of(which)
+    def find(self, filter: Any = None, fields: Any = None, *args: Any, **options: Any) -> Any:
+        made = self._made_of(filter)
         if not made:
-            return super().find(which, fields, *args, **options)
+            return super().find(filter, fields, *args, **options)
         rest = {"_id": {"$nin": list(self._made)}}
-        real = super().find({"$and": [which, rest]}, fields)
-        return iter([*self._matching(made, which, fields), *real])
+        real = super().find({"$and": [filter, rest]}, fields)
+        return iter([*self._matching(made, filter, fields), *real])
 
-    def find_one(self, which: Any = None, fields: Any = None, *args: Any, **options: Any) -> Document | None:
-        if self._made_of(which):
-            return next(self.find(which, fields), None)
-        return super().find_one(which, fields, *args, **options)
+    def find_one(self, filter: Any = None, *args: Any, **options: Any) -> Document | None:
+        if self._made_of(filter):
+            return next(self.find(filter, *args[:1]), None)
+        return super().find_one(filter, *args, **options)
 
     def _made_of(self, which: Any) -> list[Document]:
         if not self._made:
@@ -113,18 +114,21 @@ class DryRunDocuments(Documents):
             raise BulkWriteError({"writeErrors": refused, "nInserted": len(rows) - len(refused)})
         return InsertManyResult([row["_id"] for row in rows], acknowledged=True)
 
-    def update_one(self, which: Any, change: Any, *_args: Any, **options: Any) -> UpdateResult:
-        return self._updated(which, change, most=1, **options)
+    def update_one(self, filter: Any, update: Any, **options: Any) -> UpdateResult:  # type: ignore[override]
+        return self._updated(filter, update, most=1, **options)
 
-    def update_many(self, which: Any, change: Any, *_args: Any, **options: Any) -> UpdateResult:
-        return self._updated(which, change, most=None, **options)
+    def update_many(self, filter: Any, update: Any, **options: Any) -> UpdateResult:  # type: ignore[override]
+        return self._updated(filter, update, most=0, **options)
 
-    def find_one_and_update(
-        self, which: Any, change: Any, fields: Any = None, *_args: Any, **_options: Any
-    ) -> Any:
+    def find_one_and_update(  # type: ignore[override]
+        self,
+        filter: Any,
+        update: Any,
+        projection: Any = None,
+    ) -> Document | None:
         """The document before, as the real one returns it by default."""
-        before = self.find_one(which, fields)
-        self._updated(which, change, most=1)
+        before = self.find_one(filter, projection)
+        self._updated(filter, update, most=1)
         return before
 
     def bulk_write(self, requests: Sequence[Any], *_args: Any, **_options: Any) -> BulkWriteResult:
@@ -139,13 +143,14 @@ class DryRunDocuments(Documents):
         return BulkWriteResult({"nMatched": replaced, "nModified": replaced}, acknowledged=True)
 
     def _updated(
-        self, which: Any, change: Any, *, most: int | None, upsert: bool = False, **_options: Any
+        self, which: Any, change: Any, *, most: int, upsert: bool = False, **_options: Any
     ) -> UpdateResult:
+        """`most`: how many at most, 0 for all."""
         if upsert:
             raise NotInDryRun("an upsert")
         ids = _ids(which)
         if not ids:
-            matched = self.count_documents(which, **({"limit": most} if most else {}))
+            matched = min(self.count_documents(which), most or sys.maxsize)
         elif isinstance(change, list):
             matched = self._carry_out(ids, which, change)
         else:
