@@ -26,7 +26,6 @@ BESIDE_THE_RULE = ("timezone", "gap", "overlap")
 DETAILS = {
     400: "the request cannot be understood; is its body well-formed JSON?",
     404: "there is nothing here; the paths are listed at /docs/openapi.yml",
-    405: "this path does not know this method",
     413: "the request is larger than 1 MiB, or than 16 MiB in bulk; send less at once",
     415: "send JSON: Content-Type: application/json",
 }
@@ -97,7 +96,8 @@ def of_field(error: InvalidField) -> Problem:
     name = error.field
     if isinstance(error, InvalidRecurrence) and error.part in BESIDE_THE_RULE:
         name = error.part
-    return Problem(422, f"{name}: {error.message}", [{"pointer": f"/{name}", "detail": error.message}])
+    message = error.message.removeprefix(f"{name}: ")
+    return Problem(422, f"{name}: {message}", [{"pointer": f"/{name}", "detail": message}])
 
 
 def of_validation(error: ValidationError) -> Problem:
@@ -115,7 +115,10 @@ def _of_http(error: HTTPException) -> Response:
     headers = {
         name: value for name, value in error.get_headers() if name in ("Allow", "Retry-After", "Location")
     }
-    return Problem(status, DETAILS.get(status, error.description or ""), headers=headers).response()
+    detail = DETAILS.get(status, error.description or "")
+    if status == 405:
+        detail = f"this path does not take {request.method}, but {headers.get('Allow', 'no method')}"
+    return Problem(status, detail, headers=headers).response()
 
 
 def _of_messages(status: int, messages: Any, whole: str) -> Problem:

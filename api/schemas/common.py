@@ -53,6 +53,8 @@ class Strict(Schema):
             for name, field in self.load_fields.items()
         ]
         self._known = {key for _, key, _, _ in self._reads}
+        for field in self.load_fields.values():
+            field.error_messages["required"] = "is missing; give it"
 
     def _deserialize(self, data: Any, *, error_store: Any, **options: Any) -> Any:
         """As marshmallow's own, but fields that were not given and have no say then are passed over: of a
@@ -60,9 +62,12 @@ class Strict(Schema):
         if not isinstance(data, Mapping) or options.get("many") or options.get("partial"):
             return super()._deserialize(data, error_store=error_store, **options)
         read: dict[str, Any] = {}
+        unknown = (key for key in data if key not in self._known)
+        better = {key: meant(str(key), self._known) for key in islice(unknown, MAX_ERRORS)}
         for name, key, field, always in self._reads:
             value = data.get(key, missing)
-            if value is missing and not always:
+            # What was given under another name is not said to be missing.
+            if value is missing and (not always or key in better.values()):
                 continue
             try:
                 value = field.deserialize(value, key, data)
@@ -71,10 +76,8 @@ class Strict(Schema):
                 value = error.valid_data or missing
             if value is not missing:
                 read[name] = value
-        unknown = (key for key in data if key not in self._known)
-        for key in islice(unknown, MAX_ERRORS):
-            better = meant(str(key), self._known)
-            error_store.store_error([f"Unknown field: use {better}" if better else "Unknown field"], key)
+        for key, name in better.items():
+            error_store.store_error([f"Unknown field: use {name}" if name else "Unknown field"], key)
         if omitted := sum(1 for _ in unknown):
             error_store.store_error([Omitted(omitted)])
         return read

@@ -102,7 +102,7 @@ class ScheduleInput(Strict):
     overlap = overlap_field()
     callback_url = fields.String(metadata=CALLBACK_URL)
     method = fields.String(
-        validate=validate.OneOf(METHODS),
+        validate=validate.OneOf(METHODS, error="must be one of {choices}, in capital letters"),
         metadata={"description": "GET by default, and POST where a new schedule has a body"},
     )
     headers = Headers(validate=validate.Length(max=MAX_HEADERS))

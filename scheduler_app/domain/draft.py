@@ -132,7 +132,7 @@ class Draft:
         if run_at is not None and run_at <= now and fires:
             raise InvalidField(
                 "run_at",
-                f"lies in the past (it is {now.isoformat()}); give a later instant, or trigger it",
+                f"lies in the past (it is {now:%Y-%m-%dT%H:%M:%SZ}); give a later instant, or trigger it",
             )
         return wanted
 

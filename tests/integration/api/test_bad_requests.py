@@ -192,6 +192,18 @@ def test_a_field_by_another_name_is_answered_with_its_own(
         assert said.count(field) <= 1 + remedy.count(field), "no doubled prefix"
 
 
+def test_what_is_given_under_another_name_is_not_said_to_be_missing(client: FlaskClient) -> None:
+    answer = client.post(SCHEDULES, json={"title": "n", "url": "http://127.0.0.1:9/", "cron": "0 9 * * *"})
+    assert {error["pointer"] for error in answer.get_json()["errors"]} == {"/title", "/url", "/cron"}
+    check(client.post(SCHEDULES, json={"name": "n"}), 422, "/callback_url", "callback_url: is missing")
+
+
+def test_no_prefix_is_doubled_and_a_method_s_refusal_names_the_others(client: FlaskClient) -> None:
+    check(client.post(SCHEDULES, json=GOOD | {"timezone": "CET+1"}), 422, "/timezone", "timezone: 'CET+1' is")
+    check(client.patch(f"{SCHEDULES}/x", json={}), 405, None, "does not take PATCH, but ")
+    check(client.post(SCHEDULES, json=GOOD | {"method": "post"}), 422, "/method", "in capital letters")
+
+
 def test_a_body_that_is_json_is_sent_to_its_field(client: FlaskClient) -> None:
     check(client.post(SCHEDULES, json=GOOD | {"body": {"a": 1}}), 422, "/body", "as json instead")
     check(client.post(SCHEDULES, json=GOOD | {"nonsense": 1}), 422, "/nonsense", "Unknown field")
