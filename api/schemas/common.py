@@ -76,8 +76,9 @@ class Strict(Schema):
                 value = error.valid_data or missing
             if value is not missing:
                 read[name] = value
-        for key, name in better.items():
-            error_store.store_error([f"Unknown field: use {name}" if name else "Unknown field"], key)
+        for key, field_meant in better.items():
+            said = f"Unknown field: use {field_meant}" if field_meant else "Unknown field"
+            error_store.store_error([said], key)
         if omitted := sum(1 for _ in unknown):
             error_store.store_error([Omitted(omitted)])
         return read
