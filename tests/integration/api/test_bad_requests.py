@@ -116,7 +116,7 @@ def test_an_unknown_path_and_an_unknown_id_are_a_404(client: FlaskClient) -> Non
 
 def test_a_method_that_a_path_does_not_know_is_a_405_with_those_it_knows(client: FlaskClient) -> None:
     answer = client.patch(SCHEDULES)
-    check(answer, 405, None, "method")
+    check(answer, 405, None, "does not take PATCH, but")
     assert {"GET", "POST"} <= {method.strip() for method in answer.headers["Allow"].split(",")}
 
 
