@@ -73,13 +73,13 @@ def test_the_seed_s_lists_of_events_word_for_word(client: FlaskClient, store: St
             "$unset": {"due_at": ""},
         },
     )
-    for kind, status, message in (
-        ("pending", "ready_queue", "Event pre-queued for ready queue"),
-        ("history", "completed", "Event successfully processed"),
+    for kind, wanted, status, message in (
+        ("pending", pending, "ready_queue", "Event pre-queued for ready queue"),
+        ("history", archived, "completed", "Event successfully processed"),
     ):
         answer = client.get(f"/api/schedules/{made}/events/{kind}?limit=5&page=1").get_json()
         assert (answer["page"], answer["limit"]) == (1, 5)
-        found = answer["events"][-1]
+        (found,) = [each for each in answer["events"] if each["_id"] == wanted.id]
         assert {"_id", "schedule_id", "run_time", "status", "created_at"} <= found.keys()
         assert found["schedule_id"] == made
         last = found["status"][-1]
