@@ -4,10 +4,12 @@ import re
 import zlib
 from typing import Any
 
-from flask import request
+from flask import g, request
 
 from api.services import services
-from scheduler_app.domain.errors import StaleVersion
+from api.views import shown
+from scheduler_app.domain.errors import NotFound, StaleVersion
+from scheduler_app.upsert import Conditions
 
 _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 
@@ -22,6 +24,24 @@ def etag(view: dict[str, Any]) -> str:
 def unchanged(tag: str) -> bool:
     """Whether the client has this already. Weak comparison, as for any cache."""
     return request.if_none_match.contains_weak(tag.strip('"'))
+
+
+def put_conditions(schedule_id: str) -> Conditions:
+    """What a PUT must find: nothing, by `If-None-Match: *` or `?if-absent`; something, or one version of it,
+    by If-Match. Raises StaleVersion."""
+    if request.if_none_match.star_tag or g.write_query.get("if_absent") is not None:
+        return Conditions(absent=True)
+    try:
+        if "If-None-Match" in request.headers:
+            tag = etag(shown(services().manager.get(schedule_id), services().now()))
+            if unchanged(tag):
+                raise StaleVersion(f"If-None-Match names the schedule as it is, {tag}")
+        version = version_wanted(schedule_id)
+    except NotFound:
+        if "If-Match" not in request.headers:
+            return Conditions()
+        raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None
+    return Conditions(version=version, present=request.if_match.star_tag)
 
 
 def version_wanted(schedule_id: str) -> int | None:

@@ -5,7 +5,7 @@ A schedule may have such a word as its id: none of its own paths is a POST to th
 
 from typing import Any
 
-from api import examples
+from api import dry_run, examples
 from api.noun import Noun
 from api.schemas import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.services import services
@@ -45,10 +45,12 @@ def delete_schedules(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _edited(verb: Verb, done: str, given: dict[str, Any]) -> dict[str, Any]:
+    if given["dry_run"]:
+        dry_run.ask()
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in ("state", "name", "tag") if name in given}
     found = made.store.schedules.page(window, tenant=TENANT, **which)
-    page = edit_page(made.manager, verb, found, made.now(), dry_run=given["dry_run"])
+    page = edit_page(made.manager, verb, found, made.now())
     view: dict[str, Any] = {
         done: page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],

@@ -24,7 +24,6 @@ MAX_DETAIL = 500
 DETAILS = {
     400: "the request cannot be understood; is its body well-formed JSON?",
     404: "there is nothing here; the paths are listed at /docs/openapi.yml",
-    405: "this path does not know this method",
     413: "the request is larger than 1 MiB, or than 16 MiB in bulk; send less at once",
     415: "send JSON: Content-Type: application/json",
 }
@@ -111,7 +110,10 @@ def _of_http(error: HTTPException) -> Response:
     headers = {
         name: value for name, value in error.get_headers() if name in ("Allow", "Retry-After", "Location")
     }
-    return Problem(status, DETAILS.get(status, error.description or ""), headers=headers).response()
+    detail = DETAILS.get(status, error.description or "")
+    if status == 405:
+        detail = f"this path does not take {request.method}, but {headers.get('Allow', 'no method')}"
+    return Problem(status, detail, headers=headers).response()
 
 
 def _of_messages(status: int, messages: Any, whole: str) -> Problem:

@@ -13,7 +13,7 @@ from api.noun import Noun
 from api.schemas import ScheduleChoice
 from api.services import services
 from scheduler_app.domain.masking import MASK, masked, masked_url
-from scheduler_app.domain.schedule import TENANT, Schedule
+from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.store import Envelope, Schedules
 from scheduler_app.store.listing import Window
 from scheduler_app.store.sealed_action import sealed_action
@@ -30,8 +30,8 @@ LINES = {
     " instants. Header values, the values of the URL's query and bodies are masked. Where the API has a"
     " SECRETS_KEY, `sealed` holds them, encrypted with it: an API that has the same key takes them back, for"
     " the same origin. Without it a creation refuses the masks: put the real ones there. Signing secrets are"
-    " made anew. The state is not part of it: what is paused here is active where"
-    " it is taken, and a `run_at` that has passed is refused there.",
+    " made anew. The state is part of it: what is paused here is paused where it is taken, and an active"
+    " schedule's `run_at` that has passed meanwhile is refused there.",
 }
 
 blueprint = Noun(
@@ -103,6 +103,8 @@ def _asked(schedule: Schedule | Unreadable, envelope: Envelope) -> dict[str, Any
         "tags": list(schedule.tags) or None,
         "signing": True if schedule.signing else None,
         "sealed": sealed_action(action, envelope),
+        "state": schedule.state.value,
+        "reason": schedule.reason if schedule.state is ScheduleState.ERROR else None,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if action.body is not None:

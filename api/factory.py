@@ -8,6 +8,7 @@ from api import (
     bulk,
     cross_site,
     docs,
+    dry_run,
     edits,
     errors,
     events,
@@ -54,6 +55,7 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
     limits.register(app)
     parameters.register(app)
     hops.register(app)
+    dry_run.register(app)
     idempotency.register(app)
     ops.register(app)
     metrics.register(app)

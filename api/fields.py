@@ -64,7 +64,7 @@ class BoundedList(fields.List[Any]):
 
     def check_length(self, value: Any) -> None:
         if not isinstance(value, list):
-            raise self.make_error("invalid")
+            raise ValidationError("must be a list, in brackets")
         self._validate(value)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -84,9 +84,10 @@ class Headers(fields.Dict):
     def _deserialize(
         self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
     ) -> Any:
-        if isinstance(value, Mapping):
-            # Before its items, as in BoundedList.
-            self._validate(value)
+        if not isinstance(value, Mapping):
+            raise ValidationError('must be an object of names and values, such as {"X-Team": "ops"}')
+        # Before its items, as in BoundedList.
+        self._validate(value)
         return tuple(super()._deserialize(value, attr, data, **kwargs).items())
 
 

@@ -9,8 +9,9 @@ import re
 
 from flask import Flask, Response, g, request
 
+from api import dry_run
 from api.errors import Problem
-from api.services import services
+from api.services import real_services
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, Different
@@ -52,9 +53,9 @@ def _begin() -> Response | None:
     if not _KEY.match(key):
         field = {"pointer": f"/{HEADER}", "detail": "must be 1 to 255 printable ASCII characters, no spaces"}
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
-    if request.endpoint in CHANGE_NOTHING or request.args.get("dry_run") == "true":
+    if request.endpoint in CHANGE_NOTHING or dry_run.asked():
         return None
-    found = services().store.idempotency.begin(g.owner, key, _digest())
+    found = real_services().store.idempotency.begin(g.owner, key, _digest())
     if isinstance(found, Begun):
         g.begun = found
         return None
@@ -84,9 +85,9 @@ def _finish(response: Response) -> Response:
     begun: Begun | None = g.get("begun")
     if begun is None:
         return response
-    records = services().store.idempotency
+    records = real_services().store.idempotency
     try:
-        if response.status_code >= 500 or response.status_code == 409:
+        if response.status_code >= 500 or response.status_code == 409 or dry_run.asked():
             records.give_up(begun)
         else:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

@@ -1,9 +1,10 @@
 """The blueprint that every noun's routes hang on, and how it reads a request."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-from flask import Request
+from flask import Request, g
 from flask_smorest import Blueprint
 from marshmallow import Schema, missing
 from webargs.flaskparser import FlaskParser
@@ -11,6 +12,7 @@ from webargs.flaskparser import FlaskParser
 from api.errors import Problem
 from api.json_body import read_json
 from api.parameters import declaring
+from api.schemas.common import WriteQuery
 
 
 class Parser(FlaskParser):
@@ -38,9 +40,27 @@ class Noun(Blueprint):  # type: ignore[misc]
         decorate = super().arguments(made, location=location, **options)
         return lambda function: declaring(decorate(function), location, made)
 
-    def route(self, rule: str, **options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def route(
+        self, rule: str, *, query: type[Schema] | None = WriteQuery, **options: Any
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """`query`: what a route that writes takes beside its body; None for a POST that only looks."""
+
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-            documented = self.doc(operationId=function.__name__)(function)
+            view = function
+            if query is not None and options["methods"] != ["GET"]:
+                view = self.arguments(query, location="query")(_keeping(function))
+            documented = self.doc(operationId=function.__name__)(view)
             return super(Noun, self).route(rule, **options)(documented)  # type: ignore[no-any-return]
 
         return decorate
+
+
+def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Keeps what the query said for those who ask the request, and not the route."""
+
+    @wraps(function)
+    def kept(query: dict[str, Any], *args: Any, **options: Any) -> Any:
+        g.write_query = query
+        return function(*args, **options)
+
+    return kept

@@ -12,7 +12,7 @@ from scheduler_app.domain.recurrence import Recurrence
 blueprint = Noun("previews", __name__, url_prefix="/api/schedules", description="When will it really run?")
 
 
-@blueprint.route("/preview", methods=["POST"])
+@blueprint.route("/preview", methods=["POST"], query=None)
 @blueprint.arguments(PreviewInput, example=examples.PREVIEW)
 @blueprint.response(200, PreviewOutput)
 def preview_rule(given: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Response
 
 from api import examples, hops, idempotency
-from api.conditions import etag, unchanged, version_wanted
+from api.conditions import etag, put_conditions, unchanged, version_wanted
 from api.noun import Noun
 from api.schemas import (
     Created,
@@ -14,11 +14,13 @@ from api.schemas import (
     Message,
     NewSchedule,
     Paging,
+    PutQuery,
     ScheduleFilter,
     ScheduleInput,
     ScheduleOutput,
     SchedulePage,
     Triggered,
+    check_same_id,
     window,
 )
 from api.services import services
@@ -27,10 +29,12 @@ from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.schedule import TENANT, Schedule
+from scheduler_app.upsert import put
 
 blueprint = Noun("schedules", __name__, url_prefix="/api/schedules", description="Rules, callbacks, policies")
 
-Tagged = tuple[dict[str, Any], dict[str, str]]
+Headers = dict[str, str]
+Tagged = tuple[dict[str, Any], Headers]
 
 
 @blueprint.route("", methods=["POST"])
@@ -40,7 +44,7 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     """Create a schedule"""
     made, now = services(), services().now()
     schedule_id, draft = given
-    schedule = made.manager.create(
+    schedule = made.creation.create(
         draft, now, schedule_id=schedule_id, seed=idempotency.seed(), hops=hops.given()
     )
     view, headers = _tagged(schedule)
@@ -72,15 +76,32 @@ def get_schedule(schedule_id: str) -> Tagged | Response:
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@blueprint.route("/<schedule:schedule_id>", methods=["PUT"])
+@blueprint.route("/<schedule:schedule_id>", methods=["PUT"], query=PutQuery)
 @blueprint.arguments(ScheduleInput, example=examples.CHANGE)
 @blueprint.response(200, Edited)
-def update_schedule(draft: Draft, schedule_id: str) -> Tagged:
-    """Change a schedule: the fields given are set, the others stay"""
-    now, version = services().now(), version_wanted(schedule_id)
-    edited = services().manager.edit(schedule_id, draft, now, version=version, hops=hops.given())
-    view, headers = _tagged(edited)
-    return {**view, "message": "Schedule updated successfully."}, headers
+@blueprint.alt_response(201, schema=Edited, description="There was none: it is created")
+def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[dict[str, Any], int, Headers]:
+    """Change a schedule, or create it where there is none
+
+    The fields given are set, the others stay; a new one has their defaults, and needs `name`, `callback_url`
+    and when it runs. `If-None-Match: *` or `?if-absent` only creates, `If-Match` only changes: a 412 says
+    that this was not so.
+    """
+    body_id, draft = given
+    check_same_id(body_id, schedule_id)
+    now, made = services().now(), services()
+    conditions = put_conditions(schedule_id)
+    schedule, created = put(
+        made.creation, made.manager, schedule_id, draft, now, conditions=conditions, hops=hops.given()
+    )
+    view, headers = _tagged(schedule)
+    if schedule.signing and schedule.signing.since == now and draft.signing is True:
+        view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
+    if created:
+        view |= {"message": "Schedule created successfully.", "result": "created"}
+        return view, 201, headers | {"Location": f"/api/schedules/{schedule.id}"}
+    result = "changed" if schedule.updated_at == now else "unchanged"
+    return view | {"message": "Schedule updated successfully.", "result": result}, 200, headers
 
 
 @blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])

@@ -1,16 +1,21 @@
 """What the routes call: the use cases, put together for one process."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
-from flask import current_app
+from flask import current_app, g
 
-from scheduler_app.callback import Guard, parse_networks
+from api import dry_run
+from scheduler_app.callback import Guard, check_reachable, new_secret, parse_networks
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.creation import Creation
 from scheduler_app.dispatch import Dispatch
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.ports import parse_ports
 from scheduler_app.domain.schedule import Schedule
@@ -31,6 +36,7 @@ IDS_IN_A_LINE = 10
 class Services:
     settings: Settings
     store: Store
+    creation: Creation
     manager: Manager
     events: EventManager
     publisher: CeleryPublisher
@@ -40,6 +46,22 @@ class Services:
     @staticmethod
     def now() -> datetime:
         return clock.now()
+
+    def dry(self) -> "Services":
+        """The same for one request that must change nothing: the store only judges, no secret is made, and
+        nothing is expanded or dispatched."""
+        store = self.store.dry_run()
+        manager = replace(
+            self.manager,
+            store=store,
+            owed=lambda schedule, until: None,
+            soon=_do_nothing,
+            send=_do_nothing,
+            new_secret=lambda: MASK,
+        )
+        creation = replace(self.creation, store=store, soon=_do_nothing, new_secret=manager.new_secret)
+        events = replace(self.events, store=store, send=_do_nothing)
+        return replace(self, store=store, creation=creation, manager=manager, events=events)
 
 
 def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
@@ -92,21 +114,38 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
                 error=str(error)[:300],
             )
 
+    guard = Guard(
+        parse_networks(settings.callback_allowed_networks), parse_ports(settings.callback_denied_ports)
+    )
+    check_url = partial(check_reachable, guard=guard)
+    creation = Creation(store, soon, settings.worker_max_retries, check_url, new_secret)
     manager = Manager(
         store=store,
         owed=owed,
         soon=soon,
         send=send,
-        max_retries=settings.worker_max_retries,
+        check_url=check_url,
+        new_secret=new_secret,
     )
     presence = Presence(store, clock, "api")
-    guard = Guard(
-        parse_networks(settings.callback_allowed_networks), parse_ports(settings.callback_denied_ports)
-    )
-    return Services(settings, store, manager, EventManager(store, send), publisher, presence, guard)
+    return Services(settings, store, creation, manager, EventManager(store, send), publisher, presence, guard)
 
 
 def services() -> Services:
-    """The services of the application at hand."""
+    """The services of the application at hand; for a dry run, ones that change nothing."""
+    if dry_run.asked():
+        if "dry_services" not in g:
+            g.dry_services = real_services().dry()
+        made: Services = g.dry_services
+        return made
+    return real_services()
+
+
+def real_services() -> Services:
+    """Also in a dry run: for what belongs to the request itself, and not to what it asks for."""
     found: Services = current_app.extensions["scheduler"]
     return found
+
+
+def _do_nothing(items: Sequence[Any], now: datetime) -> None:
+    """Stands for expanding and dispatching in a dry run."""

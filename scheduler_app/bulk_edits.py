@@ -36,10 +36,9 @@ def edit_page(
     page: Page[Schedule | Unreadable],
     now: datetime,
     *,
-    dry_run: bool = False,
     seconds: float = PAGE_SECONDS,
 ) -> EditedPage:
-    """Does `verb` to each schedule of a page, but to those that cannot be edited; `dry_run` only counts.
+    """Does `verb` to each schedule of a page, but to those that cannot be edited.
 
     To do it again is harmless: what was edited is skipped then. After `seconds` the rest of the page is left
     to the next.
@@ -47,9 +46,7 @@ def edit_page(
     count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
     for each in page.rows:
         schedule_id = each.schedule_id if isinstance(each, Unreadable) else each.id
-        reason = _unfit(verb, each)
-        if reason is None and not dry_run:
-            reason = _refusal(manager, verb, schedule_id, now)
+        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now)
         if reason is None:
             count += 1
         else:

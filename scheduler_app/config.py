@@ -18,6 +18,7 @@ import yaml
 
 from scheduler_app.domain.errors import SchedulerError
 from scheduler_app.domain.ports import DENIED, parse_ports
+from scheduler_app.domain.retry import DEFAULT_MAX_RETRIES, MAX_RETRIES
 
 CONFIG_FILES = ("config.yaml", "config/config.yaml")
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
@@ -161,7 +162,9 @@ class Settings:
     worker_max_events: int = _setting(
         10_000, _whole(100, 100_000), "events that a worker holds: waiting, in flight, not yet recorded"
     )
-    worker_max_retries: int = _setting(3, _whole(0, 50), "retries of a schedule that names none")
+    worker_max_retries: int = _setting(
+        DEFAULT_MAX_RETRIES, _whole(0, MAX_RETRIES), "retries of a schedule that names none"
+    )
     worker_soft_shutdown_seconds: float = _setting(
         35.0, _seconds(0, 600), "how long a worker that was told to stop lets requests finish"
     )

@@ -284,7 +284,9 @@ def withdraw_what_came_too_late(store: Store, ids: Sequence[str], now: datetime)
         if isinstance(schedule, Unreadable):
             continue
         if schedule.state is ScheduleState.DELETED:
-            store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
+            store.withdrawals.cancel_all(
+                schedule_id, schedule.revision, now, "Withdrawn: the schedule was deleted"
+            )
         else:
             store.withdrawals.cancel_past_cut(
                 schedule_id, schedule.revision, schedule.revised_at, now, CHANGED

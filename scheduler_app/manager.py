@@ -1,21 +1,20 @@
-"""What people do with schedules: create, edit, pause, resume, trigger, delete."""
+"""What people do with schedules that are there: edit, pause, resume, trigger, delete."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from scheduler_app.callback import new_secret
 from scheduler_app.domain import event
 from scheduler_app.domain.draft import NOT_GIVEN, Draft
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
-from scheduler_app.store.sealed_action import opened_action
+from scheduler_app.store.sealed_action import opened_draft
 from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.telemetry import get_logger
 
@@ -35,84 +34,15 @@ class Owed(Protocol):
 @dataclass(frozen=True)
 class Manager:
     """`owed` expands up to an instant; `soon` expands schedules and dispatches what is due within the
-    horizon; `send` dispatches events at once. The last two may fail quietly: beat does the same."""
+    horizon; `send` dispatches events at once. The last two may fail quietly: beat does the same. `check_url`
+    raises InvalidField for a URL that must not be called."""
 
     store: Store
     owed: Owed
     soon: Callable[[Sequence[Schedule], datetime], None]
     send: Callable[[Sequence[Event], datetime], None]
-    max_retries: int
-
-    def create(
-        self,
-        draft: Draft,
-        now: datetime,
-        *,
-        schedule_id: str | None = None,
-        seed: str | None = None,
-        hops: int = 0,
-    ) -> Schedule:
-        """Raises InvalidField, and Conflict when the id was used before.
-
-        A request that may be begun again after a crash has a `seed`, which is the id unless one was chosen,
-        and which stands on the schedule: what the first try has made is found then, and not made twice.
-        `hops` are those of the request.
-        """
-        schedule = self._new(draft, schedule_id or seed or self.store.schedules.new_id(), now, hops)
-        if not self.store.schedules.insert(schedule, seed=seed):
-            there = self.store.schedules.made_by(seed, schedule.id) if seed else None
-            if there is None:
-                raise _used_before(schedule.id)
-            return there
-        log.info("schedule.created", message="A schedule was created", schedule_id=schedule.id)
-        if schedule.state is ScheduleState.ACTIVE:
-            self.soon([schedule], now)
-        return schedule
-
-    def create_many(
-        self,
-        drafts: Sequence[tuple[str | None, Draft]],
-        now: datetime,
-        *,
-        seed: str | None = None,
-        hops: int = 0,
-    ) -> list[Schedule | InvalidField | Conflict]:
-        """`create` for many at once: for each its schedule, or the error that `create` would raise."""
-        results: list[Schedule | InvalidField | Conflict] = []
-        seeds = [f"{seed}-{number}" for number in range(len(drafts))] if seed else None
-        for number, (chosen, draft) in enumerate(drafts):
-            made = chosen or (seeds[number] if seeds else self.store.schedules.new_id())
-            try:
-                results.append(self._new(draft, made, now, hops))
-            except InvalidField as error:
-                results.append(error)
-        wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
-        refused = self.store.schedules.insert_many(
-            [schedule for _, schedule in wanted],
-            seeds=[seeds[number] for number, _ in wanted] if seeds else None,
-        )
-        for position in refused:
-            number, schedule = wanted[position]
-            # What is there already may have been made by the first try of this very request.
-            there = self.store.schedules.made_by(seeds[number], schedule.id) if seeds else None
-            results[number] = there or _used_before(schedule.id)
-        created = [each for position, (_, each) in enumerate(wanted) if position not in refused]
-        if created:
-            log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
-            self.soon([each for each in created if each.state is ScheduleState.ACTIVE], now)
-        return results
-
-    def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
-        schedule = self._opened(draft).schedule(schedule_id, now, max_retries=self.max_retries)
-        if hops:
-            schedule = replace(schedule, hops=hops)
-        return replace(schedule, signing=Signing(new_secret(), now)) if draft.signing is True else schedule
-
-    def _opened(self, draft: Draft) -> Draft:
-        """With the secrets of an export in reach of the draft's masks. Raises InvalidField("sealed")."""
-        if draft.sealed is NOT_GIVEN:
-            return draft
-        return replace(draft, known=opened_action(draft.sealed, self.store.envelope))
+    check_url: Callable[[str], None]
+    new_secret: Callable[[], str]
 
     def get(self, schedule_id: str, *, surely: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read. `surely`: as it is now,
@@ -136,12 +66,17 @@ class Manager:
         self, schedule_id: str, draft: Draft, now: datetime, *, version: int | None = None, hops: int = 0
     ) -> Schedule:
         """`hops` are those of the request: a callback that sets its own schedule again has no end either.
-        Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's."""
-
-        opened = self._opened(draft)
+        Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's. Nothing is
+        written where nothing changes."""
+        opened = opened_draft(draft, self.store.envelope)
 
         def edited(schedule: Schedule) -> Schedule:
             changed = opened.edit(schedule, now)
+            if changed.action.url != schedule.action.url:
+                self.check_url(changed.action.url)
+            if draft.signing not in (NOT_GIVEN, schedule.signing is not None):
+                changed = _next_version(schedule, now) if changed is schedule else changed
+                changed = replace(changed, signing=Signing(self.new_secret(), now) if draft.signing else None)
             if changed is schedule or hops <= schedule.hops:
                 return changed
             return replace(changed, hops=hops)
@@ -174,15 +109,17 @@ class Manager:
 
     def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
-        if not self.store.schedules.delete(schedule_id, now, version=version):
+        revision = self.store.schedules.delete(schedule_id, now, version=version)
+        if revision is None:
             try:
                 there = self.get(schedule_id, surely=True)
             except NotFound:
                 # Deleted before, perhaps by one who died, or was refused by MongoDB, after that write.
-                self._withdraw_all(schedule_id, now)
+                for deleted in self.store.successors.predecessors([schedule_id]).values():
+                    self._withdraw_all(schedule_id, deleted.revision, now)
                 raise
             raise _stale(there, version)
-        withdrawn = self._withdraw_all(schedule_id, now)
+        withdrawn = self._withdraw_all(schedule_id, revision, now)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
         )
@@ -193,7 +130,7 @@ class Manager:
         """Makes a signing secret; one that is there signs beside it for `overlap`. Raises NotFound,
         StaleVersion, Conflict."""
 
-        secret = new_secret()
+        secret = self.new_secret()
 
         def signing(old: Signing | None) -> Signing:
             return old.rotated(secret, now, overlap) if old else Signing(secret, now)
@@ -282,8 +219,10 @@ class Manager:
                 return changed
         raise Conflict("the schedule is being changed by others at this moment; try again")
 
-    def _withdraw_all(self, schedule_id: str, now: datetime) -> int:
-        return self.store.withdrawals.cancel_all(schedule_id, now, "Withdrawn: the schedule was deleted")
+    def _withdraw_all(self, schedule_id: str, revision: int, now: datetime) -> int:
+        return self.store.withdrawals.cancel_all(
+            schedule_id, revision, now, "Withdrawn: the schedule was deleted"
+        )
 
     def _cut(self, schedule: Schedule, now: datetime) -> None:
         self.store.withdrawals.cancel_past_cut(
@@ -295,10 +234,6 @@ class Manager:
 
 def _next_version(schedule: Schedule, now: datetime) -> Schedule:
     return replace(schedule, version=schedule.version + 1, updated_at=now)
-
-
-def _used_before(schedule_id: str) -> Conflict:
-    return Conflict(f"the id {schedule_id} was used before; an id is never used twice")
 
 
 def _stale(schedule: Schedule, version: int | None) -> StaleVersion:

@@ -82,6 +82,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "tags": (*NO_LIST, [5], [None]),
     "state": (5, NAN, None, ["x"], {"x": 1}, MISSING, "asleep", ["active"]),
     "version": NO_WHOLE,
+    "first_revision": ("x", NAN, [1], {"x": 1}, HUGE, -1, True, 0.5, 2),
     "revision": (*NO_WHOLE, 0),
     "revised_at": NO_DATE,
     "cuts": (*NO_LIST, ["x"], [[1]], [["x", "y"]], [[NAN, FAR_DATE]], [[1, 5]]),

@@ -5,7 +5,7 @@ from api.schemas.common import Message, Paging, Problem, window
 from api.schemas.edits import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.schemas.event import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, Triggered
 from api.schemas.preview import PreviewInput, PreviewOutput, PreviewQuery
-from api.schemas.schedule_input import NewSchedule, ScheduleInput
+from api.schemas.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
 from api.schemas.schedule_output import (
     Created,
     Edited,
@@ -34,6 +34,7 @@ __all__ = [
     "PreviewOutput",
     "PreviewQuery",
     "Problem",
+    "PutQuery",
     "RedriveInput",
     "RedriveOutput",
     "ResumedPage",
@@ -45,5 +46,6 @@ __all__ = [
     "SigningInput",
     "SigningOutput",
     "Triggered",
+    "check_same_id",
     "window",
 ]

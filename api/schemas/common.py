@@ -1,5 +1,6 @@
 """What several nouns share: strictness, paging."""
 
+import re
 from collections.abc import Mapping
 from itertools import islice
 from typing import Any
@@ -18,8 +19,10 @@ from marshmallow import (
 
 from api.errors import MAX_ERRORS, Omitted
 from api.fields import Cursor
+from api.misnomers import meant
 from scheduler_app.store.listing import Window
 
+ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
 MAX_LIMIT = 500
 MAX_PAGE = 10_000
 #: Pages are counted by walking over what comes before them; a cursor walks over nothing.
@@ -50,6 +53,8 @@ class Strict(Schema):
             for name, field in self.load_fields.items()
         ]
         self._known = {key for _, key, _, _ in self._reads}
+        for field in self.load_fields.values():
+            field.error_messages["required"] = "is missing; give it"
 
     def _deserialize(self, data: Any, *, error_store: Any, **options: Any) -> Any:
         """As marshmallow's own, but fields that were not given and have no say then are passed over: of a
@@ -57,9 +62,12 @@ class Strict(Schema):
         if not isinstance(data, Mapping) or options.get("many") or options.get("partial"):
             return super()._deserialize(data, error_store=error_store, **options)
         read: dict[str, Any] = {}
+        unknown = (key for key in data if key not in self._known)
+        better = {key: meant(str(key), self._known) for key in islice(unknown, MAX_ERRORS)}
         for name, key, field, always in self._reads:
             value = data.get(key, missing)
-            if value is missing and not always:
+            # What was given under another name is not said to be missing.
+            if value is missing and (not always or key in better.values()):
                 continue
             try:
                 value = field.deserialize(value, key, data)
@@ -68,9 +76,9 @@ class Strict(Schema):
                 value = error.valid_data or missing
             if value is not missing:
                 read[name] = value
-        unknown = (key for key in data if key not in self._known)
-        for key in islice(unknown, MAX_ERRORS):
-            error_store.store_error([self.error_messages["unknown"]], key)
+        for key, field_meant in better.items():
+            said = f"Unknown field: use {field_meant}" if field_meant else "Unknown field"
+            error_store.store_error([said], key)
         if omitted := sum(1 for _ in unknown):
             error_store.store_error([Omitted(omitted)])
         return read
@@ -81,9 +89,7 @@ class ScheduleId(fields.String):
 
     def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(
-            validate=validate.Regexp(
-                r"[a-zA-Z0-9-]{1,64}\Z", error="must be 1 to 64 letters, digits and hyphens"
-            ),
+            validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
             # In the dialect of JSON Schema, where `$` is the very end.
             metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
             **kwargs,
@@ -145,6 +151,20 @@ class Problem(Output):
 
 class Message(Output):
     message = fields.String(required=True)
+
+
+class WriteQuery(Strict):
+    """What every route that writes takes beside its body."""
+
+    dry_run = fields.Boolean(
+        truthy={"true"},
+        falsy={"false"},
+        load_default=False,
+        metadata={
+            "description": "Answer what would be done, with `dry_run: true`, and do nothing. Ids that would"
+            " be generated are examples, and secrets are masks."
+        },
+    )
 
 
 class Paging(Strict):

@@ -9,7 +9,7 @@ from marshmallow import ValidationError, fields, post_load, validate, validates,
 
 from api.fields import BoundedList, Headers, Instant, StatusCodes, check_visible
 from api.paths import SCHEDULE_WORDS
-from api.schemas.common import ScheduleId, Strict
+from api.schemas.common import ID, ScheduleId, Strict, WriteQuery
 from api.services import services
 from scheduler_app.callback import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
@@ -25,10 +25,12 @@ from scheduler_app.domain.schedule import (
     METHODS,
     Body,
     BodyKind,
+    ScheduleState,
 )
 
 MAX_RULE = 64 * 1024
 MAX_HEADER_BYTES = 16 * 1024
+MAX_REASON = 2_000
 CALLBACK_URL = {
     "description": "Where to; http or https",
     "example": "https://example.com/backup",
@@ -80,9 +82,18 @@ def overlap_field(**options: Any) -> fields.String:
     return fields.String(validate=validate.OneOf(["first", "last"]), metadata=about, **options)
 
 
+class PutQuery(WriteQuery):
+    if_absent = fields.String(
+        data_key="if-absent",
+        validate=validate.OneOf(["", "true"]),
+        metadata={"description": "Only create: a schedule that is there already is a 412"},
+    )
+
+
 class ScheduleInput(Strict):
     """What PUT takes: any of these."""
 
+    id = ScheduleId(metadata={"description": "The id in the path, once more"})
     name = fields.String(
         validate=[validate.Length(max=MAX_NAME), check_visible], metadata={"example": "Daily Backup"}
     )
@@ -94,9 +105,14 @@ class ScheduleInput(Strict):
     gap = gap_field()
     overlap = overlap_field()
     callback_url = fields.String(metadata=CALLBACK_URL)
-    method = fields.String(validate=validate.OneOf(METHODS), metadata={"default": "GET"})
+    method = fields.String(
+        validate=validate.OneOf(METHODS, error="must be one of {choices}, in capital letters"),
+        metadata={"description": "GET by default, and POST where a new schedule has a body"},
+    )
     headers = Headers(validate=validate.Length(max=MAX_HEADERS))
-    body = fields.String(allow_none=True)
+    body = fields.String(
+        allow_none=True, error_messages={"invalid": "must be text; give a JSON value as json instead"}
+    )
     json = fields.Raw(metadata={"description": "A body given as JSON"})
     body_base64 = fields.String(metadata={"description": "A body that is no text"})
     sealed = fields.String(
@@ -113,6 +129,25 @@ class ScheduleInput(Strict):
     tags = BoundedList(
         fields.String(validate=[validate.Length(min=1, max=64), check_visible]),
         validate=validate.Length(max=MAX_TAGS),
+    )
+    signing = fields.Boolean(
+        truthy={True},
+        falsy={False},
+        metadata={
+            "description": "Whether callbacks are signed (Standard Webhooks). A secret that this makes is in"
+            " this answer alone."
+        },
+    )
+    state = fields.String(
+        validate=validate.OneOf([each.value for each in ScheduleState if each is not ScheduleState.DELETED]),
+        metadata={
+            "description": "The state to be in, `active` by default. One that is not active may have a"
+            " `run_at` that has passed; an active one without an occurrence left is finished."
+        },
+    )
+    reason = fields.String(
+        validate=[validate.Length(max=MAX_REASON), check_visible],
+        metadata={"description": "Why it is in error"},
     )
 
     @validates_schema
@@ -140,14 +175,27 @@ class ScheduleInput(Strict):
             raise ValidationError(problems)
 
     @post_load
-    def draft(self, data: dict[str, Any], **_: Any) -> Draft:
+    def draft(self, data: dict[str, Any], **_: Any) -> tuple[str | None, Draft]:
+        schedule_id = data.pop("id", None)
         values = {_DRAFT_NAMES.get(name, name): value for name, value in data.items()}
         given = next((field for field in ("json", "body_base64", "body") if field in values), None)
         if given:
             values["body"] = _body(given, values.pop(given))
         if "tags" in values:
             values["tags"] = tuple(dict.fromkeys(values["tags"]))
-        return Draft(**values)
+        if "state" in values:
+            values["state"] = ScheduleState(values["state"])
+        return schedule_id, Draft(**values)
+
+
+def check_same_id(body_id: str | None, path_id: str) -> None:
+    """Raises InvalidField where a body names another schedule than its path, or a path what can be no id."""
+    if body_id not in (None, path_id):
+        raise InvalidField(
+            "id", f"is {body_id}, but the path names {path_id[:64]}: leave it out, or make them agree"
+        )
+    if not ID.fullmatch(path_id):
+        raise InvalidField("id", "the path must name the schedule by 1 to 64 letters, digits and hyphens")
 
 
 def _body(field: str, value: Any) -> Body | None:
@@ -173,28 +221,15 @@ def _body(field: str, value: Any) -> Body | None:
 class NewSchedule(ScheduleInput):
     """What POST takes."""
 
-    id = ScheduleId(metadata={"description": "An id of your own; it is never used twice"})
+    id = ScheduleId(metadata={"description": "An id of your own; a deleted schedule's may be used again"})
     name = fields.String(
         required=True,
         validate=[validate.Length(min=1, max=MAX_NAME), check_visible],
         metadata={"example": "Daily Backup"},
     )
     callback_url = fields.String(required=True, metadata=CALLBACK_URL)
-    signing = fields.Boolean(
-        truthy={True},
-        falsy={False},
-        metadata={
-            "description": "Sign the callbacks (Standard Webhooks). The secret is in this answer alone.",
-            "default": False,
-        },
-    )
 
     @validates("id")
     def check_id(self, value: str, **_: Any) -> None:
         if value in SCHEDULE_WORDS:
             raise ValidationError(f"{value} is a word of this API's paths; take another")
-
-    @post_load
-    def draft(self, data: dict[str, Any], **kwargs: Any) -> tuple[str | None, Draft]:
-        schedule_id = data.pop("id", None)
-        return schedule_id, super().draft(data, **kwargs)

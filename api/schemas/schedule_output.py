@@ -59,8 +59,9 @@ class Created(ScheduleOutput):
     signing_secret = fields.String(metadata={"description": "Shown this once, where `signing` was asked for"})
 
 
-class Edited(ScheduleOutput):
+class Edited(Created):
     message = fields.String(metadata={"example": "Schedule updated successfully."})
+    result = fields.String(validate=validate.OneOf(["created", "changed", "unchanged"]))
 
 
 class SchedulePage(Listed):

@@ -3,6 +3,7 @@
 from scheduler_app.callback.answer import Answer
 from scheduler_app.callback.guard import Guard, parse_networks
 from scheduler_app.callback.headers import check_header, headers_for
+from scheduler_app.callback.reachable import check_reachable
 from scheduler_app.callback.redaction import redacted
 from scheduler_app.callback.request import Request
 from scheduler_app.callback.retry_after import parse_retry_after
@@ -16,6 +17,7 @@ __all__ = [
     "Request",
     "Sender",
     "check_header",
+    "check_reachable",
     "check_secret",
     "check_url",
     "headers_for",

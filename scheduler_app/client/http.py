@@ -63,13 +63,16 @@ class Http:
         except requests.RequestException as error:
             raise SchedulerError(f"{self._url} cannot be reached: {_short(error)}") from error
 
-    def put(self, path: str, body: Json) -> Json:
-        return self._request("PUT", path, body=body)
+    def put(self, path: str, body: Json, *, dry_run: bool = False) -> Json:
+        return self._request("PUT", path, query=_dry(dry_run), body=body)
 
-    def post(self, path: str, body: Json | None = None, *, key: str | None = None) -> Json:
+    def post(
+        self, path: str, body: Json | None = None, *, key: str | None = None, dry_run: bool = False
+    ) -> Json:
         """With an Idempotency-Key, `key` or a fresh one: the API does it once, however often it is sent."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
-        return self._request("POST", path, body={} if body is None else body, headers=headers)
+        body = {} if body is None else body
+        return self._request("POST", path, query=_dry(dry_run), body=body, headers=headers)
 
     def delete(self, path: str) -> None:
         """What is gone after a try whose answer was lost was deleted by that try."""
@@ -114,6 +117,10 @@ class Http:
             if not _is_passing(answer) or tries > self._retries:
                 return _content(answer)
             time.sleep(_delay(tries, answer.headers.get("Retry-After")))
+
+
+def _dry(dry_run: bool) -> Json | None:
+    return {"dry_run": "true"} if dry_run else None
 
 
 def _is_passing(answer: requests.Response) -> bool:

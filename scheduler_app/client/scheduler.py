@@ -79,24 +79,29 @@ class Scheduler:
         return self._all("/api/schedules", "schedules", {"state": state, "name": name, "tag": tag})
 
     def schedule_many(
-        self, schedules: Sequence[Json], *, idempotency_key: str | None = None
+        self, schedules: Sequence[Json], *, idempotency_key: str | None = None, dry_run: bool = False
     ) -> Sequence[Json]:
         """Up to 1,000 schedules in one request, in the API's own fields; what became of each, in their order:
-        `{"status": 201, "id": …}`, or `{"status": 422, "problem": {"detail": …}}`."""
+        `{"status": 201, "id": …}`, or `{"status": 422, "problem": {"detail": …}}`. `dry_run` only tells."""
         body = {"schedules": [*schedules]}
-        made = self._http.post("/api/schedules/bulk", body, key=idempotency_key)
+        made = self._http.post("/api/schedules/bulk", body, key=idempotency_key, dry_run=dry_run)
         return tuple(made["results"])
+
+    def put(self, schedule_id: str, schedule: Json, *, dry_run: bool = False) -> Json:
+        """Changes a schedule to what is given, in the API's own fields, or creates it where there is none;
+        `result` is `created`, `changed` or `unchanged`. `dry_run` only tells."""
+        return self._http.put(_path(schedule_id), schedule, dry_run=dry_run)
 
     def export(
         self, *, state: str | None = None, name: str | None = None, tag: str | None = None
     ) -> Iterator[Json]:
         """All schedules of which that is true as `schedule_many` takes them, one by one as they come. Secrets
-        are masked; the state is not told."""
+        are masked."""
         query = _without_none({"state": state, "name": name, "tag": tag})
         return map(json.loads, self._http.lines("/api/schedules/export", query))
 
     def update(self, schedule_id: str, **fields: Any) -> Json:
-        """Sets the fields given; the others stay."""
+        """Sets the fields given; the others stay. Without such a schedule it is created, if they suffice."""
         return self._http.put(_path(schedule_id), fields)
 
     def pause(self, schedule_id: str) -> Json:

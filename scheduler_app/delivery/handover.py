@@ -259,6 +259,8 @@ class _HandoverThread(EssentialThread):
 
 
 def _withdrawn(event: Event, schedule: Schedule) -> bool:
+    if event.revision < schedule.first_revision:
+        return True
     if event.kind is Kind.MANUAL:
         return schedule.state is ScheduleState.DELETED
     if event.lost_leases and schedule.state is not ScheduleState.DELETED:

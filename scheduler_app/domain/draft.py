@@ -9,6 +9,7 @@ from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import (
     DEFAULT_METHOD,
+    DEFAULT_METHOD_WITH_BODY,
     DEFAULT_TIMEOUT_SECONDS,
     Action,
     Body,
@@ -53,31 +54,41 @@ class Draft:
     success: Codes = NOT_GIVEN
     tags: tuple[str, ...] = NOT_GIVEN
     signing: bool = NOT_GIVEN
-    """Whether a new schedule's callbacks are signed; later its secret is made and removed by itself."""
+    """Whether callbacks are signed; whoever stores the schedule makes the secret."""
+    state: ScheduleState = NOT_GIVEN
+    """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
+    reason: str | None = NOT_GIVEN
+    """Why it is in error, for one that is."""
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
         timing = self._timing(Timing(), now)
-        following = timing.recurrence(now).after(now)
+        state = _given(self.state, ScheduleState.ACTIVE)
+        following = timing.recurrence(now).after(now) if state is ScheduleState.ACTIVE else None
+        if state is ScheduleState.ACTIVE and following is None:
+            state = ScheduleState.FINISHED
+        method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
         return Schedule(
             id=schedule_id,
             name=_given(self.name, ""),
             timing=timing,
-            action=self._action(Action(url="", method=DEFAULT_METHOD)),
+            action=self._action(Action(url="", method=method)),
             created_at=now,
             updated_at=now,
-            retry=self._retry(RetryPolicy(max_retries=max_retries)),
+            retry=self._retry(self._default_retry(max_retries)),
             timeout_seconds=_given(self.timeout_seconds, DEFAULT_TIMEOUT_SECONDS),
             success=_given(self.success, Schedule.__dataclass_fields__["success"].default),
             tags=_given(self.tags, ()),
-            state=ScheduleState.FINISHED if following is None else ScheduleState.ACTIVE,
+            state=state,
+            reason=_given(self.reason, None) if state is ScheduleState.ERROR else None,
             revised_at=now,
             next_run_at=following,
             zone_data=timing.zone_data(),
         )
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
-        """The schedule with these changes: a revision when its timing changes. Raises InvalidField."""
+        """The schedule with these changes: a revision when its timing or its state changes, and `schedule`
+        itself when nothing does. Raises InvalidField."""
         timing = self._timing(schedule.timing, now)
         changed = replace(
             schedule,
@@ -90,10 +101,17 @@ class Draft:
             version=schedule.version + 1,
             updated_at=now,
         )
-        if timing is schedule.timing:
-            return changed
-        state = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
-        return changed.revise(now, timing=timing, state=state)
+        kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
+        state = _given(self.state, schedule.state if timing is schedule.timing else kept)
+        if timing is not schedule.timing or state is not schedule.state:
+            revised = changed.revise(now, timing=timing, state=state)
+            # To a finished schedule "active" says nothing new while its rule has no occurrence left.
+            if timing is not schedule.timing or revised.state is not schedule.state:
+                changed = revised
+        if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
+            changed = replace(changed, reason=self.reason)
+        unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
+        return schedule if unchanged else changed
 
     def _timing(self, old: Timing, now: datetime) -> Timing:
         """The new timing, or `old` itself when nothing of it changes."""
@@ -114,10 +132,11 @@ class Draft:
             return old
         if rrule is not None:
             return Timing.of_rule(rrule, created_at=now, timezone=zone, gap=gap, overlap=overlap)
-        if run_at is not None and run_at <= now:
+        fires = _given(self.state, ScheduleState.ACTIVE) is ScheduleState.ACTIVE
+        if run_at is not None and run_at <= now and fires:
             raise InvalidField(
                 "run_at",
-                f"lies in the past (it is {now.isoformat()}); give a later instant, or trigger it",
+                f"lies in the past (it is {now:%Y-%m-%dT%H:%M:%SZ}); give a later instant, or trigger it",
             )
         return wanted
 
@@ -134,6 +153,17 @@ class Draft:
             if value is NOT_GIVEN and old.url
         }
         return resolved(asked, kept, old, _given(self.known, old))
+
+    def _default_retry(self, max_retries: int) -> RetryPolicy:
+        """What a new schedule has for what it does not give: of the two delays, neither contradicts the one
+        that is given."""
+        policy = RetryPolicy(max_retries=max_retries)
+        first, longest = policy.backoff_seconds, policy.backoff_max_seconds
+        return replace(
+            policy,
+            backoff_seconds=min(first, _given(self.backoff_max_seconds, first)),
+            backoff_max_seconds=max(longest, _given(self.backoff_seconds, longest)),
+        )
 
     def _retry(self, old: RetryPolicy) -> RetryPolicy:
         policy = RetryPolicy(

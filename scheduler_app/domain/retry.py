@@ -7,6 +7,10 @@ from functools import lru_cache
 
 MAX_RETRIES = 50
 MAX_BACKOFF_SECONDS = 86_400.0
+#: Some two and a half hours in all: a receiver may be deployed, restarted and repaired meanwhile.
+DEFAULT_MAX_RETRIES = 10
+DEFAULT_BACKOFF_SECONDS = 10.0
+DEFAULT_BACKOFF_MAX_SECONDS = 3_600.0
 #: A receiver may ask for patience, but not for ever.
 MAX_RETRY_AFTER_SECONDS = 86_400.0
 
@@ -48,9 +52,9 @@ RETRY_CODES = Codes((408, 425, 429, "5xx"))
 class RetryPolicy:
     """How often and how fast a failed callback is tried again. Delays are seconds."""
 
-    max_retries: int = 3
-    backoff_seconds: float = 1.0
-    backoff_max_seconds: float = 300.0
+    max_retries: int = DEFAULT_MAX_RETRIES
+    backoff_seconds: float = DEFAULT_BACKOFF_SECONDS
+    backoff_max_seconds: float = DEFAULT_BACKOFF_MAX_SECONDS
     codes: Codes = RETRY_CODES
 
     def ceiling(self, attempt: int) -> float:

@@ -18,6 +18,7 @@ TENANT = "default"
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 DEFAULT_METHOD = "GET"
+DEFAULT_METHOD_WITH_BODY = "POST"
 MAX_BODY_BYTES = 256 * 1024
 MAX_HEADERS = 50
 MAX_NAME = 200
@@ -79,6 +80,18 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Predecessor:
+    """What a deleted schedule leaves to the next one of its id."""
+
+    revision: int
+    version: int
+    revised_at: datetime
+    cuts: tuple[tuple[int, datetime], ...] = ()
+    seed: str | None = None
+    """The request that made it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """One schedule as it is stored."""
 
@@ -99,6 +112,8 @@ class Schedule:
     revision: int = 1
     """Rises whenever the future is made anew; it owns the time after `revised_at`."""
     revised_at: datetime = field(kw_only=True)
+    first_revision: int = 1
+    """Events of revisions before this one belong to a deleted schedule that had the same id."""
     cuts: tuple[tuple[int, datetime], ...] = ()
     """The revisions before that one and when they began, oldest first; the last `KEPT_CUTS` of them."""
     next_run_at: datetime | None = None
@@ -128,11 +143,29 @@ class Schedule:
         An event is judged by the cut that ended its own revision, and not by the latest: after a pause and
         a resume it would be one of the pause, and earlier than the cut of the resume.
         """
-        if self.state is ScheduleState.DELETED:
+        if self.state is ScheduleState.DELETED or revision < self.first_revision:
             return True
         cuts = (*self.cuts, (self.revision, self.revised_at))
         ended = next((since for number, since in cuts if number > revision), None)
         return ended is not None and run_time > ended
+
+    def succeeding(self, deleted: Predecessor) -> "Schedule":
+        """This new schedule under the id of a deleted one.
+
+        Revisions go on after the deleted one's, so that no event's id comes twice, and so do versions: an
+        ETag of the deleted one matches nothing. `cut_pending` lets the first expansion withdraw what a beat
+        may still have written for the deleted one.
+        """
+        revision = deleted.revision + 1
+        return replace(
+            self,
+            version=deleted.version + 1,
+            revision=revision,
+            first_revision=revision,
+            revised_at=max(self.revised_at, deleted.revised_at + TICK),
+            cuts=(*deleted.cuts, (deleted.revision, deleted.revised_at))[-KEPT_CUTS:],
+            cut_pending=True,
+        )
 
     def revise(self, now: datetime, **changes: Any) -> "Schedule":
         """Makes the future anew from `now` on: the next revision, with `changes`.

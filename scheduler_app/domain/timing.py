@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import Lock
 from typing import Any, NamedTuple
@@ -71,7 +71,10 @@ class Timing:
         return zone_data_version()
 
     def same_as(self, other: "Timing") -> bool:
-        """Whether both mean the same as written: a rule sent again unchanged keeps its pinned DTSTART."""
+        """Whether both mean the same as written: a rule sent again unchanged keeps its pinned DTSTART, and
+        so does one that comes back as it was exported, with that DTSTART in it."""
+        if self.rrule is not None and self.rrule == other.pinned:
+            return replace(other, rrule=self.rrule)._written() == self._written()
         return self._written() == other._written()
 
     def _written(self) -> tuple[object, ...]:

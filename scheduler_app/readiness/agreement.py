@@ -10,7 +10,7 @@ from scheduler_app.readiness.fleet import NAMED, Node, named
 SETTINGS = "settings"
 #: Who uses each: another's is no news.
 _USED_BY: dict[str, tuple[str, ...]] = {
-    "CALLBACK_ALLOWED_NETWORKS": ("worker",),
+    "CALLBACK_ALLOWED_NETWORKS": ("api", "worker"),
     "CALLBACK_DENIED_PORTS": ("api", "worker"),
     "DISPATCH_HORIZON_SECONDS": ("api", "beat", "worker"),
     "PREQUEUER_EVENT_TIMEFRAME_MINUTES": ("api", "beat"),

@@ -73,6 +73,7 @@ def to_document(schedule: Schedule, envelope: Envelope) -> Document:
         "reason": schedule.reason,
         "version": schedule.version,
         "revision": schedule.revision,
+        "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
         "revised_at": schedule.revised_at,
         "cuts": [list(cut) for cut in schedule.cuts] or None,
         "next_run_at": schedule.next_run_at,
@@ -94,7 +95,7 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
     row = opened(row, envelope)
     get = row.get
     action, retry = fields(get("action"), "action"), fields(get("retry"), "retry")
-    body = action.get("body")
+    body, revision = action.get("body"), whole(get("revision"), "revision", least=1)
     if "query" in action:
         raise Corrupt("action.query is empty, and sealed is missing or does not have it")
     return Schedule(
@@ -127,9 +128,10 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
         state=ScheduleState(one_of(get("state"), "state", _STATES)),
         reason=optional(text, get("reason"), "reason"),
         version=whole(get("version"), "version", least=1),
-        revision=whole(get("revision"), "revision", least=1),
+        revision=revision,
+        first_revision=whole(get("first_revision") or 1, "first_revision", least=1, most=revision),
         revised_at=instant(get("revised_at"), "revised_at"),
-        cuts=tuple([_cut(each) for each in items(get("cuts") or [], "cuts")]),
+        cuts=tuple([read_cut(each) for each in items(get("cuts") or [], "cuts")]),
         next_run_at=optional(instant, get("next_run_at"), "next_run_at"),
         finishes_at=optional(instant, get("finishes_at"), "finishes_at"),
         cut_pending=bool(optional(flag, get("cut_pending"), "cut_pending")),
@@ -217,7 +219,8 @@ def _unsealed(value: Any, name: str, envelope: Envelope) -> str:
     return envelope.open_single(single)
 
 
-def _cut(pair: Any) -> tuple[int, datetime]:
+def read_cut(pair: Any) -> tuple[int, datetime]:
+    """A revision before the present one, and when it began. Raises Corrupt."""
     if len(items(pair, "an item of cuts")) != 2:
         raise Corrupt("an item of cuts is no pair of a revision and a date")
     return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")

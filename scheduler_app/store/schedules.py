@@ -16,6 +16,7 @@ from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.corrupt_schedules import set_aside_unreadable
 from scheduler_app.store.faults import REJECTED, only_duplicates
+from scheduler_app.store.field_types import MAX_WHOLE, Corrupt, whole
 from scheduler_app.store.listing import Page, Window, newest
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.readings import Readings
@@ -50,13 +51,14 @@ class Schedules:
         return str(ObjectId())
 
     def insert(self, schedule: Schedule, *, seed: str | None = None) -> bool:
-        """False when the id was used before; an id is never used twice. `seed` says which request made it."""
+        """False when there is a document of that id, a deleted schedule's too. `seed` says which request made
+        it."""
         document = self._new_document(schedule, seed)
         # Encoded here: what cannot be is this caller's error, and not that of all who are written with it.
         return self._together.do(RawBSONDocument(bson.encode(document, False, self._schedules.codec_options)))
 
     def insert_many(self, schedules: Sequence[Schedule], *, seeds: Sequence[str] | None = None) -> set[int]:
-        """Inserts in bulk; returns the positions of those whose id was used before."""
+        """Inserts in bulk; returns the positions of those whose id some document has."""
         if not schedules:
             return set()
         return self._insert(list(map(self._new_document, schedules, seeds or repeat(None))))
@@ -116,9 +118,10 @@ class Schedules:
         which = {"_id": schedule_id, "version": version, "revision": revision, "state": NOT_DELETED}
         return self._schedules.update_one(which, change).matched_count == 1
 
-    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> bool:
-        """False when there is none, or not at `version`. The document stays until its last event is gone,
-        its secrets do not: nothing of it is sent any more (`Schedule.voids`)."""
+    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> int | None:
+        """Returns the last revision; None when there is no such schedule, or not at `version`. The document
+        stays until its last event is gone, its secrets do not: nothing of it is sent any more
+        (`Schedule.voids`)."""
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}
         if version is not None:
             which["version"] = version
@@ -133,12 +136,14 @@ class Schedules:
             "owed_lease_until",
         ]
         change: list[Document] = [{"$set": deleted}, {"$unset": gone}, *WIPE]
+        left = {"revision": 1}
         try:
-            result = self._schedules.update_one(which, [*change, {"$set": {"version": RAISED}}])
+            raised = [*change, {"$set": {"version": RAISED}}]
+            row = self._schedules.find_one_and_update(which, raised, left)
         except REJECTED:
             # A version that is no number cannot rise. Whatever else is wrong with it: it goes.
-            result = self._schedules.update_one(which, change)
-        return result.matched_count == 1
+            row = self._schedules.find_one_and_update(which, change, left)
+        return _last_revision(row) if row else None
 
     # -- retention ---------------------------------------------------------------------------------------
 
@@ -195,6 +200,14 @@ class Schedules:
             which["tags"] = tag
         found = newest(self._schedules, "created_at", which, window)
         return Page([read_whole(row, self._envelope) for row in found.rows], found.following)
+
+
+def _last_revision(row: Document) -> int:
+    """Of a schedule that was deleted. One that cannot be read has no successor, whose events are spared."""
+    try:
+        return whole(row.get("revision"), "revision")
+    except Corrupt:
+        return MAX_WHOLE
 
 
 _CURSORS_LEFT_OUT = dict.fromkeys(

@@ -1,10 +1,12 @@
 """The secrets of a request on their way from an export to an import: one token, which only the key opens."""
 
+from dataclasses import replace
 from typing import Any
 
 import bson
 from bson.errors import BSONError
 
+from scheduler_app.domain.draft import NOT_GIVEN, Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.masking import is_secret, split_query
 from scheduler_app.domain.schedule import Action, Body, BodyKind
@@ -54,6 +56,13 @@ def opened_action(token: str, envelope: Envelope) -> Action:
         ) from None
     except (Corrupt, BSONError, ValueError) as error:
         raise InvalidField("sealed", f"is no sealed value of an export ({error})"[:200]) from None
+
+
+def opened_draft(draft: Draft, envelope: Envelope) -> Draft:
+    """With the secrets of an export in reach of the draft's masks. Raises InvalidField("sealed")."""
+    if draft.sealed is NOT_GIVEN:
+        return draft
+    return replace(draft, known=opened_action(draft.sealed, envelope))
 
 
 def _body(body: dict[str, Any]) -> Body:

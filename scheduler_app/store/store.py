@@ -4,6 +4,7 @@ from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
 from scheduler_app.store.claims import Claims
 from scheduler_app.store.cursors import Cursors
+from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.event_lists import EventLists
 from scheduler_app.store.events import Events
 from scheduler_app.store.idempotency import Idempotency
@@ -18,15 +19,17 @@ from scheduler_app.store.repairs import Repairs
 from scheduler_app.store.schedules import Schedules
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.shared_settings import shared_settings
+from scheduler_app.store.successors import Successors
 from scheduler_app.store.withdrawals import Withdrawals
 
 
 class Store:
     """Made once in each process; connecting is lazy, so that making it needs no MongoDB."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, mongo: Mongo | None = None) -> None:
         """Raises InvalidField for an unusable SECRETS_KEY, InvalidSetting for an unusable MONGO_URI."""
-        self.mongo = Mongo(settings.mongo_uri, settings.mongo_database)
+        self._settings = settings
+        self.mongo = mongo or Mongo(settings.mongo_uri, settings.mongo_database)
         self.envelope = Envelope(settings.secrets_key)
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
@@ -36,19 +39,23 @@ class Store:
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.schedules = Schedules(self.mongo, self.envelope)
+        self.successors = Successors(self.mongo, self.envelope)
         self.cursors = Cursors(self.mongo, self.envelope)
         self.nodes = Nodes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.envelope)
         self.owed = Owed(self.mongo)
         self.idempotency = Idempotency(self.mongo)
-        self._retention_days = settings.retention_days
         self._prepared = False
 
     def prepare(self) -> None:
         """Makes the indexes, once in a process. Raises a STORE_FAULT."""
         if not self._prepared:
-            ensure_indexes(self.mongo, retention_days=self._retention_days)
+            ensure_indexes(self.mongo, retention_days=self._settings.retention_days)
             self._prepared = True
+
+    def dry_run(self) -> "Store":
+        """The same database for one request, whose writes tell what they would do and do nothing."""
+        return Store(self._settings, DryRunMongo(self.mongo))
 
     def synchronize(self, clock: Clock) -> float:
         """Measures this process's clock against mongod's; returns the offset in seconds.

@@ -41,11 +41,14 @@ class Withdrawals:
             message,
         )
 
-    def cancel_all(self, schedule_id: str, now: datetime, message: str) -> int:
-        """Cancels all that a deleted schedule has not sent, unless a worker has it (which then voids it)."""
+    def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str) -> int:
+        """Cancels all that a deleted schedule has not sent, unless a worker has it (which then voids it).
+
+        `revision` is its last one: the events of later ones belong to a new schedule of the same id.
+        """
         return finish(
             self._events,
-            {"schedule_id": schedule_id, "state": sources("cancel")},
+            {"schedule_id": schedule_id, "state": sources("cancel"), "revision": {"$lte": revision}},
             State.CANCELLED,
             now,
             message,

@@ -76,6 +76,8 @@ class HangingRequests(Neighbour):
             receiver=receiver,
             timeout_seconds=self._timeout,
             max_retries=self._retries,
+            backoff_seconds=1.0,
+            backoff_max_seconds=300.0,
         )
         pause = timedelta(seconds=1 / self._rate)
         insert(

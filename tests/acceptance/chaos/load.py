@@ -102,6 +102,7 @@ class Load:
             "name": self.name,
             "callback_url": self._cluster.callback_url(script.path),
             "max_retries": script.max_retries,
+            "retry_backoff_seconds": 1,
             "retry_backoff_max_seconds": 2,
             "timeout_seconds": 3,
         }

@@ -55,7 +55,14 @@ def make_api(settings: Settings, store: Store) -> Iterator[Callable[..., Flask]]
 def shared_client(mongod_server: Mongod, redis_server: Redis) -> Iterator[FlaskClient]:
     """One application for a module's tests that find what they want among what others made."""
     name = f"test_{secrets.token_hex(6)}"
-    app = start(Settings(mongo_uri=mongod_server.uri, mongo_database=name, broker_url=redis_server.url))
+    app = start(
+        Settings(
+            mongo_uri=mongod_server.uri,
+            mongo_database=name,
+            broker_url=redis_server.url,
+            callback_allowed_networks="127.0.0.0/8",
+        )
+    )
     yield app.test_client()
     app.extensions["scheduler"].store.mongo.client.drop_database(name)
     stop(app)

@@ -148,7 +148,7 @@ def test_an_unknown_path_and_an_unknown_id_are_a_404(client: FlaskClient) -> Non
 
 def test_a_method_that_a_path_does_not_know_is_a_405_with_those_it_knows(client: FlaskClient) -> None:
     answer = client.patch(SCHEDULES)
-    check(answer, 405, None, "method")
+    check(answer, 405, None, "does not take PATCH, but")
     assert {"GET", "POST"} <= {method.strip() for method in answer.headers["Allow"].split(",")}
 
 
@@ -197,8 +197,74 @@ def test_a_wrong_parameter_of_a_list_is_named(
     check(client.get(f"/api/events?{query}"), 422, pointer, remedy)
 
 
-def test_an_id_is_never_used_twice(client: FlaskClient, create: Callable[..., dict[str, Any]]) -> None:
+@pytest.mark.parametrize(
+    ("field", "remedy"),
+    [
+        ("url", "use callback_url"),
+        ("callbackUrl", "use callback_url"),
+        ("Callback-URL", "use callback_url"),
+        ("calback_url", "use callback_url"),
+        ("payload", "use json for a JSON value, or body for text"),
+        ("data", "use json"),
+        ("delay", "use run_at, the instant that is so much later"),
+        ("scheduledAt", "use run_at, an instant"),
+        ("cron", "use rrule, such as FREQ=DAILY"),
+        ("schedule", "use rrule"),
+        ("timeZone", "use timezone"),
+        ("retries", "use max_retries"),
+        ("timeout", "use timeout_seconds"),
+        ("tag", "use tags"),
+    ],
+)
+def test_a_field_by_another_name_is_answered_with_its_own(
+    client: FlaskClient, field: str, remedy: str
+) -> None:
+    answer = client.post(SCHEDULES, json=GOOD | {field: "x"})
+    check(answer, 422, f"/{field}", remedy)
+    for said in (answer.get_json()["detail"], answer.get_json()["errors"][0]["detail"]):
+        assert said.count(field) <= 1 + remedy.count(field), "no doubled prefix"
+
+
+def test_what_is_given_under_another_name_is_not_said_to_be_missing(client: FlaskClient) -> None:
+    answer = client.post(SCHEDULES, json={"title": "n", "url": "http://127.0.0.1:9/", "cron": "0 9 * * *"})
+    assert {error["pointer"] for error in answer.get_json()["errors"]} == {"/title", "/url", "/cron"}
+    check(client.post(SCHEDULES, json={"name": "n"}), 422, "/callback_url", "callback_url: is missing")
+
+
+def test_no_prefix_is_doubled_and_a_method_s_refusal_names_the_others(client: FlaskClient) -> None:
+    check(client.post(SCHEDULES, json=GOOD | {"timezone": "CET+1"}), 422, "/timezone", "timezone: 'CET+1' is")
+    check(client.patch(f"{SCHEDULES}/x", json={}), 405, None, "does not take PATCH, but ")
+    check(client.post(SCHEDULES, json=GOOD | {"method": "post"}), 422, "/method", "in capital letters")
+
+
+def test_a_body_that_is_json_is_sent_to_its_field(client: FlaskClient) -> None:
+    check(client.post(SCHEDULES, json=GOOD | {"body": {"a": 1}}), 422, "/body", "as json instead")
+    check(client.post(SCHEDULES, json=GOOD | {"nonsense": 1}), 422, "/nonsense", "Unknown field")
+
+
+def test_an_address_that_callbacks_must_not_reach_is_refused_at_once_with_the_setting(
+    make_api: Callable[..., Flask],
+) -> None:
+    client = make_api(callback_allowed_networks="192.168.0.0/16").test_client()
+    made = client.post(SCHEDULES, json=GOOD | {"callback_url": "http://192.168.1.1/"})
+    assert made.status_code == 201
+    path = f"{SCHEDULES}/{made.get_json()['id']}"
+    literals = ("10.0.0.1", "169.254.169.254", "[::1]", "[::ffff:10.1.1.1]", "127.1", "0x7f000001")
+    for host in (*literals, "localhost", "a.localhost."):
+        given = {"callback_url": f"http://{host}:8000/x"}
+        check(client.post(SCHEDULES, json=GOOD | given), 422, "/callback_url", "CALLBACK_ALLOWED_NETWORKS")
+        check(client.put(path, json=given), 422, "/callback_url", "CALLBACK_ALLOWED_NETWORKS")
+        bulk = client.post(f"{SCHEDULES}/bulk", json={"schedules": [GOOD | given]}).get_json()["results"]
+        assert bulk[0]["problem"]["errors"][0]["pointer"] == "/callback_url"
+    for host in ("name.internal", "8.8.8.8", "[2606:4700::1111]", "1.example"):
+        assert client.put(path, json={"callback_url": f"http://{host}/"}).status_code == 200, host
+    open_to_loopback = make_api(callback_allowed_networks="127.0.0.0/8").test_client()
+    local = GOOD | {"callback_url": "http://localhost:9/"}
+    assert open_to_loopback.post(SCHEDULES, json=local).status_code == 201
+
+
+def test_an_id_is_a_schedule_s_alone_while_it_is_there(
+    client: FlaskClient, create: Callable[..., dict[str, Any]]
+) -> None:
     create(id="mine")
-    check(client.post(SCHEDULES, json=GOOD | {"id": "mine"}), 409, None, "never used twice")
-    client.delete(f"{SCHEDULES}/mine")
-    check(client.post(SCHEDULES, json=GOOD | {"id": "mine"}), 409, None, "never used twice")
+    check(client.post(SCHEDULES, json=GOOD | {"id": "mine"}), 409, None, "change it by PUT")

@@ -85,12 +85,75 @@ def test_what_is_exported_is_imported_again(
     del taken[0]["sealed"]
     file.write_text("\n\n".join(map(json.dumps, taken)))
     done = shell.run("import", str(file), status=1)
-    assert done.stdout == "created 3, refused 1\n"
+    assert done.stdout == "created 3, changed 0, unchanged 0, refused 1\n"
     assert done.stderr.startswith("line 1: headers: Authorization is masked")
     names = [scheduler.get(each["id"])["name"] for each in taken[1:]]
     assert sorted(names) == sorted(each["name"] for each in made)
     file.write_text("{")
     assert "line 1 is not JSON" in shell.run("import", str(file), status=2).stderr
+
+
+def test_an_export_restores_what_was_deleted_and_its_states(
+    shell: Shell, scheduler: Scheduler, tag: str, tmp_path: Path
+) -> None:
+    past = "2020-01-01T00:00:00Z"
+    for state, more in (
+        ("active", {"rrule": "FREQ=DAILY;COUNT=9"}),
+        ("paused", {"rrule": YEARLY}),
+        ("finished", {"run_at": past}),
+        ("error", {"rrule": YEARLY, "reason": "why"}),
+    ):
+        scheduler.put(
+            f"{tag}-{state}", {"name": state, "callback_url": URL, "tags": [tag], "state": state} | more
+        )
+    file = tmp_path / "schedules.ndjson"
+    text = shell.run("export", "--tag", tag).stdout
+    file.write_text(text)
+    versions = {each["id"]: each["version"] for each in scheduler.list(tag=tag)}
+    for _ in range(2):
+        assert shell.run("import", str(file)).stdout == "created 0, changed 0, unchanged 4, refused 0\n"
+    assert shell.run("import", str(file), "--update").stdout.startswith("created 0, changed 0, unchanged 4")
+    assert {each["id"]: each["version"] for each in scheduler.list(tag=tag)} == versions
+    shell.run("delete", "--tag", tag, "--yes")
+    said = "created 4, changed 0, unchanged 0, refused 0\n"
+    assert shell.run("import", str(file), "--dry-run").stdout == f"dry run: {said}"
+    assert shell.run("export", "--tag", tag).stdout == ""
+    assert shell.run("import", str(file)).stdout == said
+    again = shell.run("export", "--tag", tag).stdout
+    assert sorted(again.splitlines()) == sorted(text.splitlines())
+    assert scheduler.get(f"{tag}-active")["next_run_at"]
+
+
+def test_an_import_changes_what_differs_only_when_told_to(
+    shell: Shell, scheduler: Scheduler, tag: str, tmp_path: Path
+) -> None:
+    scheduler.schedule(URL, rrule=YEARLY, id=tag, name="old")
+    line = {"id": tag, "name": "new", "callback_url": URL, "rrule": YEARLY, "tags": [tag]}
+    nameless = {"name": "same", "callback_url": URL, "rrule": YEARLY, "tags": [tag]}
+    file = tmp_path / "schedules.ndjson"
+    file.write_text("\n".join(map(json.dumps, (line, nameless, nameless))))
+    refused = shell.run("import", str(file), status=1)
+    assert refused.stdout == "created 2, changed 0, unchanged 0, refused 1\n"
+    assert (
+        refused.stderr == f"line 1: there is a schedule {tag} already, and it differs; --update changes it\n"
+    )
+    dry = shell.run("import", str(file), "--update", "--dry-run")
+    assert dry.stdout == "dry run: created 0, changed 1, unchanged 2, refused 0\n"
+    assert scheduler.get(tag)["name"] == "old"
+    assert shell.run("import", str(file), "--update").stdout == dry.stdout.removeprefix("dry run: ")
+    assert scheduler.get(tag)["name"] == "new"
+    assert len(list(scheduler.list(tag=tag))) == 3
+
+
+def test_a_long_import_says_how_far_it_is(
+    shell: Shell, scheduler: Scheduler, tag: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "schedules.ndjson"
+    line = {"name": "n", "callback_url": URL, "rrule": YEARLY, "tags": [tag]}
+    file.write_text("\n".join(json.dumps(line | {"id": f"{tag}-{number}"}) for number in range(1_001)))
+    done = shell.run("import", str(file), "--dry-run")
+    assert done.stderr == "… created 1,000, changed 0, unchanged 0, refused 0\n"
+    assert done.stdout == "dry run: created 1,001, changed 0, unchanged 0, refused 0\n"
 
 
 def test_preview_shows_when_a_rule_would_run(shell: Shell) -> None:

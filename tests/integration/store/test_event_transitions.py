@@ -469,7 +469,7 @@ def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: Stat
     before = document(store, made.id)
     assert claim(store, now, made.id)[1] == []
     assert take(store.outbox, now, limit=10, lease_seconds=2)[1] == []
-    assert store.withdrawals.cancel_all("s1", now, "withdrawn") == 0
+    assert store.withdrawals.cancel_all("s1", 1, now, "withdrawn") == 0
     assert store.claims.give_back([made.id], token, now, "back") == 0
     assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([], [])
     assert document(store, made.id) == before

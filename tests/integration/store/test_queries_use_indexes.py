@@ -103,6 +103,7 @@ def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: d
     _use_events(store, now)
     _use_cursors(store.cursors, now)
     _use_schedules(store.schedules, now)
+    _use_successors(store, now)
     _use_owed(store, now)
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
@@ -148,7 +149,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.outcomes.record_late(records[:1])
     store.withdrawals.cancel_past_cut("s1", 2, now, now, "cut")
     store.withdrawals.look_past_cut("s1", 2, now)
-    store.withdrawals.cancel_all("s2", now, "deleted")
+    store.withdrawals.cancel_all("s2", 1, now, "deleted")
     store.withdrawals.cancel("old-1", now, "cancelled")
     store.events.redrive(["old-1", "old-2"], now, "redriven")
     store.repairs.messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
@@ -191,6 +192,14 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
         schedules.page(Window(limit=10), tenant="default", **filters)
         schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
         schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
+
+
+def _use_successors(store: Any, now: datetime) -> None:
+    store.schedules.delete("s449", now)
+    left = store.successors.predecessors(["s449", "s1"])
+    assert left.keys() == {"s449"}
+    made = schedule(now, "s449").succeeding(left["s449"])
+    assert store.successors.replace([(made, left["s449"])], seeds=[None]) == [True]
 
 
 def _use_owed(store: Any, now: datetime) -> None:

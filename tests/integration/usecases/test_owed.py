@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.callback import new_secret
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import State, from_id
 from scheduler_app.domain.owed import MAX_OWED
@@ -36,7 +37,8 @@ def manager(store: Store, expansion: Expansion) -> Manager:
         owed=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
         soon=lambda schedules, now: None,
         send=lambda events, now: None,
-        max_retries=3,
+        check_url=lambda url: None,
+        new_secret=new_secret,
     )
 
 

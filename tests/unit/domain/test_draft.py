@@ -7,11 +7,12 @@ import pytest
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.masking import MASK, MASKED_BODY, masked, masked_url
-from scheduler_app.domain.schedule import KEPT_CUTS, Body, BodyKind, ScheduleState
+from scheduler_app.domain.schedule import KEPT_CUTS, Body, BodyKind, Predecessor, ScheduleState
 from tests.builders import draft, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+LATER = NOON + timedelta(minutes=1)
 
 
 def test_a_rule_without_a_start_begins_at_the_next_whole_second_for_ever() -> None:
@@ -169,3 +170,54 @@ def test_a_schedule_remembers_a_bounded_number_of_cuts() -> None:
     assert len(made.cuts) == KEPT_CUTS
     assert made.voids(1, NOON + timedelta(days=1))
     assert not made.voids(made.revision, NOON + timedelta(days=1))
+
+
+def test_a_body_without_a_method_is_posted_and_no_body_is_a_get() -> None:
+    body = Body.from_json({"a": 1})
+    assert schedule(NOON, body=body).action.method == "POST"
+    assert schedule(NOON).action.method == "GET"
+    assert schedule(NOON, body=None).action.method == "GET"
+    assert schedule(NOON, body=body, method="GET").action.method == "GET"
+    assert Draft(body=body).edit(schedule(NOON), NOON).action.method == "GET", "an edit sets what it gives"
+
+
+def test_an_edit_that_changes_nothing_is_none() -> None:
+    before = schedule(NOON, rrule="FREQ=DAILY", tags=("a",))
+    assert Draft(rrule="FREQ=DAILY", tags=("a",), state=ScheduleState.ACTIVE).edit(before, LATER) is before
+    assert Draft(rrule=before.timing.pinned).edit(before, LATER) is before, "a rule as it is exported"
+    other_zone = Draft(rrule=before.timing.pinned, timezone="Europe/Zurich").edit(before, LATER)
+    assert other_zone.revision == 2
+
+
+def test_a_state_may_be_asked_for() -> None:
+    paused, failed, done = ScheduleState.PAUSED, ScheduleState.ERROR, ScheduleState.FINISHED
+    assert schedule(NOON, state=paused).next_run_at is None
+    assert schedule(NOON, state=failed, reason="why").reason == "why"
+    assert schedule(NOON, state=paused, reason="why").reason is None
+    past = schedule(NOON, run_at=NOON - SECOND, state=done)
+    assert (past.state, past.next_run_at) == (done, None)
+    assert Draft(state=ScheduleState.ACTIVE).edit(past, LATER) is past, "nothing is left to run"
+    held = Draft(state=paused).edit(schedule(NOON), LATER)
+    assert (held.state, held.revision, held.next_run_at) == (paused, 2, None)
+    assert Draft(state=ScheduleState.ACTIVE).edit(held, LATER + SECOND).next_run_at is not None
+    with pytest.raises(InvalidField, match="trigger"):
+        schedule(NOON, run_at=NOON - SECOND, state=ScheduleState.ACTIVE)
+
+
+def test_a_successor_goes_on_after_the_deleted_schedule_s_revisions() -> None:
+    deleted = Predecessor(revision=4, version=9, revised_at=NOON + SECOND, cuts=((3, NOON),))
+    made = schedule(NOON).succeeding(deleted)
+    assert (made.revision, made.version, made.first_revision) == (5, 10, 5)
+    assert made.revised_at > deleted.revised_at
+    for run_time in (NOON - SECOND, NOON, NOON + timedelta(days=1)):
+        assert made.voids(4, run_time), "every event of the deleted one, late retries too"
+        assert not made.voids(5, run_time)
+    assert made.revise(LATER, state=ScheduleState.ACTIVE).voids(4, NOON - SECOND)
+
+
+def test_one_delay_given_does_not_contradict_the_default_of_the_other() -> None:
+    quick, slow = schedule(NOON, backoff_max_seconds=2.0), schedule(NOON, backoff_seconds=7200.0)
+    assert (quick.retry.backoff_seconds, quick.retry.backoff_max_seconds) == (2, 2)
+    assert (slow.retry.backoff_seconds, slow.retry.backoff_max_seconds) == (7200, 7200)
+    with pytest.raises(InvalidField, match="less"):
+        Draft(backoff_max_seconds=1.0).edit(slow, NOON)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from scheduler_app.config import Settings
 from scheduler_app.domain.retry import MAX_RETRY_AFTER_SECONDS, RETRY_CODES, SUCCESS_CODES, Codes, RetryPolicy
 
 
@@ -21,7 +22,7 @@ def test_a_receiver_may_ask_for_more_patience_but_not_for_less_nor_for_ever() ->
 
 
 def test_the_fiftieth_attempt_of_a_long_policy_has_a_delay() -> None:
-    assert RetryPolicy(max_retries=50).delay(5000, draw=lambda: 1.0) == 300
+    assert RetryPolicy(max_retries=50).delay(5000, draw=lambda: 1.0) == 3_600
 
 
 def test_retries_are_spent_after_the_first_attempt_and_all_retries() -> None:
@@ -48,3 +49,10 @@ def test_status_sets_mean_what_they_say(
 def test_what_is_no_status_is_refused(item: int | str) -> None:
     with pytest.raises(ValueError, match="no HTTP status"):
         Codes((item,))
+
+
+def test_the_default_policy_outlasts_a_receiver_s_repair() -> None:
+    policy = RetryPolicy()
+    ceilings = [policy.ceiling(attempt) for attempt in range(1, policy.max_retries + 1)]
+    assert ceilings == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600]
+    assert Settings().worker_max_retries == policy.max_retries

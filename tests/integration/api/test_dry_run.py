@@ -1,0 +1,191 @@
+"""`?dry_run=true` answers what a write would do, and changes nothing."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import yaml
+from flask import Flask
+from flask.testing import FlaskClient
+from pymongo import ReplaceOne, UpdateOne
+from pymongo.collection import Collection
+from redis import Redis
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.masking import MASK
+from scheduler_app.store import Store
+from scheduler_app.store.dry_run import READS, DryRunDocuments, NotInDryRun
+from tests.builders import event
+
+SCHEDULES = "/api/schedules"
+BODY = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=SECONDLY"}
+LATER = BODY | {"rrule": "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"}
+OK = {200, 201, 202}
+
+
+def everything(store: Store, redis_url: str) -> Any:
+    """All that is kept, but for what processes say of themselves."""
+    names = sorted(set(store.mongo.db.list_collection_names()) - {"nodes"})
+    kept = {name: list(store.mongo.collection(name).find({}, sort=[("_id", 1)])) for name in names}
+    with Redis.from_url(redis_url) as broker:
+        return kept, {key: broker.llen(key) for key in broker.keys("callbacks*")}
+
+
+@pytest.fixture
+def dead(client: FlaskClient, store: Store) -> str:
+    """A dead letter of the schedule `there`, which waits, signed, among `mine`, which is paused."""
+    for schedule_id, more in (("there", {"signing": True}), ("mine", {"state": "paused"})):
+        assert client.put(f"{SCHEDULES}/{schedule_id}", json=LATER | more).status_code == 201
+    now = datetime.now(UTC)
+    made = [event(now.replace(microsecond=0), "there"), event(now.replace(year=2040, microsecond=0), "there")]
+    store.events.insert(made, now, "made")
+    change = {"$set": {"state": State.ERROR, "archived_at": now}, "$unset": {"due_at": ""}}
+    store.mongo.collection("events").update_one({"_id": made[0].id}, change)
+    return made[0].id
+
+
+def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_write_does(
+    client: FlaskClient, store: Store, redis_url: str, dead: str
+) -> None:
+    waiting = store.mongo.collection("events").find_one({"state": State.READY_QUEUE})["_id"]  # type: ignore[index]
+    events = "/api/events"
+    # Each leaves something to do for the next, when they are done in earnest.
+    writes: list[tuple[str, str, Any]] = [
+        ("POST", SCHEDULES, BODY | {"id": "new", "signing": True}),
+        ("POST", SCHEDULES, BODY | {"id": "there"}),
+        ("POST", SCHEDULES, BODY | {"rrule": "NO RULE"}),
+        ("PUT", f"{SCHEDULES}/other", BODY),
+        ("PUT", f"{SCHEDULES}/there", BODY | {"tags": ["x"]}),
+        ("PUT", f"{SCHEDULES}/nobody", {"name": "n"}),
+        ("POST", f"{SCHEDULES}/bulk", {"schedules": [BODY, BODY | {"id": "b"}, BODY | {"id": "b"}]}),
+        ("POST", f"{SCHEDULES}/there/pause", None),
+        ("POST", f"{SCHEDULES}/mine/resume", None),
+        ("POST", f"{SCHEDULES}/there/trigger", None),
+        ("POST", f"{SCHEDULES}/there/signing-secret", None),
+        ("DELETE", f"{SCHEDULES}/there/signing-secret", None),
+        ("POST", f"{events}/{waiting}/cancel", None),
+        ("POST", f"{events}/{dead}/cancel", None),
+        ("POST", f"{events}/{waiting}/redrive", None),
+        ("POST", f"{events}/{dead}/redrive", None),
+        ("POST", f"{events}/redrive", {"schedule_id": "there"}),
+        ("POST", f"{SCHEDULES}/pause", {"all": True}),
+        ("POST", f"{SCHEDULES}/resume", {"name": "n"}),
+        ("POST", f"{SCHEDULES}/delete", {"name": "n"}),
+        ("DELETE", f"{SCHEDULES}/there", None),
+        ("DELETE", f"{SCHEDULES}/nobody", None),
+        ("POST", SCHEDULES, BODY | {"id": "there"}),
+    ]
+    operations = written_operations(client)
+    for method, path, body in writes:
+        before = everything(store, redis_url)
+        headers = {"Idempotency-Key": "k"} if method == "POST" else {}
+        dry = client.open(f"{path}?dry_run=true", method=method, json=body, headers=headers)
+        assert everything(store, redis_url) == before, (method, path)
+        real = client.open(path, method=method, json=body)
+        assert dry.status_code == real.status_code, (method, path, dry.text, real.text)
+        operations.discard((method, generic(path)))
+        if dry.status_code in OK:
+            shown = dry.get_json()
+            assert shown.pop("dry_run") is True
+            assert shown.keys() == real.get_json().keys(), path
+            assert "whsec_" not in dry.text
+            assert not {"ETag", "Location"} & {name for name, _ in dry.headers}
+            told, done = _told(shown), _told(real.get_json())
+            assert told == done, path
+        else:
+            assert dry.get_json() == real.get_json()
+        if path.endswith(("/pause", "/resume")) and body is None:
+            client.put(f"{SCHEDULES}/there", json={"state": "active"})
+    assert not operations, "writes without a dry run in this test"
+
+
+def _told(answer: dict[str, Any]) -> dict[str, Any]:
+    """What an answer says was done. An event that is really brought back is dispatched at once, too."""
+    names = ("state", "message", "created", "refused", "redriven", "paused", "resumed", "deleted")
+    told = {name: answer.get(name) for name in names}
+    return told | ({"state": State.READY_QUEUE} if told["state"] == State.WORKER_QUEUE else {})
+
+
+def written_operations(client: FlaskClient) -> set[tuple[str, str]]:
+    """Every operation of the specification that is no look; each must take the parameter."""
+    found = set()
+    for path, item in yaml.safe_load(client.get("/docs/openapi.yml").text)["paths"].items():
+        for method, operation in item.items():
+            if method not in ("get", "parameters") and operation["operationId"] != "preview_rule":
+                assert "dry_run" in {each.get("name") for each in operation["parameters"]}, path
+                found.add((method.upper(), path))
+    return found
+
+
+def generic(path: str) -> str:
+    parts = path.split("/")
+    if len(parts) > 3 and not (
+        parts[3] in ("bulk", "pause", "resume", "delete", "redrive") and len(parts) == 4
+    ):
+        parts[3] = "{event_id}" if parts[2] == "events" else "{schedule_id}"
+    return "/".join(parts)
+
+
+def test_a_dry_run_shows_masks_for_secrets_and_keeps_no_idempotency_record(
+    client: FlaskClient, store: Store
+) -> None:
+    key = {"Idempotency-Key": "k"}
+    for _ in range(2):
+        answer = client.post(f"{SCHEDULES}?dry_run=true", json=LATER | {"signing": True}, headers=key)
+        assert (answer.status_code, answer.get_json()["signing_secret"]) == (201, MASK)
+        assert "Idempotent-Replayed" not in answer.headers
+    made = client.post(SCHEDULES, json=LATER | {"signing": True}, headers=key)
+    assert made.get_json()["signing_secret"].startswith("whsec_")
+    assert store.mongo.collection("idempotency").count_documents({}) == 1
+
+
+def test_a_dry_run_that_is_neither_true_nor_false_is_refused_and_does_nothing(
+    client: FlaskClient, store: Store
+) -> None:
+    for value in ("yes", "", "TRUE", "1"):
+        answer = client.post(f"{SCHEDULES}?dry_run={value}", json=LATER)
+        assert (answer.status_code, answer.get_json()["errors"][0]["pointer"]) == (422, "/dry_run"), value
+    assert store.mongo.collection("schedules").count_documents({}) == 0
+    assert client.post(f"{SCHEDULES}?dry_run=false", json=LATER).get_json().get("dry_run") is None
+    assert store.mongo.collection("schedules").count_documents({}) == 1
+
+
+def test_a_dry_run_by_a_body_is_the_same(
+    client: FlaskClient, store: Store, create: Callable[..., dict[str, Any]], redis_url: str
+) -> None:
+    create(tags=["t"])
+    before = everything(store, redis_url)
+    answer = client.post(
+        f"{SCHEDULES}/delete", json={"tag": "t", "dry_run": True}, headers={"Idempotency-Key": "k"}
+    )
+    assert (answer.get_json()["deleted"], answer.get_json()["dry_run"]) == (1, True)
+    assert everything(store, redis_url) == before
+    assert client.get(f"{SCHEDULES}?tag=t").get_json()["schedules"]
+
+
+def test_the_next_request_of_the_same_thread_is_no_dry_run(client: FlaskClient, app: Flask) -> None:
+    client.delete(f"{SCHEDULES}/nobody?dry_run=true")
+    assert client.post(SCHEDULES, json=LATER | {"id": "real"}).status_code == 201
+    assert client.get(f"{SCHEDULES}/real").status_code == 200
+
+
+def test_what_is_not_known_to_be_a_read_is_refused(store: Store) -> None:
+    documents = store.dry_run().mongo.collection("schedules")
+    verbs = {
+        name for name in dir(Collection) if not name.startswith("_") and callable(getattr(Collection, name))
+    }
+    assert verbs - READS <= vars(DryRunDocuments).keys()
+    refused: list[Callable[[], Any]] = [
+        lambda: documents.insert_one({"_id": 1}),
+        lambda: documents.delete_many({}),
+        lambda: documents.with_options().replace_one({}, {}),
+        lambda: documents.update_one({}, {"$set": {}}, upsert=True),
+        lambda: documents.bulk_write([UpdateOne({}, {"$set": {"a": 1}})]),
+        lambda: documents.aggregate([{"$out": "x"}]),
+        lambda: store.dry_run().mongo.command("drop", "schedules"),
+    ]
+    for write in refused:
+        with pytest.raises(NotInDryRun):
+            write()
+    assert documents.bulk_write([ReplaceOne({"_id": "x"}, {"_id": "x"})]).matched_count == 0
