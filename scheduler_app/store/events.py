@@ -52,6 +52,7 @@ class Events:
                     "attempts_before": "$attempt",
                     "lost_leases": 0,
                     "isolated_losses": 0,
+                    "dispatches": 0,
                     "redrive": token,
                     "status": appended("status", line(now, State.READY_QUEUE, message)),
                 }

@@ -16,7 +16,7 @@ from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.corrupt_schedules import set_aside_unreadable
 from scheduler_app.store.faults import REJECTED, only_duplicates
-from scheduler_app.store.listing import Page, Window, newest
+from scheduler_app.store.listing import Listing, Page, Window
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.readings import Readings
 from scheduler_app.store.schedule_documents import to_document, to_owed_document
@@ -193,7 +193,7 @@ class Schedules:
             which["name"] = name
         if tag is not None:
             which["tags"] = tag
-        found = newest(self._schedules, "created_at", which, window)
+        found = Listing(self._schedules, "created_at", which).page(window)
         return Page([read_whole(row, self._envelope) for row in found.rows], found.following)
 
 

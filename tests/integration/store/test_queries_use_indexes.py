@@ -11,9 +11,11 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
-from scheduler_app.store import Store
+from scheduler_app.domain.retry import Codes
+from scheduler_app.store import Store, listing
 from scheduler_app.store.claims import Postponement
 from scheduler_app.store.cursors import Advance
+from scheduler_app.store.event_lists import SCHEDULES_MERGED, Narrowing
 from scheduler_app.store.listing import Position, Window
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.outcomes import Record
@@ -92,13 +94,18 @@ def full(settings: Settings, listener: Listener, now: datetime) -> Iterator[Stor
     store.mongo.collection("events").insert_many(documents, ordered=False)
     store.events.insert([event(now + i * SECOND, f"s{i % 100}") for i in range(5_000)], now, "made")
     for number in range(500):
-        store.schedules.insert(schedule(now, f"s{number}", tags=("a",)))
+        tags = ("a", "few") if number < SCHEDULES_MERGED else ("a",)
+        store.schedules.insert(schedule(now, f"s{number}", tags=tags))
     listener.commands.clear()
     yield store
     store.close()
 
 
-def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: datetime) -> None:
+def test_every_verb_s_query_has_an_index(
+    full: Store, listener: Listener, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is looked for in vain would only be looked for longer.
+    monkeypatch.setattr(listing, "MAX_EXAMINED", 3_000)
     store = Watched(full)
     _use_events(store, now)
     _use_cursors(store.cursors, now)
@@ -208,15 +215,21 @@ def _use_owed(store: Any, now: datetime) -> None:
 
 def _use_lists(lists: Any, now: datetime) -> None:
     after = Position(now - 500 * SECOND, "old-500")
+    windows = (
+        Window(limit=10),
+        Window(limit=10, skip=10),
+        Window(limit=10, after=after),
+        Window(limit=10, after=after, since=now - 3600 * SECOND, until=now),
+    )
+    narrowings = (Narrowing(error="no", tag="few"), Narrowing(status=Codes(("5xx",)), tag="a"))
     for schedule_id in (None, "s1"):
         for states in (None, LIVING, FINAL, {State.ERROR}, {State.CANCELLED}):
-            for window in (
-                Window(limit=10),
-                Window(limit=10, skip=10),
-                Window(limit=10, after=after),
-                Window(limit=10, after=after, since=now - 3600 * SECOND, until=now),
-            ):
-                lists.page(window, tenant="default", schedule_id=schedule_id, states=states)
+            which = {"tenant": "default", "schedule_id": schedule_id, "states": states}
+            for window in windows:
+                lists.page(window, **which)
+            for narrowing in narrowings:
+                for soonest_first in (False, True):
+                    lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
 
 
 def _use_inspections(inspections: Any, now: datetime) -> None:
