@@ -46,7 +46,7 @@ def delete_schedules(given: dict[str, Any]) -> dict[str, Any]:
 
 def _edited(verb: Verb, done: str, given: dict[str, Any]) -> dict[str, Any]:
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
-    which = {name: given[name] for name in ("state", "name", "tag") if name in given}
+    which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
     found = made.store.schedules.page(window, tenant=TENANT, **which)
     page = edit_page(made.manager, verb, found, made.now(), dry_run=given["dry_run"])
     view: dict[str, Any] = {

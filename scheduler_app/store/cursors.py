@@ -177,7 +177,7 @@ class Cursors:
 
 #: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets
 #: among them more than all its other work.
-UNREAD = {"action.body": 0, "action.headers": 0, "signing": 0, "owed": 0}
+UNREAD = {"action.body": 0, "action.headers": 0, "signing": 0, "owed": 0, "last_run": 0}
 
 
 def without_request(row: Document) -> Document:

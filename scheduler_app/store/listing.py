@@ -11,14 +11,17 @@ from typing import Any, Generic, TypeVar
 from pymongo import ASCENDING, DESCENDING
 from pymongo.collection import Collection as MongoCollection
 
+from scheduler_app.clock import monotonic
 from scheduler_app.store.field_types import EARLIEST, LATEST
 from scheduler_app.store.mongo import Document
 
 Row = TypeVar("Row")
 
 #: A filter that no index has may pass over so many rows in one call; the page that it then gives is short,
-#: and its `following` goes on from there. Under a second at worst.
+#: and its `following` goes on from there. Under a second, but for large documents.
 MAX_EXAMINED = 100_000
+#: And so long may it take.
+MAX_SECONDS = 3.0
 BATCH = 1_000
 
 
@@ -93,13 +96,14 @@ class Listing:
         chosen: list[Any] = []
         seen: Document | None = None
         most, wanted = MAX_EXAMINED + window.skip, window.skip + window.limit
-        examined = 0
+        examined, end = 0, monotonic() + MAX_SECONDS
         with closing(self._batches(rest, window, most + 1)) as batches:
             for batch in batches:
                 fitting = _fitting(rest, batch)
                 for row, fits in zip(batch, fitting, strict=True):
-                    if examined == most or (fits and len(chosen) == wanted):
-                        return chosen[window.skip :], self._position(seen) if seen else None
+                    over = examined == most or (monotonic() > end and len(chosen) >= window.skip)
+                    if seen and (over or (fits and len(chosen) == wanted)):
+                        return chosen[window.skip :], self._position(seen)
                     if fits:
                         chosen.append(row["_id"])
                     seen = row

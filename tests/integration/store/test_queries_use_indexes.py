@@ -16,6 +16,7 @@ from scheduler_app.store import Store, listing
 from scheduler_app.store.claims import Postponement
 from scheduler_app.store.cursors import Advance
 from scheduler_app.store.event_lists import SCHEDULES_MERGED, Narrowing
+from scheduler_app.store.last_runs import Run
 from scheduler_app.store.listing import Position, Window
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.outcomes import Record
@@ -153,6 +154,7 @@ def _use_events(store: Any, now: datetime) -> None:
     records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
     assert store.outcomes.record(records) == []
     store.outcomes.record_late(records[:1])
+    store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
     store.withdrawals.cancel_past_cut("s1", 2, now, now, "cut")
     store.withdrawals.look_past_cut("s1", 2, now)
     store.withdrawals.cancel_all("s2", now, "deleted")
@@ -194,7 +196,14 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.made_by("seed", "s1")
     schedules.exists("s1")
     schedules.for_delivery(["s1", "s2"])
-    for filters in ({}, {"state": "active"}, {"name": "test"}, {"tag": "a"}):
+    for filters in (
+        {},
+        {"state": "active"},
+        {"name": "test"},
+        {"tag": "a", "name": "test", "state": "active"},
+        {"last_outcome": "error"},
+        {"last_outcome": "completed"},
+    ):
         schedules.page(Window(limit=10), tenant="default", **filters)
         schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
         schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
