@@ -83,6 +83,11 @@ class Events:
             for state in sorted(LIVING)
         }
 
+    def dead_letters(self, tenant: str, *, most: int) -> int:
+        """How many events are in error; no more than `most` are counted."""
+        which = {"state": State.ERROR.value, "tenant": tenant}
+        return self._events.count_documents(which, hint="dead_v2", limit=most)
+
     def oldest_due(self) -> datetime | None:
         """When the longest-waiting event was due."""
         waiting = {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lt": LATEST}}

@@ -179,6 +179,17 @@ class Schedules:
             found[reading.schedule_id if isinstance(reading, Unreadable) else reading.id] = reading
         return found
 
+    def count_by_state(self, tenant: str, *, most: int) -> dict[str, int]:
+        """How many schedules there are in each state but deleted, by index alone; no more than `most` of each
+        are counted."""
+        return {
+            state.value: self._schedules.count_documents(
+                {"tenant": tenant, "state": state.value}, hint="list_state_v1", limit=most
+            )
+            for state in ScheduleState
+            if state is not ScheduleState.DELETED
+        }
+
     def page(
         self,
         window: Window,

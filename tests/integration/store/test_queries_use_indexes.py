@@ -166,6 +166,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.events.get("x")
     store.events.any_of_schedule("s1")
     store.events.living_by_state()
+    store.events.dead_letters("default", most=1_000)
     store.events.oldest_due()
 
 
@@ -195,6 +196,7 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.get("s1")
     schedules.made_by("seed", "s1")
     schedules.exists("s1")
+    schedules.count_by_state("default", most=1_000)
     schedules.for_delivery(["s1", "s2"])
     for filters in (
         {},
