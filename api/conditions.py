@@ -17,7 +17,9 @@ _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 def etag(view: dict[str, Any]) -> str:
     """`"3-9f1c2a40"`: the version, which people's edits raise, and a digest of what moves on by itself, so
     that somebody who polls with If-None-Match does not miss that a schedule has finished."""
-    moving = repr([view.get(name) for name in ("state", "next_run_at", "reason", "revision", "warnings")])
+    moving = repr(
+        [view.get(name) for name in ("state", "next_run_at", "last_run", "reason", "revision", "warnings")]
+    )
     return f'"{view["version"]}-{zlib.crc32(moving.encode()):08x}"'
 
 

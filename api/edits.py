@@ -48,7 +48,7 @@ def _edited(verb: Verb, done: str, given: dict[str, Any]) -> dict[str, Any]:
     if given["dry_run"]:
         dry_run.ask()
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
-    which = {name: given[name] for name in ("state", "name", "tag") if name in given}
+    which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
     found = made.store.schedules.page(window, tenant=TENANT, **which)
     page = edit_page(made.manager, verb, found, made.now())
     view: dict[str, Any] = {

@@ -6,8 +6,9 @@ from api import examples
 from api.noun import Noun
 from api.schemas import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, window
 from api.services import services
-from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import TENANT
+
+MAX_SKIPPED = 100
 
 blueprint = Noun("events", __name__, url_prefix="/api/events", description="Occurrences and their history")
 
@@ -18,9 +19,12 @@ blueprint = Noun("events", __name__, url_prefix="/api/events", description="Occu
 def list_events(query: dict[str, Any]) -> dict[str, Any]:
     """List events, newest run time first"""
     limit, page = query["limit"], query["page"]
-    states = {State(query["state"])} if "state" in query else None
     found = services().store.event_lists.page(
-        window(query), tenant=TENANT, schedule_id=query.get("schedule_id"), states=states
+        window(query),
+        tenant=TENANT,
+        schedule_id=query.get("schedule_id"),
+        states=query.get("state"),
+        narrowing=query["narrowing"],
     )
     return {"events": found.rows, "page": page, "limit": limit, "next_cursor": found.following}
 
@@ -51,9 +55,20 @@ def redrive_event(event_id: str) -> dict[str, Any]:
 @blueprint.response(202, RedriveOutput)
 def redrive_events(given: dict[str, Any]) -> dict[str, Any]:
     """Send events that ended in error again, the newest first, a page a call"""
-    asked = window(given)
-    found = services().events.redrive_page(
-        asked, services().now(), tenant=TENANT, schedule_id=given.get("schedule_id")
+    page = services().events.redrive_page(
+        window(given),
+        services().now(),
+        tenant=TENANT,
+        schedule_id=given.get("schedule_id"),
+        narrowing=given["narrowing"],
+        dry_run=given["dry_run"],
     )
-    more = found.following is not None
-    return {"redriven": found.count, "more": more, "next_cursor": found.following}
+    view: dict[str, Any] = {
+        "redriven": page.count,
+        "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
+        "more": page.following is not None,
+        "next_cursor": page.following,
+    }
+    if len(page.skipped) > MAX_SKIPPED:
+        view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED
+    return view

@@ -1,11 +1,12 @@
-"""`/metrics`: what the API's processes count, and what the store knows of the whole fleet, read by index
-alone."""
+"""`/metrics`: what the API's processes count, and what the store knows of the whole fleet, read by index."""
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -14,10 +15,18 @@ from prometheus_client.registry import Collector
 
 from api.services import Services, services
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import STORE_FAULTS, within
+from scheduler_app.telemetry.metrics import Role, own_registry, requests
 
 #: A scrape that lasts longer is lost with all that it holds.
 ANSWER_SECONDS = 1.5
+#: What a scrape counts of them, so that it costs some 50 ms however many there are.
+MOST_DEAD_LETTERS = 10_000
+MOST_SCHEDULES = 100_000
+#: Requests that led to no route, and methods that are none.
+OTHER = "other"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Fleet(Collector):
@@ -53,6 +62,17 @@ class Fleet(Collector):
         for role in sorted({*alive, "api", "beat", "worker"}):
             nodes.add_metric([role], alive.count(role))
         yield nodes
+        yield _gauge(
+            "scheduler_dead_letters",
+            f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",
+            store.events.dead_letters(TENANT, most=MOST_DEAD_LETTERS),
+        )
+        schedules = GaugeMetricFamily(
+            "scheduler_schedules", f"Schedules in each state; {MOST_SCHEDULES} at most", labels=["state"]
+        )
+        for state, count in store.schedules.count_by_state(TENANT, most=MOST_SCHEDULES).items():
+            schedules.add_metric([state], count)
+        yield schedules
 
 
 def _gauge(name: str, about: str, value: float) -> Metric:
@@ -62,13 +82,29 @@ def _gauge(name: str, about: str, value: float) -> Metric:
 def _counted() -> CollectorRegistry:
     """This process's own, or those of all that count together under one gunicorn."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        return REGISTRY
+        return own_registry(Role.API, REGISTRY)
     together = CollectorRegistry()
     MultiProcessCollector(together)
-    return together
+    return own_registry(Role.API, together)
+
+
+def _count(response: Response) -> Response:
+    """By templates, of which there are few; paths have ids."""
+    route = _template(request.url_rule.rule) if request.url_rule else OTHER
+    method = request.method if request.method in _METHODS else OTHER
+    requests.labels(method, route, str(response.status_code)).inc()
+    return response
+
+
+@lru_cache(maxsize=256)
+def _template(rule: str) -> str:
+    """`/api/schedules/{schedule_id}`, as in the specification."""
+    return re.sub(r"<(?:[^<>:]*:)?([^<>]*)>", r"{\1}", rule)
 
 
 def register(app: Flask) -> None:
+    app.after_request(_count)
+
     @app.get("/metrics")
     def metrics() -> Response:
         """For Prometheus; it needs a key when keys are set, as the API does."""

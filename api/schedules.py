@@ -11,6 +11,7 @@ from api.schemas import (
     Created,
     Edited,
     EventPage,
+    HistoryFilter,
     Message,
     NewSchedule,
     Paging,
@@ -29,6 +30,7 @@ from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.schedule import TENANT, Schedule
+from scheduler_app.store.event_lists import EVERYTHING, Narrowing
 from scheduler_app.upsert import put
 
 blueprint = Noun("schedules", __name__, url_prefix="/api/schedules", description="Rules, callbacks, policies")
@@ -142,16 +144,16 @@ def trigger_schedule(schedule_id: str) -> dict[str, Any]:
 @blueprint.arguments(Paging, location="query")
 @blueprint.response(200, EventPage)
 def list_pending_events(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
-    """List what is to come, newest first"""
-    return _events(schedule_id, LIVING, query)
+    """List what is to come, the next one first"""
+    return _events(schedule_id, LIVING, query, soonest_first=True)
 
 
 @blueprint.route("/<schedule:schedule_id>/events/history", methods=["GET"])
-@blueprint.arguments(Paging, location="query")
+@blueprint.arguments(HistoryFilter, location="query")
 @blueprint.response(200, EventPage)
 def list_archived_events(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
     """List what was done, newest first; that of a deleted schedule too"""
-    return _events(schedule_id, FINAL, query)
+    return _events(schedule_id, FINAL, query, narrowing=Narrowing(early_withdrawals="include" in query))
 
 
 def _tagged(schedule: Schedule) -> Tagged:
@@ -159,9 +161,23 @@ def _tagged(schedule: Schedule) -> Tagged:
     return view, {"ETag": etag(view)}
 
 
-def _events(schedule_id: str, states: frozenset[State], query: dict[str, Any]) -> dict[str, Any]:
+def _events(
+    schedule_id: str,
+    states: frozenset[State],
+    query: dict[str, Any],
+    *,
+    narrowing: Narrowing = EVERYTHING,
+    soonest_first: bool = False,
+) -> dict[str, Any]:
     store, limit, page = services().store, query["limit"], query["page"]
-    found = store.event_lists.page(window(query), tenant=TENANT, schedule_id=schedule_id, states=states)
+    found = store.event_lists.page(
+        window(query),
+        tenant=TENANT,
+        schedule_id=schedule_id,
+        states=states,
+        narrowing=narrowing,
+        soonest_first=soonest_first,
+    )
     if not found.rows and not store.schedules.exists(schedule_id):
         raise NotFound(f"there is no schedule {schedule_id}")
     return {"events": found.rows, "page": page, "limit": limit, "next_cursor": found.following}

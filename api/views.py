@@ -6,7 +6,7 @@ from typing import Any
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.recurrence import Once, Recurrence
-from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.domain.schedule import TICK, LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store.unreadable import Unreadable
 
@@ -45,10 +45,22 @@ def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
         "updated_at": schedule.updated_at,
         **signing_shown(schedule.signing, now),
         **_recurrence(schedule, now),
+        "last_run": _last_run(schedule.last_run),
     }
     if action.body is not None:
         view[action.body.kind.value] = MASK
     return {key: value for key, value in view.items() if value is not None}
+
+
+def _last_run(last: LastRun | None) -> dict[str, Any] | None:
+    if last is None:
+        return None
+    return {
+        "time": last.time,
+        "outcome": last.outcome,
+        "event_id": last.event_id,
+        "ended_at": last.ended_at,
+    }
 
 
 def signing_shown(signing: Signing | None, now: datetime) -> dict[str, Any]:
@@ -79,11 +91,12 @@ def _recurrence(schedule: Schedule, now: datetime) -> dict[str, Any]:
     try:
         recurrence = schedule.recurrence()
         active = schedule.state is ScheduleState.ACTIVE
-        view = {
+        view: dict[str, Any] = {
             "description": recurrence.description,
             "warnings": list(recurrence.warnings),
-            "next_run_at": recurrence.after(now) if active else None,
         }
+        if active and (following := recurrence.after(now)):
+            view |= {"next_run_at": following, "next_run": {"time": following}}
     except InvalidRecurrence as error:
         return {"warnings": [f"the stored rule no longer evaluates: {error}"]}
     if isinstance(recurrence, Recurrence):

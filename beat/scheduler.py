@@ -79,7 +79,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         ]
         self._presence = Presence(store, clock, "beat", facts=lambda: self._last_tick)
         self._ticked_at = monotonic()
-        serve_metrics_of(settings, self._trouble)
+        serve_metrics_of(settings, self._trouble, metrics.Role.BEAT)
         self._presence.start()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:

@@ -6,22 +6,28 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import FINAL, Event, State
+from scheduler_app.domain.event import FINAL, Event, Kind, State
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
+from scheduler_app.store.event_lists import EVERYTHING, Narrowing
 from scheduler_app.store.listing import Position, Window
+from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
 Document = dict[str, Any]
+NO_CALLBACK = "its schedule was deleted: there is no callback to send it to"
 REDRIVEN = "Redriven by a person; its attempts are counted anew"
 
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """How many dead letters of a page are on their way again, and where the next page begins."""
+    """What became of a page of dead letters: how many are on their way again, the others' ids with the
+    reasons, and where the next page begins."""
 
     count: int
+    skipped: list[tuple[str, str]]
     following: Position | None
 
 
@@ -53,8 +59,11 @@ class EventManager:
     def redrive(self, event_id: str, now: datetime) -> Document:
         """Sends a dead letter again, at once. Raises NotFound, and Conflict when it is not one."""
         event = self.get(event_id)
-        if self.store.schedules.get(event["schedule_id"]) is None:
-            raise Conflict("its schedule was deleted: there is no callback to send it to")
+        schedule_id = event["schedule_id"]
+        if event["state"] == State.ERROR:
+            schedule = self.store.schedules.for_delivery([schedule_id]).get(schedule_id)
+            if reason := _hopeless(event, schedule):
+                raise Conflict(reason)
         redriven = self.store.events.redrive([event_id], now, REDRIVEN)
         if not redriven:
             state = self.get(event_id)["state"]
@@ -64,20 +73,53 @@ class EventManager:
         return self.get(event_id)
 
     def redrive_page(
-        self, window: Window, now: datetime, *, tenant: str, schedule_id: str | None = None
+        self,
+        window: Window,
+        now: datetime,
+        *,
+        tenant: str,
+        schedule_id: str | None = None,
+        narrowing: Narrowing = EVERYTHING,
+        dry_run: bool = False,
     ) -> Redriven:
-        """Redrives the dead letters of a page. Those of a deleted schedule are void, and say so then."""
+        """Redrives the dead letters of a page, but those that no callback could be made for; `dry_run` only
+        counts."""
         found = self.store.event_lists.page(
-            window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}
+            window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
         )
-        ids = [event["_id"] for event in found.rows]
+        schedules = self.store.schedules.for_delivery(list({event["schedule_id"] for event in found.rows}))
+        skipped, ids = list[tuple[str, str]](), list[str]()
+        for event in found.rows:
+            reason = _hopeless(event, schedules.get(event["schedule_id"]))
+            if reason is None:
+                ids.append(event["_id"])
+            else:
+                skipped.append((event["_id"], reason))
+        if dry_run:
+            return Redriven(len(ids), skipped, found.following)
         redriven = self.store.events.redrive(ids, now, REDRIVEN) if ids else []
+        won = {event.id for event in redriven}
+        skipped += [(each, "it is no longer in error") for each in ids if each not in won]
         if redriven:
             log.info(
                 "events.redriven",
                 message="A person redrove events",
                 count=len(redriven),
+                skipped=len(skipped),
                 schedule_id=schedule_id,
             )
             self.send(redriven, now)
-        return Redriven(len(redriven), found.following)
+        return Redriven(len(redriven), skipped, found.following)
+
+
+def _hopeless(event: Document, schedule: Schedule | Unreadable | None) -> str | None:
+    """Why a dead letter would only end again, without a request; None where it may be sent."""
+    if schedule is None:
+        return NO_CALLBACK
+    if isinstance(schedule, Unreadable):
+        return None if schedule.readable_elsewhere else f"its schedule cannot be read: {schedule.reason}"
+    if schedule.state is ScheduleState.DELETED:
+        return NO_CALLBACK
+    if event["kind"] == Kind.SCHEDULED and schedule.voids(event["revision"], event["run_time"]):
+        return "its schedule was changed before it was due: a worker would withdraw it"
+    return None

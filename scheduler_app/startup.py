@@ -14,6 +14,7 @@ from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.telemetry import get_logger, serve_metrics
+from scheduler_app.telemetry.metrics import Role
 
 log = get_logger(__name__)
 
@@ -41,10 +42,10 @@ def starting() -> Iterator[None]:
         refuse_to_start(f"cannot start: {type(error).__name__}: {error}")
 
 
-def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None]) -> None:
+def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None], role: Role) -> None:
     """Listens on METRICS_PORT, if there is one. Raises InvalidSetting where that cannot be."""
     try:
-        serve_metrics(settings.metrics_port, settings.metrics_host, trouble)
+        serve_metrics(settings.metrics_port, settings.metrics_host, trouble, role)
     except (OSError, OverflowError) as error:
         raise InvalidSetting(
             f"METRICS_PORT {settings.metrics_port} cannot be listened on at {settings.metrics_host}"

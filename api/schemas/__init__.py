@@ -3,7 +3,8 @@
 from api.schemas.bulk import BulkInput, BulkOutput
 from api.schemas.common import Message, Paging, Problem, window
 from api.schemas.edits import DeletedPage, EditFilter, PausedPage, ResumedPage
-from api.schemas.event import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, Triggered
+from api.schemas.event import EventOutput, EventPage, Triggered
+from api.schemas.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.schemas.preview import PreviewInput, PreviewOutput, PreviewQuery
 from api.schemas.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
 from api.schemas.schedule_output import (
@@ -26,6 +27,7 @@ __all__ = [
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "HistoryFilter",
     "Message",
     "NewSchedule",
     "Paging",

@@ -34,9 +34,11 @@ class EditFilter(ScheduleChoice):
 
     @validates_schema
     def check_filter(self, data: dict[str, Any], **_: Any) -> None:
-        filtered = any(name in data for name in ("state", "name", "tag"))
+        filtered = any(name in data for name in ("state", "name", "tag", "last_outcome"))
         if not filtered and not data["all"]:
-            raise ValidationError("give state, name or tag, or all: true for every schedule there is", "all")
+            raise ValidationError(
+                "give state, name, tag or last_outcome, or all: true for every schedule there is", "all"
+            )
         if filtered and data["all"]:
             raise ValidationError("give all, or a filter, not both", "all")
 

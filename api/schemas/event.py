@@ -2,8 +2,8 @@
 
 from marshmallow import fields, validate
 
-from api.fields import Cursor, Instant
-from api.schemas.common import MAX_LIMIT, Listed, Output, Paging, ScheduleId, Strict
+from api.fields import Instant
+from api.schemas.common import Listed, Output
 from scheduler_app.domain.event import State
 
 
@@ -57,38 +57,3 @@ class EventPage(Listed):
 class Triggered(Output):
     event_id = fields.String(required=True)
     message = fields.String(required=True)
-
-
-class RedriveInput(Strict):
-    """Which dead letters; all that is given must match."""
-
-    body_optional = True
-
-    schedule_id = ScheduleId(metadata={"description": "The schedule they belong to"})
-    since = Instant(data_key="from", metadata={"description": "Run times from this instant on"})
-    until = Instant(data_key="to", metadata={"description": "Run times before this instant"})
-    limit = fields.Integer(
-        strict=True,
-        load_default=MAX_LIMIT,
-        validate=validate.Range(1, MAX_LIMIT),
-        metadata={"description": "How many at most in this call"},
-    )
-    cursor = Cursor(metadata={"description": "The `next_cursor` of the call before"})
-
-
-class RedriveOutput(Output):
-    redriven = fields.Integer(required=True, metadata={"description": "Events that are on their way again"})
-    more = fields.Boolean(required=True, metadata={"description": "Whether to call again, with `cursor`"})
-    next_cursor = Cursor(allow_none=True)
-
-
-class EventFilter(Paging):
-    """What narrows the list of events; all that is given must match."""
-
-    state = fields.String(
-        validate=validate.OneOf([state.value for state in State]),
-        metadata={"description": "The state they are in"},
-    )
-    schedule_id = ScheduleId(metadata={"description": "The schedule they belong to"})
-    since = Instant(data_key="from", metadata={"description": "Run times from this instant on"})
-    until = Instant(data_key="to", metadata={"description": "Run times before this instant"})

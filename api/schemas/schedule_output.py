@@ -3,9 +3,27 @@
 from marshmallow import fields, validate
 
 from api.fields import Instant, StatusCodes
-from api.schemas.common import Listed, Output, Paging, Strict
+from api.schemas.common import Listed, Output, Paging, Sparse, Strict
+from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import HARMLESS, MASK
 from scheduler_app.domain.schedule import MAX_NAME, ScheduleState
+
+
+class LastRunOutput(Sparse):
+    """The newest of its events that was attempted, and what came of it."""
+
+    time = Instant(required=True, metadata={"description": "The event's run time"})
+    outcome = fields.String(
+        required=True, metadata={"description": "completed, error, or retrying while another attempt follows"}
+    )
+    event_id = fields.String(required=True)
+    ended_at = Instant(metadata={"description": "When that attempt ended"})
+
+
+class NextRunOutput(Output):
+    """What is to come next, as long as it is active."""
+
+    time = Instant(required=True)
 
 
 class ScheduleOutput(Output):
@@ -47,6 +65,11 @@ class ScheduleOutput(Output):
     version = fields.Integer()
     revision = fields.Integer()
     next_run_at = Instant()
+    next_run = fields.Nested(NextRunOutput)
+    last_run = fields.Nested(
+        LastRunOutput,
+        metadata={"description": "Noted within seconds of a run, and kept beyond the retention of events"},
+    )
     warnings = fields.List(fields.String())
     signing = fields.Boolean(metadata={"description": "Whether its callbacks are signed"})
     signing_since = Instant(metadata={"description": "When the signing secret in force was made"})
@@ -68,6 +91,9 @@ class SchedulePage(Listed):
     schedules = fields.List(fields.Nested(ScheduleOutput), required=True)
 
 
+LAST_OUTCOMES = [State.COMPLETED.value, State.ERROR.value, State.RETRYING.value]
+
+
 class ScheduleChoice(Strict):
     """Which schedules; all that is given must match."""
 
@@ -81,6 +107,10 @@ class ScheduleChoice(Strict):
         validate=validate.Length(min=1, max=MAX_NAME), metadata={"description": "The whole name"}
     )
     tag = fields.String(validate=validate.Length(min=1, max=64), metadata={"description": "One of its tags"})
+    last_outcome = fields.String(
+        validate=validate.OneOf(LAST_OUTCOMES),
+        metadata={"description": "How their last run ended; `retrying`: another attempt of it follows"},
+    )
 
 
 class ScheduleFilter(ScheduleChoice, Paging):

@@ -131,11 +131,12 @@ class Scheduler:
         return str(made["event_id"])
 
     def history(self, schedule_id: str) -> Iterator[Json]:
-        """The finished events, newest first; those of a deleted schedule too."""
+        """The finished events, newest first, but what was withdrawn before it was due; those of a deleted
+        schedule too."""
         return self._all(_path(schedule_id, "events/history"), "events")
 
     def pending(self, schedule_id: str) -> Iterator[Json]:
-        """The events to come, as far ahead as they are expanded."""
+        """The events to come, the next one first, as far ahead as they are expanded."""
         return self._all(_path(schedule_id, "events/pending"), "events")
 
     def events(

@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler_app.callback import Answer, Request, headers_for, parse_retry_after, redacted
 from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.outcomes import Record
 from scheduler_app.telemetry import metrics
@@ -70,7 +71,12 @@ class Attempt:
             "snippet": answer.snippet,
             "worker": self.worker,
         }
-        return Record(self.event.id, self.token, state, message, due_at, entry, ended_at)
+        return Record(
+            *(self.event.id, self.token, state, message, due_at, entry, ended_at),
+            event=self.event,
+            origin=origin_of(self.schedule.action.url),
+            attempts_allowed=self.event.attempts_before + 1 + self.schedule.retry.max_retries,
+        )
 
     def _judge(self, answer: Answer, ended_at: datetime) -> tuple[State, datetime | None, str]:
         policy, status = self.schedule.retry, answer.status
@@ -97,4 +103,5 @@ class Attempt:
 def set_aside(event: Event, token: str, worker: str, reason: str, now: datetime) -> Record:
     """The end of an event that cannot even be asked: its schedule is bent, or our own code raised."""
     entry = {"number": event.attempt + 1, "started_at": now, "error": reason, "worker": worker}
-    return Record(event.id, token, State.ERROR, f"Set aside: {reason}", None, entry, now)
+    message = f"Set aside: {reason}"
+    return Record(event.id, token, State.ERROR, message, None, entry, now, event, event.origin)

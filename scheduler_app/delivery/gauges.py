@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from scheduler_app.clock import monotonic
@@ -20,7 +21,7 @@ class WorkerGauges(Collector):
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         pipeline = self._pipeline
         unrecorded, in_flight = pipeline.backlog.count, pipeline.courier.in_flight
         events = GaugeMetricFamily("scheduler_worker_events", "Events this worker holds", labels=["state"])
@@ -39,6 +40,7 @@ class WorkerGauges(Collector):
             value=pipeline.backlog.age(monotonic()),
         )
         yield self._origins()
+        yield from pipeline.reports.origins.collect()
 
     def _origins(self) -> GaugeMetricFamily:
         loads = self._pipeline.courier.loads()

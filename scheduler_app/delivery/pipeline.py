@@ -12,6 +12,7 @@ from scheduler_app.delivery.delivery import Delivery
 from scheduler_app.delivery.handover import Handover
 from scheduler_app.delivery.lease import Leases
 from scheduler_app.delivery.recorder import Recorder
+from scheduler_app.delivery.reports import Reports
 from scheduler_app.store import Store
 
 #: What a thread that was told to end is waited for, seconds.
@@ -37,7 +38,10 @@ class Pipeline:
         self.backlog = Backlog()
         self.capacity = Capacity(max_events, is_behind=lambda: self.backlog.is_behind(monotonic()))
         self.leases = Leases(store)
-        self.recorder = Recorder(store, self.backlog, self.capacity, now=now, worker=worker)
+        self.reports = Reports(store)
+        self.recorder = Recorder(
+            store, self.backlog, self.capacity, now=now, worker=worker, recorded=self.reports.note
+        )
         self.courier = Courier(
             sender,
             self.recorder,
@@ -58,7 +62,7 @@ class Pipeline:
         )
 
     def start(self) -> None:
-        for thread in (self.recorder, self.courier, self.handover, self.leases):
+        for thread in (self.reports, self.recorder, self.courier, self.handover, self.leases):
             thread.start()
 
     def stop_starting(self) -> None:
@@ -85,3 +89,5 @@ class Pipeline:
             thread.join(END_SECONDS)
         self.recorder.stop()
         self.recorder.join(END_SECONDS)
+        self.reports.stop()
+        self.reports.join(END_SECONDS)

@@ -76,8 +76,11 @@ class Recorder(EssentialThread):
         *,
         now: Callable[[], datetime],
         worker: str,
+        recorded: Callable[[Sequence[Record]], None],
     ) -> None:
+        """`recorded` hears of the outcomes that MongoDB has taken; it never raises."""
         super().__init__("recorder")
+        self._recorded = recorded
         self._outcomes = store.outcomes
         self._claims = store.claims
         self._backlog = backlog
@@ -181,6 +184,8 @@ class Recorder(EssentialThread):
                 message="These outcomes came after their claims were lost; they are kept as late",
                 event_ids=[record.event_id for record in refused],
             )
+            records = [record for record in records if record not in refused]
+        self._recorded(records)
 
     def _write_the_unsent(self, results: Sequence[Result]) -> None:
         now = self._now()

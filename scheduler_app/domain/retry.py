@@ -25,6 +25,11 @@ class Codes:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_ranges", tuple(_range(item) for item in self.written))
 
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The lowest and the highest status of each entry."""
+        return self._ranges
+
     def __contains__(self, status: int) -> bool:
         return any(low <= status <= high for low, high in self._ranges)
 

@@ -92,6 +92,18 @@ class Predecessor:
 
 
 @dataclass(frozen=True, slots=True)
+class LastRun:
+    """How the newest event of a schedule that was attempted ended, or what came of it so far."""
+
+    time: datetime
+    """The event's run time."""
+    outcome: str
+    """`completed`, `error`, or `retrying` as long as another attempt follows."""
+    event_id: str
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Schedule:
     """One schedule as it is stored."""
 
@@ -132,6 +144,8 @@ class Schedule:
     tenant: str = TENANT
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
+    last_run: LastRun | None = None
+    """Workers note it within seconds of a run; an edit leaves it alone."""
 
     def recurrence(self) -> Recurrence | Once:
         """Raises InvalidRecurrence when what is stored no longer parses."""

@@ -196,6 +196,7 @@ UNREAD = {
     "sealed": 0,
     "signing": 0,
     "owed": 0,
+    "last_run": 0,
 }
 
 

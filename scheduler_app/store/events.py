@@ -52,6 +52,7 @@ class Events:
                     "attempts_before": "$attempt",
                     "lost_leases": 0,
                     "isolated_losses": 0,
+                    "dispatches": 0,
                     "redrive": token,
                     "status": appended("status", line(now, State.READY_QUEUE, message)),
                 }
@@ -81,6 +82,11 @@ class Events:
             state: self._events.count_documents({"state": state, "due_at": ever}, hint="due_v2")
             for state in sorted(LIVING)
         }
+
+    def dead_letters(self, tenant: str, *, most: int) -> int:
+        """How many events are in error; no more than `most` are counted."""
+        which = {"state": State.ERROR.value, "tenant": tenant}
+        return self._events.count_documents(which, hint="dead_v2", limit=most)
 
     def oldest_due(self) -> datetime | None:
         """When the longest-waiting event was due."""

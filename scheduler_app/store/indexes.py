@@ -81,6 +81,18 @@ SCHEDULES = [
         [("tenant", ASCENDING), ("tags", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
         name="list_tag_v1",
     ),
+    # Those whose last run did not succeed, which all have names after "completed": the run of a schedule that
+    # goes on succeeding is not written to it.
+    IndexModel(
+        [
+            ("tenant", ASCENDING),
+            ("last_run.outcome", ASCENDING),
+            ("created_at", DESCENDING),
+            ("_id", DESCENDING),
+        ],
+        name="list_outcome_v1",
+        partialFilterExpression={"last_run.outcome": {"$gt": "completed"}},
+    ),
 ]
 
 #: Each is a write for each event. Older releases get along with what replaced them.

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
-from scheduler_app.domain.event import TRANSITIONS, State
+from scheduler_app.domain.event import TRANSITIONS, Event, State
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.store.event_documents import WHILE_CLAIMED
 from scheduler_app.store.faults import rejected_positions
 from scheduler_app.store.history import appended, line
@@ -29,6 +30,11 @@ class Record(NamedTuple):
     attempt: Mapping[str, Any]
     """The entry of the event's `attempts`, without its `claim`."""
     ended_at: datetime
+    event: Event | None = None
+    """What was attempted, for reports; None where nobody reports."""
+    origin: str = UNKNOWN_ORIGIN
+    attempts_allowed: int = 0
+    """How many attempts the event has in all before it is a dead letter."""
 
 
 class Outcomes:

@@ -23,8 +23,10 @@ class Repairs:
         """Puts back events whose message must be lost: overdue since they were dispatched, beyond a grace
         that doubles with each dispatch that led to nothing. `sent_late`: only those that were, or were not,
         late when they were dispatched. Returns their ids."""
-        # What led to an attempt, or to a lease, was no lost message: a retry's grace begins anew.
-        heard_of = {"$add": [1, _number("$attempt", 0), _number("$lost_leases", 0)]}
+        # What led to an attempt, or to a lease, was no lost message: a retry's grace begins anew. A redrive
+        # has counted dispatches and leases from 0 again.
+        attempts = {"$subtract": [_number("$attempt", 0), _number("$attempts_before", 0)]}
+        heard_of = {"$add": [1, attempts, _number("$lost_leases", 0)]}
         unheard_of = {"$subtract": [_number("$dispatches", 1), heard_of]}
         doublings = {"$min": [{"$max": [unheard_of, 0]}, MAX_GRACE_DOUBLINGS]}
         grace_ms = {"$multiply": [grace_seconds * 1000, {"$pow": [2, doublings]}]}

@@ -8,7 +8,7 @@ from typing import Any
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
-from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, Schedule, ScheduleState
+from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.domain.timing import Timing
 from scheduler_app.store.field_types import (
@@ -44,8 +44,8 @@ _codes = lru_cache(maxsize=256)(Codes)
 
 
 def to_document(schedule: Schedule, envelope: Envelope) -> Document:
-    """The document without what beats move on beside people's edits: claims, and what is owed. None is left
-    out: partial indexes ask what exists."""
+    """The document without what moves on beside people's edits: claims, what is owed, the last run. None is
+    left out: partial indexes ask what exists."""
     action, retry = schedule.action, schedule.retry
     document: Document = {
         "_id": schedule.id,
@@ -141,7 +141,24 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         tenant=text(get("tenant"), "tenant"),
         hops=whole(get("hops") or 0, "hops"),
+        last_run=_last_run(get("last_run")),
     )
+
+
+def _last_run(value: Any) -> LastRun | None:
+    """None also for one that somebody bent: it is shown, and nothing else depends on it."""
+    if value is None:
+        return None
+    try:
+        row = fields(value, "last_run")
+        return LastRun(
+            time=instant(row.get("time"), "last_run.time"),
+            outcome=text(row.get("outcome"), "last_run.outcome"),
+            event_id=text(row.get("event_id"), "last_run.event_id"),
+            ended_at=optional(instant, row.get("ended_at"), "last_run.ended_at"),
+        )
+    except Corrupt:
+        return None
 
 
 def to_owed_document(owed: OwedRange) -> Document:

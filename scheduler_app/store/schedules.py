@@ -1,6 +1,6 @@
 """Schedules: made, edited by version, looked at, and removed in the end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import repeat
@@ -12,12 +12,13 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
+from scheduler_app.domain.event import State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.corrupt_schedules import set_aside_unreadable
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.field_types import MAX_WHOLE, Corrupt, whole
-from scheduler_app.store.listing import Page, Window, newest
+from scheduler_app.store.listing import Listing, Page, Rest, Window
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.readings import Readings
 from scheduler_app.store.schedule_documents import to_document, to_owed_document
@@ -183,6 +184,17 @@ class Schedules:
             found[reading.schedule_id if isinstance(reading, Unreadable) else reading.id] = reading
         return found
 
+    def count_by_state(self, tenant: str, *, most: int) -> dict[str, int]:
+        """How many schedules there are in each state but deleted, by index alone; no more than `most` of each
+        are counted."""
+        return {
+            state.value: self._schedules.count_documents(
+                {"tenant": tenant, "state": state.value}, hint="list_state_v1", limit=most
+            )
+            for state in ScheduleState
+            if state is not ScheduleState.DELETED
+        }
+
     def page(
         self,
         window: Window,
@@ -191,14 +203,22 @@ class Schedules:
         state: str | None = None,
         name: str | None = None,
         tag: str | None = None,
+        last_outcome: str | None = None,
     ) -> Page[Schedule | Unreadable]:
-        """Schedules that match all that is given, newest first; the window's times are creation times."""
-        which: Document = {"tenant": tenant, "state": state or NOT_DELETED}
-        if name is not None:
-            which["name"] = name
-        if tag is not None:
-            which["tags"] = tag
-        found = newest(self._schedules, "created_at", which, window)
+        """Schedules that match all that is given, newest first; the window's times are creation times. One
+        filter is told by an index, the others are looked for among what it leaves."""
+        wanted = {"tags": tag, "name": name, "last_run.outcome": last_outcome, "state": state}
+        given = {field: value for field, value in wanted.items() if value is not None}
+        best = next((field for field in given if field in _INDEXES and _is_indexed(field, given)), None)
+        which: Document = {"tenant": tenant} | ({best: given[best]} if best else {})
+        fits: list[Document] = [
+            {"$eq": [f"${field}", {"$literal": value}]} for field, value in given.items() if field != best
+        ]
+        if state is None:
+            fits.append({"$ne": ["$state", ScheduleState.DELETED.value]})
+        hint = _INDEXES[best] if best else "list_v1"
+        rest = Rest({"$and": fits}) if fits else None
+        found = Listing(self._schedules, "created_at", which, hint, rest).page(window)
         return Page([read_whole(row, self._envelope) for row in found.rows], found.following)
 
 
@@ -210,8 +230,23 @@ def _last_revision(row: Document) -> int:
         return MAX_WHOLE
 
 
+#: The best first: tags and names are few schedules', and most are in one state.
+_INDEXES = {
+    "tags": "list_tag_v1",
+    "name": "list_name_v1",
+    "last_run.outcome": "list_outcome_v1",
+    "state": "list_state_v1",
+}
+
+
+def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
+    """Of outcomes the index has all but success, which is most schedules'."""
+    return field != "last_run.outcome" or given[field] > State.COMPLETED
+
+
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
+        "last_run",
         "next_run_at",
         "finishes_at",
         "checkpoint",

@@ -10,6 +10,7 @@ from scheduler_app.store.events import Events
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
+from scheduler_app.store.last_runs import LastRuns
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.nodes import Nodes
 from scheduler_app.store.outbox import Outbox
@@ -38,6 +39,7 @@ class Store:
         self.repairs = Repairs(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
+        self.last_runs = LastRuns(self.mongo)
         self.schedules = Schedules(self.mongo, self.envelope)
         self.successors = Successors(self.mongo, self.envelope)
         self.cursors = Cursors(self.mongo, self.envelope)

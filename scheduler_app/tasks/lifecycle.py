@@ -26,6 +26,7 @@ from scheduler_app.presence import Presence
 from scheduler_app.startup import check_ca_bundle, check_replica_set, serve_metrics_of, starting
 from scheduler_app.store import Store
 from scheduler_app.telemetry import configure_logs, get_logger
+from scheduler_app.telemetry.metrics import Role
 
 log = get_logger(__name__)
 
@@ -64,7 +65,7 @@ class Worker:
 
     def start(self) -> None:
         _raise_file_limit()
-        serve_metrics_of(self._settings, self.presence.trouble)
+        serve_metrics_of(self._settings, self.presence.trouble, Role.WORKER)
         inspection.answer_with(self._in_flight)
         REGISTRY.register(WorkerGauges(self.pipeline))
         self.pipeline.start()

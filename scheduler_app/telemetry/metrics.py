@@ -1,6 +1,12 @@
 """What each process counts. Names and meanings are for dashboards: they are kept."""
 
-from prometheus_client import Counter, Gauge, Histogram
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
@@ -55,3 +61,51 @@ dependency_up = Gauge(
     multiprocess_mode="livemin",
 )
 unrecorded = Gauge("scheduler_unrecorded_outcomes", "Outcomes in memory that MongoDB has not taken yet")
+requests = Counter(
+    "scheduler_api_requests_total",
+    "Requests that the API answered, by the route's template",
+    ["method", "route", "status"],
+)
+
+
+class Role(StrEnum):
+    """The kinds of processes that are scraped."""
+
+    API = "api"
+    BEAT = "beat"
+    WORKER = "worker"
+
+
+#: Whose what is not everybody's. Another process would show it as a zero that nobody has counted.
+OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
+    **dict.fromkeys(
+        (attempts, lag, callback_duration, postponed, claims, dropped, refused, unrecorded),
+        frozenset({Role.WORKER}),
+    ),
+    **dict.fromkeys((recovered, tick_duration, tick_at), frozenset({Role.BEAT})),
+    # The API expands and dispatches what people have just made.
+    **dict.fromkeys((expanded, dispatched, messages, pages_discarded), frozenset({Role.API, Role.BEAT})),
+    requests: frozenset({Role.API}),
+}
+
+
+class OwnMetrics(Collector):
+    """Of all that a registry has, what a process of a role may have counted itself."""
+
+    def __init__(self, role: Role, source: Collector = REGISTRY) -> None:
+        self._source = source
+        self._others = set(_names(metric for metric, roles in OWNERS.items() if role not in roles))
+
+    def collect(self) -> Iterator[Metric]:
+        return (family for family in self._source.collect() if family.name not in self._others)
+
+
+def _names(owned: Iterable[MetricWrapperBase]) -> Iterator[str]:
+    return (family.name for metric in owned for family in metric.describe())
+
+
+def own_registry(role: Role, source: Collector = REGISTRY) -> CollectorRegistry:
+    """What a process of that role shows."""
+    registry = CollectorRegistry()
+    registry.register(OwnMetrics(role, source))
+    return registry

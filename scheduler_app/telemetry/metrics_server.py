@@ -14,6 +14,8 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from prometheus_client import make_wsgi_app
 
+from scheduler_app.telemetry.metrics import Role, own_registry
+
 _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 
 
@@ -34,15 +36,16 @@ class _Silent(WSGIRequestHandler):
         """Scrapes are no news."""
 
 
-def serve_metrics(port: int, host: str, trouble: Callable[[], str | None]) -> None:
-    """Listens in a thread until the process ends; port 0 means not at all.
+def serve_metrics(port: int, host: str, trouble: Callable[[], str | None], role: Role) -> None:
+    """Listens in a thread until the process ends; port 0 means not at all. Shown is what a process of `role`
+    counts.
 
     `trouble` says what hangs, None for nothing: `/healthz` answers 503 with it, or 200. Raises OSError when
     the port is taken.
     """
     if not port:
         return
-    metrics: Callable[..., Iterable[bytes]] = make_wsgi_app()
+    metrics: Callable[..., Iterable[bytes]] = make_wsgi_app(own_registry(role))
 
     def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         if environ["PATH_INFO"] != "/healthz":

@@ -135,6 +135,7 @@ def test_many_are_redriven_by_filter_a_page_a_call(
     app: Flask, client: FlaskClient, store: Store, now: datetime, owner: str
 ) -> None:
     mine = [event(now - i * SECOND, owner) for i in range(120)]
+    store.schedules.insert(schedule(now, "other"))
     others = [event(now - i * SECOND, "other") for i in range(30)]
     store.events.insert(mine + others, now, "made")
     fail(store, now, [each.id for each in mine[:100] + others])
@@ -157,5 +158,5 @@ def test_many_are_redriven_by_filter_a_page_a_call(
     assert counts == [40, 40, 9]
     assert queue_length(app) == 3
     assert store.mongo.collection("events").count_documents({"state": "error"}) == 11 + 30
-    rest = client.post("/api/events/redrive").get_json()
+    rest = client.post("/api/events/redrive", json={"all": True, "limit": 500}).get_json()
     assert (rest["redriven"], rest["more"]) == (41, False)

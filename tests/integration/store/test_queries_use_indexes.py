@@ -11,9 +11,12 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
-from scheduler_app.store import Store
+from scheduler_app.domain.retry import Codes
+from scheduler_app.store import Store, listing
 from scheduler_app.store.claims import Postponement
 from scheduler_app.store.cursors import Advance
+from scheduler_app.store.event_lists import SCHEDULES_MERGED, Narrowing
+from scheduler_app.store.last_runs import Run
 from scheduler_app.store.listing import Position, Window
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.outcomes import Record
@@ -92,13 +95,18 @@ def full(settings: Settings, listener: Listener, now: datetime) -> Iterator[Stor
     store.mongo.collection("events").insert_many(documents, ordered=False)
     store.events.insert([event(now + i * SECOND, f"s{i % 100}") for i in range(5_000)], now, "made")
     for number in range(500):
-        store.schedules.insert(schedule(now, f"s{number}", tags=("a",)))
+        tags = ("a", "few") if number < SCHEDULES_MERGED else ("a",)
+        store.schedules.insert(schedule(now, f"s{number}", tags=tags))
     listener.commands.clear()
     yield store
     store.close()
 
 
-def test_every_verb_s_query_has_an_index(full: Store, listener: Listener, now: datetime) -> None:
+def test_every_verb_s_query_has_an_index(
+    full: Store, listener: Listener, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is looked for in vain would only be looked for longer.
+    monkeypatch.setattr(listing, "MAX_EXAMINED", 3_000)
     store = Watched(full)
     _use_events(store, now)
     _use_cursors(store.cursors, now)
@@ -147,6 +155,7 @@ def _use_events(store: Any, now: datetime) -> None:
     records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
     assert store.outcomes.record(records) == []
     store.outcomes.record_late(records[:1])
+    store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
     store.withdrawals.cancel_past_cut("s1", 2, now, now, "cut")
     store.withdrawals.look_past_cut("s1", 2, now)
     store.withdrawals.cancel_all("s2", 1, now, "deleted")
@@ -158,6 +167,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.events.get("x")
     store.events.any_of_schedule("s1")
     store.events.living_by_state()
+    store.events.dead_letters("default", most=1_000)
     store.events.oldest_due()
 
 
@@ -187,8 +197,16 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.get("s1")
     schedules.made_by("seed", "s1")
     schedules.exists("s1")
+    schedules.count_by_state("default", most=1_000)
     schedules.for_delivery(["s1", "s2"])
-    for filters in ({}, {"state": "active"}, {"name": "test"}, {"tag": "a"}):
+    for filters in (
+        {},
+        {"state": "active"},
+        {"name": "test"},
+        {"tag": "a", "name": "test", "state": "active"},
+        {"last_outcome": "error"},
+        {"last_outcome": "completed"},
+    ):
         schedules.page(Window(limit=10), tenant="default", **filters)
         schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
         schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
@@ -217,15 +235,21 @@ def _use_owed(store: Any, now: datetime) -> None:
 
 def _use_lists(lists: Any, now: datetime) -> None:
     after = Position(now - 500 * SECOND, "old-500")
+    windows = (
+        Window(limit=10),
+        Window(limit=10, skip=10),
+        Window(limit=10, after=after),
+        Window(limit=10, after=after, since=now - 3600 * SECOND, until=now),
+    )
+    narrowings = (Narrowing(error="no", tag="few"), Narrowing(status=Codes(("5xx",)), tag="a"))
     for schedule_id in (None, "s1"):
         for states in (None, LIVING, FINAL, {State.ERROR}, {State.CANCELLED}):
-            for window in (
-                Window(limit=10),
-                Window(limit=10, skip=10),
-                Window(limit=10, after=after),
-                Window(limit=10, after=after, since=now - 3600 * SECOND, until=now),
-            ):
-                lists.page(window, tenant="default", schedule_id=schedule_id, states=states)
+            which = {"tenant": "default", "schedule_id": schedule_id, "states": states}
+            for window in windows:
+                lists.page(window, **which)
+            for narrowing in narrowings:
+                for soonest_first in (False, True):
+                    lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
 
 
 def _use_inspections(inspections: Any, now: datetime) -> None:

@@ -8,6 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from scheduler_app.embedded import free_port
 from scheduler_app.telemetry import serve_metrics
+from scheduler_app.telemetry.metrics import Role
 
 
 @pytest.fixture(params=["127.0.0.1", "::1"])
@@ -15,10 +16,10 @@ def host(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def serve(host: str, trouble: str | None = None) -> str:
+def serve(host: str, trouble: str | None = None, role: Role = Role.WORKER) -> str:
     """Its URL."""
     port = free_port()
-    serve_metrics(port, host, lambda: trouble)
+    serve_metrics(port, host, lambda: trouble, role)
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -26,6 +27,23 @@ def test_metrics_parse_with_prometheus_own_parser(host: str) -> None:
     text = requests.get(f"{serve(host)}/metrics", timeout=5).text
     families = {family.name for family in text_string_to_metric_families(text)}
     assert {"scheduler_lag_seconds", "scheduler_attempts", "scheduler_unrecorded_outcomes"} <= families
+
+
+def test_each_process_shows_only_what_it_counts_itself() -> None:
+    shown = {}
+    for role in Role:
+        text = requests.get(f"{serve('127.0.0.1', role=role)}/metrics", timeout=5).text
+        shown[role] = {family.name for family in text_string_to_metric_families(text)}
+    own = {
+        Role.API: {"scheduler_api_requests"},
+        Role.BEAT: {"scheduler_tick_duration_seconds", "scheduler_tick_timestamp_seconds"},
+        Role.WORKER: {"scheduler_lag_seconds", "scheduler_callback_duration_seconds", "scheduler_claims"},
+    }
+    for role, names in own.items():
+        assert names <= shown[role]
+        assert not any(names & shown[other] for other in Role if other is not role)
+    assert all("scheduler_clock_offset_seconds" in names for names in shown.values())
+    assert "scheduler_events_expanded" in shown[Role.API] & shown[Role.BEAT]
 
 
 def test_health_says_what_hangs() -> None:
@@ -42,8 +60,8 @@ def test_a_taken_port_is_an_error_at_the_start() -> None:
     port = urlsplit(serve("127.0.0.1")).port
     assert port is not None
     with pytest.raises(OSError, match="in use"):
-        serve_metrics(port, "127.0.0.1", lambda: None)
+        serve_metrics(port, "127.0.0.1", lambda: None, Role.BEAT)
 
 
 def test_port_0_listens_nowhere() -> None:
-    serve_metrics(0, "not even an address", lambda: None)
+    serve_metrics(0, "not even an address", lambda: None, Role.BEAT)

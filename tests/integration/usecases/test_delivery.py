@@ -7,11 +7,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from structlog.testing import capture_logs
 
 from scheduler_app.callback import Guard, Sender, parse_networks
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.delivery import Pipeline, Stopping, handover
 from scheduler_app.delivery.backlog import MAX_UNRECORDED
+from scheduler_app.delivery.gauges import WorkerGauges
 from scheduler_app.domain import event as events
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
@@ -520,3 +523,38 @@ def test_a_redirect_is_not_followed_and_the_history_says_where_it_led(bench: Ben
     assert found["state"] == "error"
     assert f"redirect to {target} not followed" in found["attempts"][0]["error"]
     assert journal.calls["/inside"] == []
+
+
+def test_what_came_of_deliveries_is_told_on_schedules_in_the_log_and_in_counts(
+    start: Callable[..., Bench], journal: Journal
+) -> None:
+    good, bad = journal.url("/good"), journal.script("/bad?key=canary", says("503 No"), says("400 No"))
+    bench = start()
+    bench.schedule(good, "good")
+    bench.schedule(bad, "bad", headers=(("Authorization", "canary"),))
+    now = clock.now().replace(microsecond=0)
+    older, newer = bench.event(now - 3 * SECOND, "good"), bench.event(now - SECOND, "good")
+    retried, dead = bench.event(now - 2 * SECOND, "bad"), bench.event(now - SECOND, "bad")
+    with capture_logs() as lines:
+        bench.deliver([older, newer, retried])
+        bench.deliver([dead])
+        bench.pipeline.stop()
+    runs = {}
+    for name in ("good", "bad"):
+        found = bench.store.schedules.get(name)
+        assert isinstance(found, Schedule)
+        assert found.last_run is not None
+        runs[name] = found.last_run.event_id, found.last_run.outcome, found.last_run.time
+    assert runs == {"good": (newer, "completed", now - SECOND), "bad": (dead, "error", now - SECOND)}
+    failed, died = [line for line in lines if line["event"].startswith("attempt.")]
+    assert (failed["event"], failed["event_id"], failed["status_code"]) == ("attempt.failed", retried, 503)
+    assert (died["event"], died["event_id"], died["attempt"]) == ("attempt.dead_letter", dead, 1)
+    assert died["attempts_allowed"] == 4
+    assert "canary" not in str(lines)
+    assert bad.startswith(failed["origin"])
+    registry = CollectorRegistry()
+    registry.register(WorkerGauges(bench.pipeline))
+    counted = generate_latest(registry).decode()
+    assert (
+        f'scheduler_origin_attempts_total{{origin="{failed["origin"]}",outcome="completed"}} 2.0' in counted
+    )
