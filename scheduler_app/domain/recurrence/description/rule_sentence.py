@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from scheduler_app.domain.recurrence.counted_rule import CountedRule
-from scheduler_app.domain.recurrence.recurrence_set import RuleOfSet
+from scheduler_app.domain.recurrence.counted_rule import CountedRule, RuleOfSet
 from scheduler_app.domain.recurrence.seconds import DAY
 from scheduler_app.domain.recurrence.steps import OutOfSteps, Steps
 from scheduler_app.domain.recurrence.tied_rule import Start, TiedRule
