@@ -22,6 +22,7 @@ def register(app: Celery) -> None:
 
     @app.task(
         name=DELIVER,
+        shared=False,  # each application has its own
         # Faults of our own infrastructure, until the first request has started: a callback's own retries are
         # its event's next due time. When even these are spent, recovery puts the events back.
         autoretry_for=STORE_FAULTS,
