@@ -88,7 +88,14 @@ class Headers(fields.Dict):
             raise ValidationError('must be an object of names and values, such as {"X-Team": "ops"}')
         # Before its items, as in BoundedList.
         self._validate(value)
-        return tuple(super()._deserialize(value, attr, data, **kwargs).items())
+        try:
+            return tuple(super()._deserialize(value, attr, data, **kwargs).items())
+        except ValidationError as error:
+            # marshmallow tells the "key" from the "value" below a name; a client's JSON has neither.
+            of_names = error.normalized_messages()
+            raise ValidationError(
+                {name: [text for part in said.values() for text in part] for name, said in of_names.items()}
+            ) from None
 
 
 _STATUS = {
