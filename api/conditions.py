@@ -9,7 +9,7 @@ from flask import g, request
 from api.services import services
 from api.views import shown
 from scheduler_app.domain.errors import NotFound, StaleVersion
-from scheduler_app.upsert import Conditions
+from scheduler_app.usecases.upsert import Conditions
 
 _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 

@@ -9,9 +9,9 @@ from api import dry_run, examples, hops
 from api.noun import Noun
 from api.schemas import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.services import services
-from scheduler_app.bulk_edits import Verb, edit_page
 from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store.listing import Window
+from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 MAX_SKIPPED = 100
 

@@ -27,15 +27,15 @@ from api import (
 )
 from api.openapi import spec_options
 from api.services import make_services
+from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings, load_settings
-from scheduler_app.startup import starting
-from scheduler_app.tasks import CeleryPublisher, publisher
+from scheduler_app.health.startup import starting
 from scheduler_app.telemetry import configure_logs, get_logger
 
 log = get_logger(__name__)
 
 
-def create_app(settings: Settings | None = None, publish: CeleryPublisher = publisher) -> Flask:
+def create_app(settings: Settings | None = None) -> Flask:
     """The API. Without `settings` they are read as every process reads them, and a wrong one ends it."""
     if settings is None:
         with starting():
@@ -45,7 +45,7 @@ def create_app(settings: Settings | None = None, publish: CeleryPublisher = publ
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(spec_options(settings))
     with starting():
-        made = make_services(settings, publish)
+        made = make_services(settings, CeleryPublisher(make_app(settings)))
     app.extensions["scheduler"] = made
     paths.register(app)
     api = Api(app)

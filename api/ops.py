@@ -5,7 +5,7 @@ from typing import Any
 from flask import Flask, Response, jsonify
 
 from api.services import Services, services
-from scheduler_app.readiness.ready import check_ready
+from scheduler_app.health.ready import check_ready
 
 
 def register(app: Flask) -> None:

@@ -9,23 +9,23 @@ from typing import Any
 from flask import current_app, g
 
 from api import dry_run
-from scheduler_app.callback import Guard, check_reachable, new_secret, parse_networks
+from scheduler_app.actions.http import Guard, check_reachable, new_secret, parse_networks
+from scheduler_app.broker import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.creation import Creation
-from scheduler_app.dispatch import Dispatch
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.ports import parse_ports
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.event_manager import EventManager
-from scheduler_app.expansion import Expansion
-from scheduler_app.manager import Manager
-from scheduler_app.presence import Presence
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.tasks import CeleryPublisher
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.creation import Creation
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.events import EventManager
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.heartbeat import Presence
+from scheduler_app.usecases.schedules import Manager
 
 log = get_logger(__name__)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from scheduler_app.clock import monotonic
-from scheduler_app.dispatch import Dispatch
+from scheduler_app.usecases.dispatch import Dispatch
 
 #: No page is begun after that: a backlog must not keep beat from expanding what falls due next.
 TURN_SECONDS = 1.0

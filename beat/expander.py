@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from scheduler_app.clock import monotonic
-from scheduler_app.expansion import Expansion
+from scheduler_app.usecases.expansion import Expansion
 
 #: No page is begun after that: the other duties have their turn, and the next tick follows at once.
 TURN_SECONDS = 3.0

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from scheduler_app.clock import monotonic
-from scheduler_app.inspection import Inspection
+from scheduler_app.usecases.inspection import Inspection
 
 INSPECT_SECONDS = 60.0
 

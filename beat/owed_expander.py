@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from scheduler_app.clock import monotonic
-from scheduler_app.owed_expansion import OwedExpansion
+from scheduler_app.usecases.owed_expansion import OwedExpansion
 
 #: How often beats look for it, while there is none.
 LOOK_SECONDS = 1.0

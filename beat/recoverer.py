@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from scheduler_app.domain.lane import QueueLengths
-from scheduler_app.recovery import EVENTS_A_PAGE, Recovery
+from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
 
 
 class Recoverer:

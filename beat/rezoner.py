@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from scheduler_app.clock import monotonic
-from scheduler_app.rezoning import SCHEDULES_A_PAGE, Rezoning
+from scheduler_app.usecases.rezoning import SCHEDULES_A_PAGE, Rezoning
 
 REZONE_SECONDS = 60.0
 

@@ -13,20 +13,20 @@ from beat.owed_expander import OwedExpander
 from beat.pruner import Pruner
 from beat.recoverer import Recoverer
 from beat.rezoner import Rezoner
-from scheduler_app.celery_app import settings
+from scheduler_app.broker import CeleryPublisher
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.dispatch import Dispatch
-from scheduler_app.expansion import Expansion
-from scheduler_app.inspection import Inspection
-from scheduler_app.owed_expansion import OwedExpansion
-from scheduler_app.presence import Presence
-from scheduler_app.readiness import TICK_SECONDS
-from scheduler_app.recovery import Recovery
-from scheduler_app.rezoning import Rezoning
-from scheduler_app.startup import check_replica_set, serve_metrics_of, starting
+from scheduler_app.config import Settings
+from scheduler_app.health import TICK_SECONDS
+from scheduler_app.health.startup import check_replica_set, serve_metrics_of, starting
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
-from scheduler_app.tasks import publisher
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.heartbeat import Presence
+from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.owed_expansion import OwedExpansion
+from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.rezoning import Rezoning
 
 log = get_logger(__name__)
 
@@ -45,6 +45,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         self._duties: list[tuple[str, Duty]] = []
         self._troubled: set[str] = set()
         self._last_tick: dict[str, Any] = {}
+        self._unavailable: tuple[type[Exception], ...] = STORE_FAULTS
         self._ending = Ending()
         super().__init__(*args, **kwargs)
 
@@ -54,8 +55,15 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
             self._start()
         self._ending.listen()
 
+    @property
+    def _settings(self) -> Settings:
+        found: Settings = self.app.settings
+        return found
+
     def _start(self) -> None:
-        store = Store(settings)
+        settings = self._settings
+        store, publisher = Store(settings), CeleryPublisher(self.app)
+        self._unavailable = (*STORE_FAULTS, *publisher.unavailable)
         check_replica_set(store)
         if not store.envelope.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
@@ -101,13 +109,13 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         self._last_tick = {"last_tick_at": clock.now(), "last_tick_seconds": round(took, 4)}
         if more:
             return 0.0
-        return max(0.0, min(ordinary, settings.prequeuer_ticker_interval_seconds - took))
+        return max(0.0, min(ordinary, self._settings.prequeuer_ticker_interval_seconds - took))
 
     def _do(self, name: str, duty: Duty) -> bool:
         """One duty, which may fail alone: a dead MongoDB or Redis makes it come back, and never ends beat."""
         try:
             more = duty()
-        except (*STORE_FAULTS, *publisher.unavailable) as error:
+        except self._unavailable as error:
             if name not in self._troubled:
                 log.error(
                     f"{name}.unavailable",
@@ -141,4 +149,4 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
 
     @property
     def info(self) -> str:
-        return f"    . tick -> every {settings.prequeuer_ticker_interval_seconds:g} s at most"
+        return f"    . tick -> every {self._settings.prequeuer_ticker_interval_seconds:g} s at most"

@@ -9,7 +9,7 @@ def __getattr__(name: str) -> Any:
     # `celery -A scheduler_app` asks the package for `app`. It is made on demand, so that the pure
     # domain can be imported without Celery and without settings.
     if name == "app":
-        from scheduler_app.celery_app import app
+        from scheduler_app.broker import current
 
-        return app
+        return current()
     raise AttributeError(name)

@@ -8,10 +8,10 @@ from bson import ObjectId, Regex, Timestamp
 from bson.datetime_ms import DatetimeMS
 
 from scheduler_app.domain.event import State
-from scheduler_app.recovery import GRACE_SECONDS
 from scheduler_app.store import Store
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.repairs import MAX_GRACE_DOUBLINGS
+from scheduler_app.usecases.recovery import GRACE_SECONDS
 from tests.builders import event, schedule
 
 MISSING = object()

@@ -11,7 +11,7 @@ from api.fields import BoundedList, Headers, Instant, StatusCodes, check_visible
 from api.paths import SCHEDULE_WORDS
 from api.schemas.common import ID, ScheduleId, Strict, WriteQuery
 from api.services import services
-from scheduler_app.callback import check_header
+from scheduler_app.actions.http import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField

@@ -8,21 +8,21 @@ from typing import Any
 import requests
 from kombu.connection import Connection
 
-from scheduler_app.celery_app.settings import celery_settings
-from scheduler_app.celery_app.transport import use_sturdy_transport
+from scheduler_app.broker.options import celery_settings
+from scheduler_app.broker.queue_probe import queue_length
+from scheduler_app.broker.redis import use_sturdy_transport
 from scheduler_app.cli.preflight import without_password
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
 from scheduler_app.config import Settings, is_redis
-from scheduler_app.dispatch import MESSAGES_IN_QUEUE
-from scheduler_app.readiness import Check, check_fleet
-from scheduler_app.readiness.agreement import check_settings
-from scheduler_app.readiness.check import fine, note, unknown, wrong
-from scheduler_app.readiness.keys import check_keys
-from scheduler_app.readiness.mongodb import check_mongodb
-from scheduler_app.readiness.receivers import check_receivers
-from scheduler_app.readiness.redis import check_queue, check_redis
+from scheduler_app.health import Check, check_fleet
+from scheduler_app.health.agreement import check_settings
+from scheduler_app.health.check import fine, note, unknown, wrong
+from scheduler_app.health.keys import check_keys
+from scheduler_app.health.mongodb import check_mongodb
+from scheduler_app.health.receivers import check_receivers
+from scheduler_app.health.redis import check_queue, check_redis
 from scheduler_app.store import STORE_FAULTS, Store, within
-from scheduler_app.tasks.queue_probe import queue_length
+from scheduler_app.usecases.dispatch import MESSAGES_IN_QUEUE
 from scheduler_app.version import __version__
 
 PATIENCE_SECONDS = 3.0

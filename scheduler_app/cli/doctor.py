@@ -8,7 +8,7 @@ from scheduler_app.cli.failure import CannotStart
 from scheduler_app.cli.show import show_json, table
 from scheduler_app.config import InvalidSetting, load_settings
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.readiness import Check, Status
+from scheduler_app.health import Check, Status
 
 _MARKS = {
     Status.OK: "[green]✓[/]",

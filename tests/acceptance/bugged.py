@@ -31,7 +31,7 @@ def break_recurrence() -> None:
 
 
 def break_request() -> None:
-    from scheduler_app.delivery.attempt import Attempt
+    from scheduler_app.worker.attempt import Attempt
 
     right = Attempt.request
 

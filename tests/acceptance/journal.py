@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from dataclasses import dataclass
 
-from tests.integration.callback.receiver import Behaviour, Receiver, Seen, says
+from tests.integration.actions.receiver import Behaviour, Receiver, Seen, says
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import requests
 from pymongo import MongoClient
 
-from scheduler_app.celery_app.settings import QUEUE, key_prefix
+from scheduler_app.broker.options import QUEUE, key_prefix
 from scheduler_app.embedded import free_port
 from tests.processes import wait_until
 

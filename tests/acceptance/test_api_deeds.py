@@ -6,7 +6,7 @@ from standardwebhooks import Webhook
 from tests.acceptance.journal import Call, Journal
 from tests.acceptance.stack import Stack
 from tests.acceptance.test_delivery import in_seconds
-from tests.integration.callback.receiver import says
+from tests.integration.actions.receiver import says
 from tests.processes import wait_until
 
 

@@ -12,7 +12,7 @@ from scheduler_app.embedded import Redis, free_port
 from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
-from tests.integration.callback.receiver import hangs
+from tests.integration.actions.receiver import hangs
 from tests.processes import wait_until
 
 

@@ -19,7 +19,7 @@ from redis import Redis as RedisClient
 from scheduler_app.embedded import Mongod, Redis, free_port
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import START_SECONDS, Stack
-from tests.integration.callback.receiver import Seen, hangs, says, writes
+from tests.integration.actions.receiver import Seen, hangs, says, writes
 from tests.processes import Program, wait_until
 
 #: In every canary, and nowhere else.

@@ -13,7 +13,7 @@ import requests
 from scheduler_app.embedded import free_port
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import START_SECONDS, Stack
-from tests.integration.callback.receiver import hangs
+from tests.integration.actions.receiver import hangs
 from tests.processes import wait_until
 
 WORKER = f"worker@{socket.gethostname()}"

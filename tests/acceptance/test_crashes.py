@@ -9,7 +9,7 @@ import pytest
 
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
-from tests.integration.callback.receiver import Behaviour, Seen, says
+from tests.integration.actions.receiver import Behaviour, Seen, says
 from tests.processes import wait_until
 
 IN_FLIGHT = 20

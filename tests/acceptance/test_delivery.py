@@ -10,7 +10,7 @@ import requests
 
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
-from tests.integration.callback.receiver import hangs, says
+from tests.integration.actions.receiver import hangs, says
 from tests.processes import wait_until
 
 

@@ -10,9 +10,9 @@ from multiprocessing.pool import Pool
 
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
-from scheduler_app.expansion import Expansion
 from scheduler_app.store import Store
 from scheduler_app.store.schedule_documents import to_document
+from scheduler_app.usecases.expansion import Expansion
 from tests.bench.ground import Ground, ground
 from tests.bench.report import Report, Row, repeated
 from tests.builders import schedule

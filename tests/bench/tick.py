@@ -11,13 +11,12 @@ from datetime import timedelta
 from beat.dispatcher import Dispatcher
 from beat.expander import Expander
 from beat.recoverer import Recoverer
-from scheduler_app.celery_app import make_app
+from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.dispatch import Dispatch
-from scheduler_app.expansion import Expansion
-from scheduler_app.recovery import Recovery
 from scheduler_app.store.schedule_documents import to_document
-from scheduler_app.tasks import CeleryPublisher, deliver
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.recovery import Recovery
 from tests.bench.ground import Ground, ground
 from tests.bench.report import Report, Row
 from tests.builders import schedule
@@ -90,7 +89,7 @@ def _never() -> bool:
 def _ticker(made: Ground) -> Callable[[], float]:
     """A tick with beat's duties, one after the other, as a function that returns its seconds."""
     app = make_app(made.settings)
-    publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+    publisher = CeleryPublisher(app)
     dispatch = Dispatch(made.store, publisher, horizon_seconds=made.settings.horizon_seconds)
     dispatcher = Dispatcher(dispatch, _never)
     expansion = Expansion(made.store, timeframe_seconds=made.settings.timeframe_seconds)

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.callback import Guard, Sender, parse_networks
+from scheduler_app.actions.http import Guard, Sender, parse_networks
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.delivery import Pipeline
 from scheduler_app.store import Store
+from scheduler_app.worker import Pipeline
 from tests import canaries
+from tests.integration.actions.receiver import Receiver, Seen, says
 from tests.integration.api.conftest import start, stop
-from tests.integration.callback.receiver import Receiver, Seen, says
 
 NEVER = "DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY"
 AUTH = {"X-API-Key": canaries.API_KEY}

@@ -7,16 +7,16 @@ import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
-import scheduler_app.presence
+import scheduler_app.usecases.heartbeat
 from scheduler_app.clock import Clock
-from scheduler_app.presence import Presence
 from scheduler_app.store import Store
+from scheduler_app.usecases.heartbeat import Presence
 from tests.processes import wait_until
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduler_app.presence, "REPORT_SECONDS", 0.02)
+    monkeypatch.setattr(scheduler_app.usecases.heartbeat, "REPORT_SECONDS", 0.02)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_an_on_offset_that_raises_keeps_neither_the_clock_nor_the_report(
 def test_a_report_that_fails_by_a_mistake_of_ours_becomes_trouble(
     start: Callable[..., Presence], store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduler_app.presence, "TURN_SECONDS", 0.2)
+    monkeypatch.setattr(scheduler_app.usecases.heartbeat, "TURN_SECONDS", 0.2)
     presence = start(facts=lambda: {"unencodable": object()})
     before = failures("report")
     wait_until(lambda: failures("report") >= before + 3, "several turns")

@@ -19,7 +19,7 @@ from pymongo import MongoClient
 from scheduler_app.embedded import Mongod
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
-from tests.integration.callback.receiver import Seen, says
+from tests.integration.actions.receiver import Seen, says
 from tests.processes import wait_until
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(300)]

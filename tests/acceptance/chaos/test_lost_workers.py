@@ -16,7 +16,7 @@ from pymongo import MongoClient
 
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
-from tests.integration.callback.receiver import Behaviour, Seen, says
+from tests.integration.actions.receiver import Behaviour, Seen, says
 from tests.processes import wait_until
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]

@@ -19,14 +19,14 @@ from redis import Redis as RedisClient
 
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, free_port
-from scheduler_app.expansion import SCHEDULES_A_PAGE
 from scheduler_app.store import Store
+from scheduler_app.usecases.expansion import SCHEDULES_A_PAGE
 from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import START_SECONDS, Stack
 from tests.acceptance.test_crashes import when_told
 from tests.builders import schedule
-from tests.integration.callback.receiver import hangs
+from tests.integration.actions.receiver import hangs
 from tests.processes import wait_until
 
 pytestmark = [pytest.mark.chaos, pytest.mark.timeout(180)]

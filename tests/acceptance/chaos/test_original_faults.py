@@ -19,25 +19,24 @@ import requests
 from flask.testing import FlaskClient
 from redis import Redis as RedisClient
 
-from scheduler_app.callback import Guard, Sender
-from scheduler_app.celery_app import make_app
+from scheduler_app.actions.http import Guard, Sender
+from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings
-from scheduler_app.dispatch import Dispatch
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.embedded import Mongod, free_port
-from scheduler_app.expansion import Expansion
-from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
-from scheduler_app.tasks import CeleryPublisher, deliver
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.recovery import Recovery
 from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.acceptance.test_crashes import when_told
 from tests.acceptance.test_delivery import gaps, in_seconds, instant
 from tests.builders import event, schedule
+from tests.integration.actions.receiver import hangs, says
+from tests.integration.actions.sending import send_one
 from tests.integration.api.conftest import start, stop
-from tests.integration.callback.receiver import hangs, says
-from tests.integration.callback.sending import send_one
 from tests.integration.store.taking import take
 from tests.processes import wait_until
 
@@ -189,7 +188,7 @@ def test_6_a_dispatcher_that_dies_between_its_two_steps_loses_nothing(
 ) -> None:
     """kill -9 between popping an event and pushing it lost it, in 3 of 3 runs (1 of 5 at the other place)."""
     app = make_app(settings)
-    publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+    publisher = CeleryPublisher(app)
     now = datetime.now(UTC).replace(microsecond=0)
     store.events.insert([event(now)], now, "made")
     _, taken = take(store.outbox, now, limit=10, lease_seconds=0.2)

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from scheduler_app.celery_app import make_app
+from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings
-from scheduler_app.dispatch import Batch
 from scheduler_app.domain.lane import QueueLengths
-from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
 from scheduler_app.store.outbox import Due
-from scheduler_app.tasks import CeleryPublisher, deliver
+from scheduler_app.usecases.dispatch import Batch
+from scheduler_app.usecases.recovery import Recovery
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.builders import event, schedule
@@ -102,7 +101,7 @@ def test_documents_and_messages_of_the_version_before_are_delivered(
     make_old(settings)
     store.close()
     app = make_app(settings)
-    publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+    publisher = CeleryPublisher(app)
     publisher.publish([Batch(ids=(event(now, "sent").id,), eta=None)])
 
     stack.api()

@@ -11,23 +11,14 @@ from flask.testing import FlaskClient
 
 from api import create_app
 from api.services import Services
-from scheduler_app.celery_app import make_app
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis
 from scheduler_app.store import Store
-from scheduler_app.tasks import CeleryPublisher
-
-DELIVER = "scheduler_app.tasks.deliver"
-
-
-def deliver(v: int, ids: list[str]) -> None:
-    """Stands for the task in messages; no worker runs here."""
 
 
 def start(settings: Settings) -> Flask:
-    """The application; it publishes to the test's broker."""
-    celery = make_app(settings)
-    return create_app(settings, CeleryPublisher(celery, celery.task(name=DELIVER)(deliver)))
+    """The application; it publishes to the broker of its settings."""
+    return create_app(settings)
 
 
 def stop(app: Flask) -> None:

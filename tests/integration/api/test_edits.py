@@ -8,10 +8,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.bulk_edits import Verb, edit_page
 from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.listing import Window
+from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 Create = Callable[..., dict[str, Any]]
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.expansion import OCCURRENCES_AN_EDIT
-from scheduler_app.owed_expansion import OwedExpansion
 from scheduler_app.store import Store
+from scheduler_app.usecases.expansion import OCCURRENCES_AN_EDIT
+from scheduler_app.usecases.owed_expansion import OwedExpansion
 from tests.builders import schedule
 
 AWAY = timedelta(hours=2)

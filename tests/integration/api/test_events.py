@@ -9,11 +9,11 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.services import Services
-from scheduler_app.callback import Answer
-from scheduler_app.delivery.attempt import Attempt
+from scheduler_app.actions.http import Answer
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.outcomes import Record
+from scheduler_app.worker.attempt import Attempt
 from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)

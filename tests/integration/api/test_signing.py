@@ -13,11 +13,11 @@ from flask.testing import FlaskClient
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from api.services import Services
-from scheduler_app.delivery.attempt import Attempt
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import MAX_RETIRING
 from scheduler_app.store import Store
+from scheduler_app.worker.attempt import Attempt
 from tests.builders import event
 
 BODY = {

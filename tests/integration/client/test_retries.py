@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from scheduler_app.client import Scheduler, SchedulerError, http
-from tests.integration.callback.receiver import Behaviour, Receiver, Seen, hangs, says, writes
+from tests.integration.actions.receiver import Behaviour, Receiver, Seen, hangs, says, writes
 
 URL = "https://example.com/backup"
 MADE = says("201 Created", body=b'{"id": "s1", "event_id": "e1"}')

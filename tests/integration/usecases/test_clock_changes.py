@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.callback import Guard, Sender, parse_networks
-from scheduler_app.delivery import Pipeline
-from scheduler_app.expansion import Expansion
+from scheduler_app.actions.http import Guard, Sender, parse_networks
 from scheduler_app.store import Store
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import schedule
 

@@ -7,8 +7,8 @@ import pytest
 
 from scheduler_app.clock import Clock
 from scheduler_app.domain.event import State
-from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
+from scheduler_app.usecases.recovery import Recovery
 from tests.builders import event
 
 JUMP = timedelta(seconds=60)

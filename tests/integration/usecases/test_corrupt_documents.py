@@ -10,20 +10,19 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from scheduler_app.celery_app import make_app
+from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
-from scheduler_app.dispatch import Dispatch
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
-from scheduler_app.expansion import Expansion
-from scheduler_app.inspection import Inspection
-from scheduler_app.recovery import Recovery
 from scheduler_app.store import Store
 from scheduler_app.store.idempotency import Begun, InFlight
 from scheduler_app.store.outcomes import Record
 from scheduler_app.store.unreadable import Unreadable
-from scheduler_app.tasks import CeleryPublisher, deliver
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.recovery import Recovery
 from tests import broker_queue
 from tests.acceptance.journal import Journal
 from tests.builders import event
@@ -55,7 +54,7 @@ class System:
         self.store = bench.store
         self._settings = settings
         app = make_app(settings)
-        self._publisher = CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+        self._publisher = CeleryPublisher(app)
         self._expansion = Expansion(self.store, timeframe_seconds=60)
         self._dispatch = Dispatch(self.store, self._publisher, horizon_seconds=5)
         self._recovery = Recovery(self.store)

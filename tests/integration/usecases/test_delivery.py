@@ -10,19 +10,19 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from scheduler_app.callback import Guard, Sender, parse_networks
+from scheduler_app.actions.http import Guard, Sender, parse_networks
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.delivery import Pipeline, Stopping, handover
-from scheduler_app.delivery.backlog import MAX_UNRECORDED
-from scheduler_app.delivery.gauges import WorkerGauges
 from scheduler_app.domain import event as events
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.claims import Postponement
 from scheduler_app.store.outcomes import Record
+from scheduler_app.worker import Pipeline, Stopping, handover
+from scheduler_app.worker.backlog import MAX_UNRECORDED
+from scheduler_app.worker.gauges import WorkerGauges
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
-from tests.integration.callback.receiver import Seen, hangs, says
+from tests.integration.actions.receiver import Seen, hangs, says
 from tests.processes import wait_until
 
 SECOND = timedelta(seconds=1)
@@ -401,7 +401,7 @@ def test_a_postponed_event_is_sent_at_its_new_time_and_its_lag_counts_from_the_o
 def test_an_outcome_is_never_sent_twice_for_a_slow_store(
     start: Callable[..., Bench], journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler_app.delivery.backlog.MAX_UNRECORDED", 20)
+    monkeypatch.setattr("scheduler_app.worker.backlog.MAX_UNRECORDED", 20)
     bench = start(origin_concurrency=5)
     bench.schedule(journal.url("/a"))
     ids = [bench.event(clock.now() - number * SECOND) for number in range(200)]

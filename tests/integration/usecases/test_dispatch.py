@@ -8,16 +8,15 @@ from datetime import datetime, timedelta
 import pytest
 
 from beat.dispatcher import Dispatcher
-from scheduler_app.celery_app import make_app
+from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings
-from scheduler_app.dispatch import Batch, Dispatch
-from scheduler_app.dispatch.batches import CLAIM_AHEAD
-from scheduler_app.dispatch.dispatch import WORTH_PARTS
-from scheduler_app.dispatch.selection import EVENTS_A_PAGE
 from scheduler_app.domain.event import State
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.store import Store
-from scheduler_app.tasks import CeleryPublisher, deliver
+from scheduler_app.usecases.dispatch import Batch, Dispatch
+from scheduler_app.usecases.dispatch.batches import CLAIM_AHEAD
+from scheduler_app.usecases.dispatch.dispatch import WORTH_PARTS
+from scheduler_app.usecases.dispatch.selection import EVENTS_A_PAGE
 from tests.builders import event
 from tests.integration.usecases.queued import messages
 
@@ -27,7 +26,7 @@ SECOND = timedelta(seconds=1)
 @pytest.fixture
 def publisher(settings: Settings) -> CeleryPublisher:
     app = make_app(settings)
-    return CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+    return CeleryPublisher(app)
 
 
 @pytest.fixture

@@ -22,7 +22,11 @@ from scheduler_app.domain.schedule import (
     ScheduleState,
 )
 from scheduler_app.domain.signing import Signing
-from scheduler_app.expansion import (
+from scheduler_app.store import Store
+from scheduler_app.store.listing import Window
+from scheduler_app.store.outcomes import Record
+from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.usecases.expansion import (
     NEXT_NEEDED,
     OCCURRENCES_A_PAGE,
     OCCURRENCES_A_SCHEDULE,
@@ -30,10 +34,6 @@ from scheduler_app.expansion import (
     WORTH_PARTS,
     Expansion,
 )
-from scheduler_app.store import Store
-from scheduler_app.store.listing import Window
-from scheduler_app.store.outcomes import Record
-from scheduler_app.store.unreadable import Unreadable
 from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)

@@ -10,18 +10,17 @@ import pytest
 from pymongo import monitoring
 
 from beat.dispatcher import Dispatcher
-from scheduler_app.celery_app import make_app
-from scheduler_app.celery_app.settings import PRIORITIES, QUEUE
+from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.options import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
-from scheduler_app.dispatch import Batch, Dispatch
-from scheduler_app.dispatch.batches import EVENTS_A_BATCH
-from scheduler_app.dispatch.room import LATE_REFILL, MESSAGES
-from scheduler_app.dispatch.selection import CANDIDATES, EVENTS_A_PAGE, LATE_SHARE
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual
 from scheduler_app.domain.lane import Lane, QueueLengths
-from scheduler_app.recovery import GRACE_SECONDS, NEARLY_EMPTY, Recovery
 from scheduler_app.store import Store
-from scheduler_app.tasks import CeleryPublisher, deliver
+from scheduler_app.usecases.dispatch import Batch, Dispatch
+from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH
+from scheduler_app.usecases.dispatch.room import LATE_REFILL, MESSAGES
+from scheduler_app.usecases.dispatch.selection import CANDIDATES, EVENTS_A_PAGE, LATE_SHARE
+from scheduler_app.usecases.recovery import GRACE_SECONDS, NEARLY_EMPTY, Recovery
 from tests.builders import event
 from tests.integration.usecases.queued import messages
 from tests.processes import wait_until
@@ -90,7 +89,7 @@ def queue() -> Queue:
 @pytest.fixture
 def publisher(settings: Settings) -> CeleryPublisher:
     app = make_app(settings)
-    return CeleryPublisher(app, app.task(deliver.run, name=deliver.name))
+    return CeleryPublisher(app)
 
 
 def dispatching(store: Store, publisher: Any) -> Dispatch:

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.callback import new_secret
+from scheduler_app.actions.http import new_secret
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import State, from_id
 from scheduler_app.domain.owed import MAX_OWED
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.expansion import OCCURRENCES_AN_EDIT, Expansion
-from scheduler_app.manager import Manager
-from scheduler_app.owed_expansion import SCHEDULES_A_PAGE, OwedExpansion
 from scheduler_app.store import Store
+from scheduler_app.usecases.expansion import OCCURRENCES_AN_EDIT, Expansion
+from scheduler_app.usecases.owed_expansion import SCHEDULES_A_PAGE, OwedExpansion
+from scheduler_app.usecases.schedules import Manager
 from tests.builders import draft, schedule
 
 SECOND = timedelta(seconds=1)

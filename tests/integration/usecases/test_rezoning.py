@@ -7,9 +7,9 @@ import pytest
 
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.expansion import Expansion
-from scheduler_app.rezoning import Rezoning
 from scheduler_app.store import Store
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.rezoning import Rezoning
 from tests.builders import event, schedule
 
 NIGHT = datetime(2026, 3, 2, tzinfo=UTC)

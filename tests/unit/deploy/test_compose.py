@@ -11,7 +11,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from scheduler_app.config import load_settings, names
-from scheduler_app.tasks.lifecycle import LAST_WORDS_SECONDS
+from scheduler_app.worker.process import LAST_WORDS_SECONDS
 from tests.unit.deploy.commands import ROOT, check_command, paths_asked
 
 COMPOSE = Path(sys.executable).with_name("docker-compose")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from scheduler_app.config import load_settings, names
-from scheduler_app.tasks.lifecycle import LAST_WORDS_SECONDS
+from scheduler_app.worker.process import LAST_WORDS_SECONDS
 from tests.unit.deploy.commands import ROOT, check_command
 
 FOLDER = ROOT / "deploy" / "kubernetes"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_app.config import load_settings, names
-from scheduler_app.tasks.lifecycle import LAST_WORDS_SECONDS
+from scheduler_app.worker.process import LAST_WORDS_SECONDS
 from tests.unit.deploy.commands import ROOT, check_command
 
 FOLDER = ROOT / "deploy" / "systemd"

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 import beat.scheduler
-import scheduler_app.presence
+import scheduler_app.usecases.heartbeat
 from beat.scheduler import MongoScheduler
-from scheduler_app.celery_app import app
+from scheduler_app.broker import make_app
 from scheduler_app.clock import Clock, monotonic
-from scheduler_app.presence import TURN_SECONDS, Presence
-from scheduler_app.readiness import TICK_SECONDS
+from scheduler_app.config import Settings
+from scheduler_app.health import TICK_SECONDS
+from scheduler_app.usecases.heartbeat import TURN_SECONDS, Presence
 
 
 @pytest.fixture
@@ -29,12 +30,12 @@ def test_a_process_that_no_longer_reports_says_so(after: Callable[[Any, float], 
     store: Any = None  # it is not started, and so asks nothing
     presence = Presence(store, Clock(), "worker")
     assert presence.trouble() is None
-    after(scheduler_app.presence, TURN_SECONDS + 1)
+    after(scheduler_app.usecases.heartbeat, TURN_SECONDS + 1)
     assert presence.trouble() == "the process has not reported for 181 s"
 
 
 def test_a_beat_that_no_longer_ticks_says_so(after: Callable[[Any, float], None]) -> None:
-    scheduler = MongoScheduler(app=app, lazy=True)
+    scheduler = MongoScheduler(app=make_app(Settings()), lazy=True)
     scheduler._ticked_at = monotonic()
     assert scheduler._trouble() is None
     after(beat.scheduler, TICK_SECONDS + 1)

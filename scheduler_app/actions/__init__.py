@@ -1,0 +1,1 @@
+"""What an occurrence does: a folder for each kind."""

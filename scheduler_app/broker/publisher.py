@@ -1,0 +1,68 @@
+"""Publishes batches through one held producer for many messages."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from celery import Celery
+
+from scheduler_app.broker.faults import broker_faults
+from scheduler_app.broker.malformed import MESSAGE_VERSION
+from scheduler_app.broker.options import DELIVER, PRIORITIES, QUEUE
+from scheduler_app.broker.queue_probe import QueueProbe, queue_length
+from scheduler_app.broker.redis import SturdyChannel
+from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.telemetry import metrics
+from scheduler_app.usecases.dispatch import Batch
+
+POOL_SECONDS = 5.0
+
+
+class CeleryPublisher:
+    """`dispatch.Publisher` over `apply_async(eta=…)`. Thread-safe."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._task = app.tasks[DELIVER]
+        self.unavailable = broker_faults(app.connection_for_write())
+        self._probe = QueueProbe(app)
+
+    def publish(self, batches: Sequence[Batch]) -> None:
+        with self._producer() as producer:
+            for batch in batches:
+                self._task.apply_async(
+                    kwargs={"v": MESSAGE_VERSION, "ids": list(batch.ids)},
+                    eta=batch.eta,
+                    priority=PRIORITIES[batch.lane],
+                    producer=producer,
+                    retry=False,
+                )
+
+    def queue_length(self) -> int:
+        """Messages that no worker has fetched yet."""
+        with self._producer() as producer:
+            return queue_length(producer.channel)
+
+    def ask_queue_length(self) -> Callable[[float], int]:
+        """The same for whoever would rather not know than wait: see QueueProbe."""
+        return self._probe.ask()
+
+    def queue_lengths(self) -> QueueLengths:
+        """The same by lane. A broker that does not tell the lanes apart counts all as fresh."""
+        with self._producer() as producer:
+            if isinstance(producer.channel, SturdyChannel):
+                sizes = producer.channel.sizes(QUEUE)
+                return QueueLengths(**{lane.value: sizes[step] for lane, step in PRIORITIES.items()})
+        return QueueLengths(fresh=self.queue_length())
+
+    @contextmanager
+    def _producer(self) -> Iterator[Any]:
+        """One of the pool's; whether the broker answered is counted."""
+        answers = metrics.dependency_up.labels("broker")
+        try:
+            with self._app.producer_pool.acquire(block=True, timeout=POOL_SECONDS) as producer:
+                yield producer
+        except self.unavailable:
+            answers.set(0)
+            raise
+        answers.set(1)

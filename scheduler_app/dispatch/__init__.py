@@ -1,7 +1,0 @@
-"""Dispatch: due events become messages, in turn among those who own them."""
-
-from scheduler_app.dispatch.batches import Batch
-from scheduler_app.dispatch.dispatch import Dispatch, Page, Publisher
-from scheduler_app.dispatch.room import MESSAGES_IN_QUEUE
-
-__all__ = ["MESSAGES_IN_QUEUE", "Batch", "Dispatch", "Page", "Publisher"]

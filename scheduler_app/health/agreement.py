@@ -1,0 +1,69 @@
+"""Whether the processes run with the same settings, by what each says of its own."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.health.fleet import NAMED, Node, named
+
+SETTINGS = "settings"
+#: Who uses each: another's is no news.
+_USED_BY: dict[str, tuple[str, ...]] = {
+    "CALLBACK_ALLOWED_NETWORKS": ("api", "worker"),
+    "CALLBACK_DENIED_PORTS": ("api", "worker"),
+    "DISPATCH_HORIZON_SECONDS": ("api", "beat", "worker"),
+    "PREQUEUER_EVENT_TIMEFRAME_MINUTES": ("api", "beat"),
+    "RETENTION_DAYS": ("api", "beat", "worker"),
+    "SECRETS_KEY": ("api", "beat", "worker"),
+}
+_REMEDY = "give every process the same environment, and restart those that differ"
+
+
+def check_settings(nodes: Sequence[Node] | None, own: Mapping[str, Any], version: str) -> Check:
+    """`own` are the settings of whoever asks, by name; nodes of an older release tell none.
+
+    Processes that differ among each other are wrong; that only the asker differs, or a version, is a note.
+    """
+    if nodes is None:
+        return unknown(SETTINGS, "MongoDB does not answer")
+    differing = [sentence for name in _USED_BY for sentence in _differing(name, nodes)]
+    if differing:
+        return wrong(SETTINGS, "; ".join(differing), _REMEDY)
+    apart = [
+        f"{name} is {_shown(own[name])} here and {_shown(values[0])} in all that use it"
+        for name in _USED_BY
+        if (values := [value for _, value in _told(name, nodes)]) and values[0] != own[name]
+    ]
+    if apart:
+        return note(SETTINGS, "; ".join(apart), "run this command with the environment of the processes")
+    versions = Counter(str(node["version"]) for node in nodes if node.get("version")) | Counter([version])
+    if len(versions) > 1:
+        return note(SETTINGS, f"several versions run: {', '.join(sorted(versions))}", "finish the upgrade")
+    return fine(SETTINGS, f"{len(nodes)} processes agree, and this command with them")
+
+
+def _told(name: str, nodes: Sequence[Node]) -> list[tuple[Node, Any]]:
+    return [
+        (node, node["settings"][name])
+        for node in nodes
+        if node["role"] in _USED_BY[name] and name in (node.get("settings") or {})
+    ]
+
+
+def _differing(name: str, nodes: Sequence[Node]) -> Iterator[str]:
+    """One sentence if there are several values: what most have, and who has another."""
+    told = _told(name, nodes)
+    most = Counter(_shown(value) for _, value in told).most_common()
+    if len(most) < 2:
+        return
+    (usual, _), *others = most
+    those = ", ".join(
+        f"{other} in {named([node for node, value in told if _shown(value) == other])}"
+        for other, _ in others[:NAMED]
+    )
+    yield f"{name} is {usual} in most, but {those}"
+
+
+def _shown(value: Any) -> str:
+    return "empty" if value == "" else str(value)

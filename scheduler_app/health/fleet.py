@@ -1,0 +1,114 @@
+"""The processes by what they report of themselves: beats tick, workers consume, clocks agree."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from scheduler_app.clock import WARN_OFFSET_SECONDS
+from scheduler_app.health.check import Check, fine, unknown, wrong
+
+#: As they stand in the collection `nodes`, with `age_seconds`.
+Node = dict[str, Any]
+
+#: A tick ends within the ticker interval (60 s at most) and what a large backlog takes.
+TICK_SECONDS = 90
+NAMED = 5
+
+
+def check_fleet(nodes: Sequence[Node] | None) -> list[Check]:
+    """`beat`, `worker` and `clocks`; `nodes` None says that MongoDB could not be asked."""
+    if nodes is None:
+        return [unknown(name, "MongoDB does not answer") for name in ("beat", "worker", "clocks")]
+    return [_beats(nodes), _workers(nodes), _clocks(nodes)]
+
+
+def named(nodes: Sequence[Node]) -> str:
+    """The processes by name, a few of them."""
+    more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
+    return ", ".join(str(node.get("name") or node["_id"]) for node in nodes[:NAMED]) + more
+
+
+def _beats(nodes: Sequence[Node]) -> Check:
+    alive = [node for node in nodes if node["role"] == "beat"]
+    ticking = [node for node in alive if _tick_age(node) < TICK_SECONDS]
+    if ticking:
+        return fine("beat", f"{len(ticking)} alive: {named(ticking)}", alive=len(ticking))
+    if alive:
+        return wrong(
+            "beat",
+            f"alive, but no tick has ended for {min(map(_tick_age, alive)):.0f} s: {named(alive)}",
+            "read its log for what the tick waits for, and restart it",
+            alive=0,
+        )
+    return wrong("beat", "no beat has reported", "start one: celery -A scheduler_app beat", alive=0)
+
+
+def _tick_age(node: Node) -> float:
+    """Seconds since the last tick ended, both ends by mongod's clock; 0 before the first one has."""
+    ended = node.get("last_tick_at")
+    if ended is None:
+        return 0.0
+    # A beat that goes on by monotonic time writes that, and MongoDB when it was written.
+    return float(node["age_seconds"] + (node["seen_at"] - ended).total_seconds()) - _jump(node)
+
+
+def _workers(nodes: Sequence[Node]) -> Check:
+    alive = [node for node in nodes if node["role"] == "worker"]
+    consuming = [node for node in alive if node.get("consuming", True)]
+    if consuming:
+        return fine("worker", f"{len(consuming)} alive: {named(consuming)}", alive=len(consuming))
+    if alive:
+        return wrong(
+            "worker",
+            f"alive, but not consuming: {named(alive)}",
+            "their clocks are too far off (see clocks); they go on by themselves once these are set",
+            alive=0,
+        )
+    return wrong(
+        "worker",
+        "no worker has reported",
+        "start one: celery -A scheduler_app worker --pool threads --without-gossip --without-mingle",
+        alive=0,
+    )
+
+
+def _clocks(nodes: Sequence[Node]) -> Check:
+    jumped = [node for node in nodes if _jump(node)]
+    if jumped:
+        jump = max(map(_jump, jumped), key=abs)
+        side = "ahead of" if jump > 0 else "behind"
+        return wrong(
+            "clocks",
+            f"mongod's clock has jumped: it is {abs(jump):.1f} s {side} the monotonic time that"
+            f" {len(jumped)} of {len(nodes)} processes go on by: {named(jumped)}",
+            "set the clock of MongoDB's host by NTP; if it is right, set those of these processes' hosts:"
+            " they follow it then",
+            jump_seconds=jump,
+        )
+    offsets = {node["_id"]: float(node.get("clock_offset_seconds", 0.0)) for node in nodes}
+    off = [node for node in nodes if abs(offsets[node["_id"]]) > WARN_OFFSET_SECONDS]
+    largest = max(offsets.values(), key=abs, default=0.0)
+    if not off:
+        return fine(
+            "clocks",
+            f"{len(nodes)} processes, at most {abs(largest):.3f} s off mongod's clock",
+            largest_offset_seconds=largest,
+        )
+    those = ", ".join(
+        f"{node['role']} {node.get('name') or node['_id']} on {node['host']} is {_off(offsets[node['_id']])}"
+        for node in off[:NAMED]
+    )
+    return wrong(
+        "clocks",
+        those,
+        "set the clocks of these hosts and of MongoDB's by NTP (chrony or systemd-timesyncd)",
+        largest_offset_seconds=largest,
+    )
+
+
+def _jump(node: Node) -> float:
+    return float(node.get("clock_jump_seconds", 0.0))
+
+
+def _off(offset: float) -> str:
+    """The offset is mongod's clock minus the process's own."""
+    return f"{abs(offset):.1f} s {'behind' if offset > 0 else 'ahead of'} mongod"

@@ -1,0 +1,29 @@
+"""The keys: what stands open without them."""
+
+from scheduler_app.config import Settings
+from scheduler_app.health.check import Check, fine, note
+
+
+def check_keys(settings: Settings) -> list[Check]:
+    return [_api_keys(settings), _secrets_key(settings)]
+
+
+def _api_keys(settings: Settings) -> Check:
+    if settings.api_keys:
+        return fine("API_KEYS", f"{len(settings.api_keys)} set")
+    return note(
+        "API_KEYS",
+        "not set: whoever can reach the API's loopback address may use it",
+        "set one before others can reach it: openssl rand -hex 24",
+    )
+
+
+def _secrets_key(settings: Settings) -> Check:
+    if settings.secrets_key:
+        return fine("SECRETS_KEY", "set: stored secrets are encrypted")
+    return note(
+        "SECRETS_KEY",
+        "not set: header values, bodies, URL queries and signing secrets stand in MongoDB as they are",
+        "set one, and then run `scheduler reseal`: python -c"
+        ' "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
+    )

@@ -1,0 +1,126 @@
+"""MongoDB at length: its version, its replica set, a write that lasts, the indexes."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pymongo
+from pymongo import IndexModel
+from pymongo.errors import PyMongoError
+
+from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.store import Store
+from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
+
+#: The releases that this is tested with, major and minor.
+OLDEST, NEWEST = (6, 0), (8, 0)
+#: A majority that is not reached by then is not there, seconds.
+WRITE_SECONDS = 5.0
+RETENTION_INDEX = "retention_v1"
+REPLICATION = "mongodb replica set"
+WRITES = "mongodb writes"
+INDEXES = "mongodb indexes"
+
+
+def check_mongodb(store: Store, address: str, *, retention_days: int) -> list[Check]:
+    """`mongodb` and, if it answers, all that is to be known of it; `address` as it may be shown."""
+    admin = store.mongo.client.admin
+    try:
+        version = str(admin.command("buildInfo")["version"])
+        hello = admin.command("hello")
+    except PyMongoError as error:
+        return [
+            wrong(
+                "mongodb",
+                f"{address} does not answer: {_short(error)}",
+                "start it, or see that MONGO_URI is right (its name, its port, its password)",
+            ),
+            *(unknown(name, "MongoDB does not answer") for name in (REPLICATION, WRITES, INDEXES)),
+        ]
+    return [
+        _version(version, address),
+        _replication(hello),
+        _writes(store),
+        _indexes(store, retention_days),
+    ]
+
+
+def _version(version: str, address: str) -> Check:
+    found = f"{version} at {address}"
+    major_minor = tuple(int(part) for part in version.split(".")[:2])
+    if major_minor < OLDEST:
+        return wrong("mongodb", found, "upgrade it: 6.0 is the oldest that will do", version=version)
+    if major_minor > NEWEST:
+        return note("mongodb", found, "newer than 8.0, the last that this was tested with", version=version)
+    return fine("mongodb", found, version=version)
+
+
+def _replication(hello: Mapping[str, Any]) -> Check:
+    if hello.get("msg") == "isdbgrid":
+        return fine(REPLICATION, "a sharded cluster, through mongos")
+    if "setName" not in hello:
+        return wrong(
+            REPLICATION,
+            "a mongod on its own: its writes cannot be retried, and none is sure to last",
+            "start it with --replSet rs0 and run rs.initiate() once; a set of one will do",
+        )
+    members = len(hello.get("hosts", ()))
+    return fine(
+        REPLICATION,
+        f"{hello['setName']}, {members} {'member' if members == 1 else 'members'},"
+        f" primary {hello.get('primary', 'none at this moment')}",
+        members=members,
+    )
+
+
+def _writes(store: Store) -> Check:
+    try:
+        # As every write of ours: by a majority, journaled. The document is a process's, and goes again.
+        with pymongo.timeout(WRITE_SECONDS):
+            store.nodes.report("doctor")
+            store.nodes.leave()
+    except PyMongoError as error:
+        return wrong(
+            WRITES,
+            f"a write was not confirmed by a majority within {WRITE_SECONDS:g} s: {_short(error)}",
+            "see rs.status() for members that are down, the disk for space, the user's role for readWrite",
+        )
+    return fine(WRITES, "a write was confirmed by a majority")
+
+
+def _indexes(store: Store, retention_days: int) -> Check:
+    try:
+        events = store.mongo.collection("events").index_information()
+        schedules = store.mongo.collection("schedules").index_information()
+    except PyMongoError as error:
+        return unknown(INDEXES, _short(error))
+    missing = [*_missing("events", EVENTS, events), *_missing("schedules", SCHEDULES, schedules)]
+    if RETENTION_INDEX not in events:
+        missing.append(f"events.{RETENTION_INDEX}")
+    if missing:
+        return wrong(
+            INDEXES,
+            f"missing: {', '.join(missing)}",
+            "start any process, which makes them; its log says why if it cannot",
+            missing=missing,
+        )
+    kept = events[RETENTION_INDEX].get("expireAfterSeconds", 0) / DAY_SECONDS
+    if kept != retention_days:
+        return wrong(
+            INDEXES,
+            f"finished events are kept for {kept:g} days, and RETENTION_DAYS is {retention_days}",
+            "give every process the same RETENTION_DAYS; each sets the index when it starts",
+            retention_days=kept,
+        )
+    return fine(INDEXES, f"all there; finished events are kept for {retention_days} days")
+
+
+def _missing(collection: str, models: list[IndexModel], found: Mapping[str, Any]) -> Iterator[str]:
+    for model in models:
+        if model.document["name"] not in found:
+            yield f"{collection}.{model.document['name']}"
+
+
+def _short(error: PyMongoError) -> str:
+    """The driver's sentence without its own state."""
+    return re.split(r" \(configured timeouts|, Timeout: |, full error: ", " ".join(str(error).split()))[0]

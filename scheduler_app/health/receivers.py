@@ -1,0 +1,55 @@
+"""Receivers that cannot keep up, by what the workers report of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from scheduler_app.health.check import Check, fine, note, unknown
+from scheduler_app.health.fleet import NAMED, Node, named
+
+NAME = "receivers"
+#: A receiver that is at its limit for less is a burst.
+FULL_SECONDS = 5.0
+
+
+def check_receivers(nodes: Sequence[Node] | None) -> Check:
+    """Names the origins that hang, and the workers that are nearly full; `nodes` None: MongoDB does not
+    answer. It is a note: callbacks to all others go on."""
+    if nodes is None:
+        return unknown(NAME, "MongoDB does not answer")
+    workers = [node for node in nodes if node["role"] == "worker"]
+    origins = _together(workers)
+    full = [node for node in workers if node.get("events", 0) > 0.8 * node.get("events_limit", float("inf"))]
+    if not origins and not full:
+        return fine(NAME, "none is at its limit")
+    told = [
+        f"{name} has {load['in_flight']} requests in flight, {load['waiting']} waiting and"
+        f" {load['postponed']} postponed"
+        for name, load in list(origins.items())[:NAMED]
+    ]
+    if len(origins) > NAMED:
+        told.append(f"{len(origins) - NAMED} more are at their limit")
+    if full:
+        told.append(f"over 80 % of WORKER_MAX_EVENTS are held by {named(full)}")
+    return note(
+        NAME,
+        "; ".join(told),
+        "see why it does not answer; shorten timeout_seconds, pause its schedules, or raise"
+        " CALLBACK_ORIGIN_CONCURRENCY; all other callbacks go on",
+        origins=list(origins),
+    )
+
+
+def _together(workers: Sequence[Node]) -> dict[str, dict[str, int]]:
+    """What all workers have of each origin, the busiest first."""
+    loads: dict[str, dict[str, int]] = {}
+    for node in workers:
+        for load in node.get("origins", ()):
+            if load["postponed"] or load["full_seconds"] >= FULL_SECONDS:
+                of_all = loads.setdefault(load["origin"], {"in_flight": 0, "waiting": 0, "postponed": 0})
+                for name in of_all:
+                    of_all[name] += load[name]
+    return dict(sorted(loads.items(), key=_size, reverse=True))
+
+
+def _size(item: tuple[str, dict[str, Any]]) -> int:
+    return sum(item[1].values())

@@ -1,0 +1,81 @@
+"""What people do to many schedules at once: pause, resume, delete all that match a filter, page by page."""
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.listing import Page, Position
+from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.usecases.schedules import Manager
+
+#: A page ends after so many seconds, wherever it is: its caller goes on with the next.
+PAGE_SECONDS = 5.0
+
+
+class Verb(StrEnum):
+    PAUSE = "pause"
+    RESUME = "resume"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class EditedPage:
+    """What became of a page of schedules: how many were edited, and the others' ids with the reasons."""
+
+    count: int
+    skipped: list[tuple[str, str]]
+    following: Position | None
+
+
+def edit_page(
+    manager: Manager,
+    verb: Verb,
+    page: Page[Schedule | Unreadable],
+    now: datetime,
+    *,
+    hops: int = 0,
+    seconds: float = PAGE_SECONDS,
+) -> EditedPage:
+    """Does `verb` to each schedule of a page, but to those that cannot be edited.
+
+    To do it again is harmless: what was edited is skipped then. After `seconds` the rest of the page is left
+    to the next. `hops` are those of the request.
+    """
+    count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
+    for each in page.rows:
+        schedule_id = each.schedule_id if isinstance(each, Unreadable) else each.id
+        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, hops)
+        if reason is None:
+            count += 1
+        else:
+            skipped.append((schedule_id, reason))
+        if time.monotonic() > end and isinstance(each, Schedule) and each is not page.rows[-1]:
+            return EditedPage(count, skipped, Position(each.created_at, each.id))
+    return EditedPage(count, skipped, page.following)
+
+
+def _unfit(verb: Verb, schedule: Schedule | Unreadable) -> str | None:
+    """Why a schedule is not to be edited, as far as its page tells."""
+    if verb is Verb.DELETE:
+        return None
+    if isinstance(schedule, Unreadable):
+        return f"its stored document is unreadable: {schedule.reason}"
+    there = ScheduleState.PAUSED if verb is Verb.PAUSE else ScheduleState.ACTIVE
+    return f"it is {schedule.state}" if schedule.state in (there, ScheduleState.FINISHED) else None
+
+
+def _refusal(manager: Manager, verb: Verb, schedule_id: str, now: datetime, hops: int) -> str | None:
+    try:
+        match verb:
+            case Verb.PAUSE:
+                manager.pause(schedule_id, now)
+            case Verb.RESUME:
+                manager.resume(schedule_id, now, hops=hops)
+            case Verb.DELETE:
+                manager.delete(schedule_id, now)
+    except (Conflict, InvalidField, NotFound, StaleVersion) as error:
+        return str(error)
+    return None

@@ -1,0 +1,126 @@
+"""What is dispatched next, when more waits than can be dispatched at once."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from scheduler_app.domain.event import SUSPECT_AFTER, schedule_of
+from scheduler_app.domain.lane import FRESH_FOR, Lane
+from scheduler_app.domain.turns import in_turn
+from scheduler_app.store.outbox import Due, Outbox
+from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, lane_of
+from scheduler_app.usecases.dispatch.room import Room
+
+#: What is marked at one time, in parts, and published then.
+EVENTS_A_PAGE = 1_000
+#: What one read brings: enough that an ordinary burst is shared out by it alone.
+CANDIDATES = 4_000
+#: With so many of a full read, an origin may hide what others have waiting.
+EVENTS_OF_A_HOG = CANDIDATES // 8
+#: Reads without those origins, for each window. What so many rounds do not show waits for its time to come.
+ROUNDS = 3
+#: While something fresh waits, what is late has this part of what is dispatched: one of so many.
+LATE_SHARE = 4
+#: Within so much time those who are served in turn may overtake each other; what is due later comes later.
+SLICE = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Whom to dispatch, in this order. `more`: others wait beside them for whom there is room."""
+
+    fresh: list[Due]
+    late: list[Due]
+    more: bool
+
+    def pages(self, size: int) -> Iterator[list[Due]]:
+        """`size` events at a time: what is fresh first, and at least a share of what is late in each."""
+        fresh, late = 0, 0
+        while fresh < len(self.fresh) or late < len(self.late):
+            fresh_left, late_left = len(self.fresh) - fresh, len(self.late) - late
+            share = min(late_left, max(size // LATE_SHARE, size - fresh_left))
+            page = self.fresh[fresh : fresh + size - share] + self.late[late : late + share]
+            fresh, late = fresh + size - share, late + share
+            yield sorted(page)
+
+
+def select(outbox: Outbox, now: datetime, until: datetime, room: Room) -> Selection:
+    """Reads what waits up to `until`: by one read, unless more waits than that brings.
+
+    Raises a STORE_FAULT.
+    """
+    stale = now - FRESH_FOR
+    # A backlog that there is no room for is not even read.
+    found = outbox.due(until, limit=CANDIDATES, after=None if room.late else stale)
+    full = len(found) == CANDIDATES
+    if full:
+        found = _beyond(outbox, found, stale, until)
+    fresh: list[Due] = []
+    late: list[Due] = []
+    for event in found:
+        (fresh if lane_of(event, now) is Lane.FRESH else late).append(event)
+    if len(found) > EVENTS_A_PAGE:  # less goes out together, in whatever order
+        fresh, late = list(_by_urgency(fresh, now)), list(in_turn(late, _origin, _schedule))
+    fresh = fresh[: min(CANDIDATES, room.fresh * EVENTS_A_BATCH)]
+    late = _that_fit(late, room.late)
+    more = full or len(fresh) + len(late) < len(found)
+    return Selection(fresh, late, more=more and bool(fresh or late))
+
+
+def _beyond(outbox: Outbox, found: list[Due], stale: datetime, until: datetime) -> list[Due]:
+    """What others have waiting behind a full read `found`: late or fresh, and of whatever origin."""
+    late = [event for event in found if event.due_at <= stale]
+    if not late:
+        return _of_others(outbox, found, stale, until)
+    fresh = outbox.due(until, limit=CANDIDATES, after=stale)
+    if len(late) == CANDIDATES:
+        late = _of_others(outbox, late, None, stale)
+    if len(fresh) == CANDIDATES:
+        fresh = _of_others(outbox, fresh, stale, until)
+    return late + fresh
+
+
+def _of_others(outbox: Outbox, found: list[Due], after: datetime | None, until: datetime) -> list[Due]:
+    """`found` and, behind it, what waits of origins that have less of it."""
+    rows, hogs = found, set[str]()
+    for _ in range(ROUNDS):
+        hogs |= {origin for origin, count in Counter(map(_origin, rows)).items() if count >= EVENTS_OF_A_HOG}
+        if not hogs or len(rows) < CANDIDATES:
+            break
+        rows = outbox.due(until, limit=CANDIDATES, after=after, but=hogs)
+        there = {event.id for event in found}
+        found = found + [event for event in rows if event.id not in there]
+    return sorted(found)
+
+
+def _by_urgency(events: Sequence[Due], now: datetime) -> Iterator[Due]:
+    """The soonest first; in turn those that are due in the same slice of time, which all overdue ones are."""
+
+    def slice_of(event: Due) -> int:
+        return max(0, (event.due_at - now) // SLICE)
+
+    for _, some in groupby(events, slice_of):
+        yield from in_turn(some, _origin, _schedule)
+
+
+def _that_fit(events: Sequence[Due], messages: int) -> list[Due]:
+    """As many as travel in so many messages: one that travels alone takes a whole one."""
+    fitting: list[Due] = []
+    room = messages * EVENTS_A_BATCH
+    for event in events:
+        room -= EVENTS_A_BATCH if event.lost_leases >= SUSPECT_AFTER else 1
+        if room < 0:
+            break
+        fitting.append(event)
+    return fitting
+
+
+# A tenant comes before its origins, once there are tenants: `in_turn` takes any number of owners.
+def _origin(event: Due) -> str:
+    return event.origin
+
+
+def _schedule(event: Due) -> str:
+    return schedule_of(event.id)

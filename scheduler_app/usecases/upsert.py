@@ -1,0 +1,66 @@
+"""PUT as HTTP has it: a schedule is changed, or created where there is none."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduler_app.domain.draft import NOT_GIVEN, Draft
+from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.usecases.creation import Creation
+from scheduler_app.usecases.schedules import TRIES, Manager
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What must be true for a change or a creation to be made."""
+
+    version: int | None = None
+    """The version that must be there."""
+    present: bool = False
+    """Something must be there."""
+    absent: bool = False
+    """Nothing may be there."""
+
+
+def put(
+    creation: Creation,
+    manager: Manager,
+    schedule_id: str,
+    draft: Draft,
+    now: datetime,
+    *,
+    conditions: Conditions,
+    hops: int = 0,
+) -> tuple[Schedule, bool]:
+    """The schedule, and whether it was created. Raises StaleVersion where `conditions` are not met, NotFound
+    where there is nothing and the draft is too little for a new one, InvalidField, Conflict."""
+    for _ in range(TRIES):
+        try:
+            if conditions.absent:
+                manager.get(schedule_id)
+                raise StaleVersion(f"there is a schedule {schedule_id} already, and the request forbids that")
+            return manager.edit(schedule_id, draft, now, version=conditions.version), False
+        except NotFound:
+            if conditions.present or conditions.version is not None:
+                raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None
+        missing = _missing(draft)
+        if missing:
+            raise NotFound(
+                f"there is no schedule {schedule_id} to change; to create it, give {', '.join(missing)} too"
+            )
+        try:
+            return creation.create(draft, now, schedule_id=schedule_id, hops=hops), True
+        except Conflict:
+            # Somebody else may have created it a moment ago: then there is something to change.
+            if manager.store.schedules.get(schedule_id) is None:
+                raise
+    raise Conflict(
+        f"the schedule {schedule_id} is being created and deleted by others at this moment; try again"
+    )
+
+
+def _missing(draft: Draft) -> list[str]:
+    needed = {"name": draft.name, "callback_url": draft.url}
+    missing = [name for name, value in needed.items() if value is NOT_GIVEN]
+    timed = any(value is not NOT_GIVEN and value is not None for value in (draft.rrule, draft.run_at))
+    return missing if timed else [*missing, "rrule or run_at"]

@@ -1,0 +1,300 @@
+"""Makes the requests: one thread, one libcurl multi handle, each request at its own instant."""
+
+import heapq
+import itertools
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import cache
+from zlib import crc32
+
+from prometheus_client import Counter
+
+from scheduler_app.actions.http import Answer, Sender
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.event import State
+from scheduler_app.store.claims import Postponement
+from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.worker.attempt import set_aside
+from scheduler_app.worker.backlog import Backlog
+from scheduler_app.worker.capacity import Capacity
+from scheduler_app.worker.fatal_thread import EssentialThread
+from scheduler_app.worker.job import Job
+from scheduler_app.worker.origins import Load, OriginQueues, Postponed
+from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder
+
+log = get_logger(__name__)
+
+IDLE_SECONDS = 60.0
+#: While something waits for a limit to move, it is looked at this often.
+UNBLOCK_SECONDS = 0.01
+REVIEW_SECONDS = 0.5
+SHOWN_ORIGINS = 20
+#: So many requests are started before the backlog is looked at again.
+STARTS_BETWEEN_LOOKS = 64
+#: An event that has to wait for another one comes again within a part of the time that it has waited.
+WAITED_SHARE = 4
+SHORTEST_DELAY, LONGEST_DELAY = timedelta(seconds=2), timedelta(seconds=60)
+
+
+@cache
+def _ended_as(state: State) -> Counter:
+    return metrics.attempts.labels(state.value)
+
+
+class Courier(EssentialThread):
+    """Starts each request when it is due, while its lease has room; hands outcomes to the recorder.
+
+    One thread serves all batches of a process: connections are kept across batches, and a receiver that hangs
+    holds nothing but its own connection and its origin's share. It never waits for anything but sockets: what
+    MongoDB has to be told goes through the recorder.
+    """
+
+    def __init__(
+        self,
+        sender: Sender,
+        recorder: Recorder,
+        backlog: Backlog,
+        capacity: Capacity,
+        *,
+        now: Callable[[], datetime],
+        origin_concurrency: int,
+    ) -> None:
+        super().__init__("courier")
+        self._sender = sender
+        self._recorder = recorder
+        self._backlog = backlog
+        self._capacity = capacity
+        self._now = now
+        self._handed: queue.SimpleQueue[Sequence[Job]] = queue.SimpleQueue()
+        self._future: list[tuple[datetime, int, Job]] = []
+        self._order = itertools.count()
+        self._queues = OriginQueues(concurrency=origin_concurrency, max_events=capacity.limit)
+        self._unleased: list[Job] = []
+        self._flying: dict[str, tuple[Job, datetime]] = {}
+        self._isolated: str | None = None
+        self._reviewed_at = 0.0
+        self._loads: tuple[Load, ...] = ()
+        self._giving_back = threading.Event()
+        self._interrupted = False
+        self._ended = False
+
+    def send(self, jobs: Sequence[Job]) -> None:
+        """Hands over requests; what becomes of each reaches the recorder."""
+        self._handed.put(jobs)
+        self._sender.wake()
+
+    def stop_starting(self) -> None:
+        """From now on what has not started is given back; what is in flight goes on."""
+        self._giving_back.set()
+        self._sender.wake()
+
+    def interrupt(self) -> None:
+        """What is in flight is no longer waited for, and is given back; it may have reached its receiver."""
+        self._interrupted = True
+        self._sender.wake()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._ended = True
+        self._sender.wake()
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._flying)
+
+    def event_ids(self) -> tuple[str, ...]:
+        """The events whose requests are in flight."""
+        return tuple(self._flying)
+
+    def loads(self) -> tuple[Load, ...]:
+        """The busiest origins, as they were at the last review."""
+        return self._loads
+
+    def work(self) -> None:
+        try:
+            while not self._ended:
+                self._take_over()
+                self._start_due()
+                if self._interrupted:
+                    self._let_go()
+                self._review(monotonic())
+                answers = self._sender.wait(self._pause())
+                if answers:
+                    # Together: each that is put by itself would wake the recorder's thread.
+                    at = monotonic()
+                    finished = [outcome for answer in answers if (outcome := self._finish(answer, at))]
+                    self._recorder.put(finished)
+        finally:
+            self._sender.close()
+
+    def _take_over(self) -> None:
+        while not self._handed.empty():
+            for job in self._handed.get():
+                heapq.heappush(self._future, (job.attempt.event.due_at, next(self._order), job))
+
+    def _start_due(self) -> None:
+        if self._giving_back.is_set():
+            self._give_back_all()
+            return
+        now = self._now()
+        delayed: list[Delayed] = []
+        while self._future and self._future[0][0] <= now:
+            job = heapq.heappop(self._future)[2]
+            if job.isolated:
+                self._start_isolated(job)
+            elif (postponed := self._queues.add(job, monotonic(), self._capacity.held)) is not None:
+                delayed.append(self._delayed(postponed, now))
+        if delayed:
+            self._recorder.put(delayed)
+        while not self._is_behind():
+            for _ in range(STARTS_BETWEEN_LOOKS):
+                at = monotonic()
+                next_job = self._queues.next(at)
+                if next_job is None:
+                    return
+                self._start(next_job, at)
+
+    def _is_behind(self) -> bool:
+        return self._backlog.is_behind(monotonic())
+
+    def _pause(self) -> float:
+        if self._queues.waiting:
+            return UNBLOCK_SECONDS
+        pause = REVIEW_SECONDS if self._flying or self._unleased else IDLE_SECONDS
+        if self._future:
+            pause = min(pause, max(0.0, (self._future[0][0] - self._now()).total_seconds()))
+        return pause
+
+    def _start(self, job: Job, at: float) -> None:
+        """Begins the request at the monotonic time `at`, which is now."""
+        event, lease = job.attempt.event, job.lease
+        if lease.is_lost(event.id):
+            self._capacity.release()  # another worker has it
+            return
+        if event.id in self._flying:
+            # A claim that was lost and won again by this same process: one request at a time.
+            self._recorder.put([self._until_later(job, "its last request is still in flight in this worker")])
+            return
+        if not lease.has_room_for(job.attempt.schedule.timeout_seconds, at):
+            self._unleased.append(job)
+            return
+        started_at = self._now()
+        try:
+            self._sender.start(job.attempt.request(started_at))
+        except Exception as error:  # our own fault with this one event: it is set aside, the others go on
+            self._recorder.put([self._set_aside(job, error)])
+            return
+        lease.start(event.id)
+        self._flying[event.id] = job, started_at
+        self._queues.started(job, at)
+        metrics.lag.observe(max(0.0, job.attempt.lag(started_at)))
+
+    def _start_isolated(self, job: Job) -> None:
+        """At once or not at all: the mark on the event stands for its own request and for nothing else."""
+        event, lease, at = job.attempt.event, job.lease, monotonic()
+        if (
+            self._isolated is None
+            and event.id not in self._flying
+            and not self._is_behind()
+            and lease.has_room_for(job.attempt.schedule.timeout_seconds, at)
+            and self._queues.can_start(job, at)
+        ):
+            self._start(job, at)
+            self._isolated = event.id if event.id in self._flying else None
+        else:
+            reason = f"it lost {event.lost_leases} workers, and another such event is being tried by this one"
+            self._recorder.put([self._until_later(job, reason)])
+
+    def _finish(self, answer: Answer, at: float) -> Outcome | None:
+        landed = self._flying.pop(answer.key, None)
+        if landed is None:
+            return None  # it was let go
+        job, started_at = landed
+        self._queues.ended(job, at)
+        if answer.key == self._isolated:
+            self._isolated = None
+        try:
+            record = job.attempt.record(answer, started_at)
+        except Exception as error:  # the same at the other end
+            return self._set_aside(job, error)
+        _ended_as(record.state).inc()
+        metrics.callback_duration.observe(answer.duration_ms / 1000)
+        return Outcome(record, job.lease)
+
+    # -- now and then ------------------------------------------------------------------------------------
+
+    def _review(self, now: float) -> None:
+        self._queues.unblock()
+        if now - self._reviewed_at < REVIEW_SECONDS:
+            return
+        self._reviewed_at = now
+        at = self._now()
+        delayed = [
+            self._delayed(postponed, at) for postponed in self._queues.review(now, self._capacity.held)
+        ]
+        if delayed:
+            self._recorder.put(delayed)
+        unleased, self._unleased = self._unleased, []
+        for job in unleased:
+            self._try_again(job, now)
+        self._loads = tuple(self._queues.loads(now, most=SHOWN_ORIGINS))
+
+    def _try_again(self, job: Job, now: float) -> None:
+        """A job whose lease had no room: MongoDB has been asked for more meanwhile, or has not answered."""
+        event = job.attempt.event
+        if job.lease.is_lost(event.id):
+            self._capacity.release()
+        elif not job.lease.has_room_for(job.attempt.schedule.timeout_seconds, now):
+            self._unleased.append(job)
+        else:
+            heapq.heappush(self._future, (event.due_at, next(self._order), job))
+
+    def _delayed(self, postponed: Postponed, now: datetime) -> Delayed:
+        reason = (
+            f"{postponed.job.origin} has {postponed.in_flight} requests in flight"
+            f" and {postponed.waiting} waiting in this worker"
+        )
+        return _postponed(postponed.job, now + timedelta(seconds=postponed.seconds), reason)
+
+    def _until_later(self, job: Job, reason: str) -> Delayed:
+        """A job that waits for another one: nobody knows how long. It comes again within a part of the time
+        that it has waited already; many that wait for one come at times of their own, not together."""
+        now, event = self._now(), job.attempt.event
+        waited = now - (event.postponed_from or event.due_at)
+        longest = min(max(waited / WAITED_SHARE, SHORTEST_DELAY), LONGEST_DELAY)
+        share = crc32(event.id.encode()) / 2**32
+        return _postponed(job, now + SHORTEST_DELAY + (longest - SHORTEST_DELAY) * share, reason)
+
+    def _give_back_all(self) -> None:
+        jobs = [job for _, _, job in self._future] + list(self._queues.drain()) + self._unleased
+        self._future.clear()
+        self._unleased.clear()
+        if jobs:
+            self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in jobs])
+
+    def _let_go(self) -> None:
+        jobs = [job for job, _ in self._flying.values()]
+        for job in jobs:
+            self._queues.ended(job, monotonic())
+        self._flying.clear()
+        if jobs:
+            self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in jobs])
+
+    def _set_aside(self, job: Job, error: Exception) -> Outcome:
+        attempt = job.attempt
+        log.exception(
+            "deliver.broken", message="An event breaks our code; it is set aside", event_id=attempt.event.id
+        )
+        reason = f"{type(error).__name__}: {error}"
+        record = set_aside(attempt.event, attempt.token, attempt.worker, reason, self._now())
+        return Outcome(record, job.lease)
+
+
+def _postponed(job: Job, due_at: datetime, reason: str) -> Delayed:
+    event = job.attempt.event
+    due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
+    message = f"Postponed to {due_at.isoformat()}: {reason}"
+    since = event.postponed_from or event.due_at
+    return Delayed(Postponement(event.id, job.lease.token, due_at, since, message), job.lease)

@@ -1,0 +1,75 @@
+"""The beginning of a message's path through a worker: room is taken, and its events are claimed."""
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from scheduler_app.clock import monotonic
+from scheduler_app.store import Store
+from scheduler_app.telemetry import metrics
+from scheduler_app.worker.capacity import Capacity
+from scheduler_app.worker.handover import ClaimedBatch, Handover
+from scheduler_app.worker.lease import FIRST_TIMEOUT_SECONDS, Lease, Leases
+
+#: Claims that a worker asks MongoDB for at the same time. Dozens are due at one instant: all at once they
+#: take longer, for each of them gets in the others' way.
+CLAIMS_AT_ONCE = 4
+
+
+class Delivery:
+    """Claims the events of messages. Threads share it: each calls `deliver` with a batch of its own."""
+
+    def __init__(
+        self,
+        store: Store,
+        capacity: Capacity,
+        leases: Leases,
+        handover: Handover,
+        *,
+        horizon_seconds: float,
+        now: Callable[[], datetime],
+        worker: str,
+    ) -> None:
+        self._store = store
+        self._capacity = capacity
+        self._leases = leases
+        self._handover = handover
+        self._horizon = timedelta(seconds=horizon_seconds)
+        self._now = now
+        self._worker = worker
+        self._turn = threading.BoundedSemaphore(CLAIMS_AT_ONCE)
+
+    def deliver(self, ids: Sequence[str]) -> int:
+        """Claims those of the events that are ours to deliver, hands them over, and returns how many.
+
+        It waits for room in this worker, and never for a receiver: what is claimed is kept by its lease in
+        MongoDB, and needs neither the message nor a slot of the pool any more. Raises a STORE_FAULT when the
+        claim failed, and Stopping when the worker ends.
+        """
+        self._capacity.reserve(len(ids))
+        won = 0
+        try:
+            with self._turn:
+                now, asked_at = self._now(), monotonic()
+                token, events = self._store.claims.claim(
+                    ids,
+                    until=now + self._horizon,
+                    now=now,
+                    lease_seconds=Lease.length(FIRST_TIMEOUT_SECONDS),
+                    worker=self._worker,
+                )
+            won = len(events)
+        finally:
+            self._capacity.release(len(ids) - won)
+        metrics.claims.labels("won").inc(won)
+        metrics.claims.labels("lost").inc(len(ids) - won)
+        if events:
+            lease = Lease(
+                token,
+                (event.id for event in events),
+                asked_at=asked_at,
+                timeout_seconds=FIRST_TIMEOUT_SECONDS,
+            )
+            self._leases.add(lease)
+            self._handover.put(ClaimedBatch(events, lease))
+        return won

@@ -1,0 +1,111 @@
+"""A line for each failed attempt and each dead letter, as many as somebody can read."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+
+from scheduler_app.actions.http.answer import one_line
+from scheduler_app.domain.event import State
+from scheduler_app.store.outcomes import Record
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+WINDOW_SECONDS = 10.0
+#: In a window, of attempts that are tried again and of dead letters each: lines of one origin, and of all.
+LINES_OF_ORIGIN = 20
+LINES = 100
+#: Origins that a window counts by their names, and those that its last line names: the most frequent ones.
+ORIGINS_COUNTED = 200
+ORIGINS_NAMED = 10
+OTHER = "other"
+ERROR_CHARACTERS = 300
+
+_MESSAGES = {
+    State.RETRYING: ("attempt.failed", "A callback failed; it is tried again"),
+    State.ERROR: ("attempt.dead_letter", "A callback failed for good; its event is a dead letter"),
+}
+
+
+class FailureLog:
+    """Tells of failures one by one; beyond a window's lines it counts them, and says at the window's end what
+    it left out. Threads share it.
+
+    A line has ids, the origin, and the status or what went wrong: no path, query, header, body or answer.
+    """
+
+    def __init__(self) -> None:
+        self._told: Counter[tuple[State, str]] = Counter()
+        self._omitted: Counter[tuple[State, str]] = Counter()
+        self._lines: Counter[State] = Counter()
+        self._ends_at: float | None = None
+        self._lock = threading.Lock()
+
+    def note(self, records: Iterable[Record], now: float) -> None:
+        """Takes attempts that were recorded. `now` is monotonic."""
+        failed = [record for record in records if record.state in _MESSAGES]
+        if not failed:
+            return
+        self.close_window(now)
+        with self._lock:
+            self._ends_at = self._ends_at or now + WINDOW_SECONDS
+            told = [record for record in failed if self._has_line(record)]
+        for record in told:
+            _tell(record)
+
+    def close_window(self, now: float) -> None:
+        """Says what was left out, if the window is over."""
+        with self._lock:
+            if self._ends_at is None or now < self._ends_at:
+                return
+            omitted, self._omitted = self._omitted, Counter()
+            self._told.clear()
+            self._lines.clear()
+            self._ends_at = None
+        if omitted:
+            _tell_omitted(omitted)
+
+    def _has_line(self, record: Record) -> bool:
+        key = record.state, record.origin
+        if self._lines[record.state] < LINES and self._told[key] < LINES_OF_ORIGIN:
+            self._lines[record.state] += 1
+            self._told[key] += 1
+            return True
+        if key not in self._omitted and len(self._omitted) >= ORIGINS_COUNTED:
+            key = record.state, OTHER
+        self._omitted[key] += 1
+        return False
+
+
+def _tell(record: Record) -> None:
+    name, message = _MESSAGES[record.state]
+    attempt, status = record.attempt, record.attempt.get("status_code")
+    facts = {
+        "schedule_id": record.event.schedule_id if record.event else None,
+        "event_id": record.event_id,
+        "origin": record.origin,
+        "status_code": status,
+        # A receiver's answer speaks for itself; what it says beside that may be anybody's.
+        "error": None if status is not None else one_line(str(attempt.get("error")))[:ERROR_CHARACTERS],
+        "attempt": attempt.get("number"),
+        "attempts_allowed": record.attempts_allowed,
+        "next_at": record.due_at.isoformat() if record.due_at else None,
+    }
+    log.warning(name, message=message, **{key: value for key, value in facts.items() if value is not None})
+
+
+def _tell_omitted(omitted: "Counter[tuple[State, str]]") -> None:
+    by_origin: Counter[str] = Counter()
+    for (_, origin), count in omitted.items():
+        by_origin[origin] += count
+    named = dict(by_origin.most_common(ORIGINS_NAMED))
+    if rest := by_origin.total() - sum(named.values()):
+        named[OTHER] = named.get(OTHER, 0) + rest
+    log.warning(
+        "attempts.omitted",
+        message="More callbacks failed than are told one by one",
+        window_seconds=WINDOW_SECONDS,
+        failed=sum(count for (state, _), count in omitted.items() if state is State.RETRYING),
+        dead_letters=sum(count for (state, _), count in omitted.items() if state is State.ERROR),
+        by_origin=named,
+    )

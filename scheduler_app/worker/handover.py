@@ -1,0 +1,269 @@
+"""Between claim and request: when a batch is due, its schedules are read and its requests handed over."""
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
+from scheduler_app.domain.origin import origin_of
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.claims import Postponement
+from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.telemetry import get_logger
+from scheduler_app.worker.attempt import Attempt, set_aside
+from scheduler_app.worker.courier import Courier
+from scheduler_app.worker.fatal_thread import EssentialThread
+from scheduler_app.worker.job import Job
+from scheduler_app.worker.lease import Lease, Leases, timeout_class
+from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder, Result, Voided
+
+log = get_logger(__name__)
+
+#: Batches whose schedules are read at the same time: dozens are due at one instant. All at once they take
+#: longer, for each of them gets in the others' way.
+READS_AT_ONCE = 4
+#: The clock may be corrected while a batch waits for its time.
+LOOK_SECONDS = 1.0
+#: An event that this worker cannot do comes again for another one after so long.
+LEFT_TO_OTHERS = timedelta(seconds=60)
+BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+class ClaimedBatch(NamedTuple):
+    """The events that one claim won, soonest first, and its lease."""
+
+    events: Sequence[Event]
+    lease: Lease
+
+
+class Handover:
+    """Batches wait here for their time, and hold no slot of the pool meanwhile. A few threads take them on.
+
+    Schedules are read after the claim, never before: an edit that came in between is seen here, and one that
+    comes later sees the claim. And not before their time: an edit that was answered by then is obeyed.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        courier: Courier,
+        recorder: Recorder,
+        leases: Leases,
+        *,
+        now: Callable[[], datetime],
+        worker: str,
+    ) -> None:
+        self._store = store
+        self._courier = courier
+        self._recorder = recorder
+        self._leases = leases
+        self._now = now
+        self._worker = worker
+        self._waiting: list[tuple[datetime, int, ClaimedBatch]] = []
+        self._order = itertools.count()
+        lock = threading.Lock()
+        # One thread waits for the time of the next batch, the others for their turn to do so: if all of them
+        # waited for that instant, each event would wake them all.
+        self._changed = threading.Condition(lock)
+        self._turn = threading.Condition(lock)
+        self._is_waited_for = False
+        self._ending = threading.Event()
+        self._giving_back = False
+        self._ended = False
+        self._threads = [_HandoverThread(self) for _ in range(READS_AT_ONCE)]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def join(self, seconds: float) -> None:
+        for thread in self._threads:
+            thread.join(seconds)
+
+    def put(self, batch: ClaimedBatch) -> None:
+        """Takes over a batch; its events reach the courier at their time, or the recorder."""
+        with self._changed:
+            heapq.heappush(self._waiting, (batch.events[0].due_at, next(self._order), batch))
+            self._changed.notify()
+
+    def give_back(self) -> None:
+        """From now on every batch is given back: the worker ends."""
+        with self._changed:
+            self._giving_back = True
+            self._wake_all()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._wake_all()
+
+    def take_on(self) -> bool:
+        """Waits for a batch whose time has come, and hands it over; False when the worker ends."""
+        batch = self._due()
+        if batch is None:
+            return False
+        if self._giving_back:
+            self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
+        else:
+            self._hand_over(batch)
+        return True
+
+    def _due(self) -> ClaimedBatch | None:
+        with self._changed:
+            while not self._ended:
+                if self._waiting and self._is_due():
+                    self._turn.notify()
+                    return heapq.heappop(self._waiting)[2]
+                if self._is_waited_for:
+                    self._turn.wait()
+                else:
+                    self._is_waited_for = True
+                    self._changed.wait(self._seconds_to_next())
+                    self._is_waited_for = False
+        return None
+
+    def _wake_all(self) -> None:
+        self._ending.set()
+        self._changed.notify_all()
+        self._turn.notify_all()
+
+    def _is_due(self) -> bool:
+        return self._giving_back or self._waiting[0][0] <= self._now()
+
+    def _seconds_to_next(self) -> float | None:
+        if not self._waiting:
+            return None
+        return min(LOOK_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
+
+    def _hand_over(self, batch: ClaimedBatch) -> None:
+        schedules = self._read(list({event.schedule_id for event in batch.events}))
+        if schedules is None:
+            self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
+        elif jobs := self._jobs(batch, schedules):
+            self._courier.send(jobs)
+
+    def _read(self, ids: Sequence[str]) -> dict[str, Schedule | Unreadable] | None:
+        """The schedules; None when the worker ends before MongoDB gave them."""
+        for pause in itertools.chain(BACKOFF_SECONDS, itertools.repeat(BACKOFF_SECONDS[-1])):
+            try:
+                return self._store.schedules.for_delivery(ids)
+            except STORE_FAULTS as error:
+                log.warning(
+                    "deliver.delayed",
+                    message="The schedules of claimed events cannot be read; they are asked for again",
+                    retry_in_seconds=pause,
+                    error=str(error)[:300],
+                )
+            if self._ending.wait(pause):
+                return None
+        raise AssertionError("unreachable")
+
+    def _jobs(self, batch: ClaimedBatch, schedules: dict[str, Schedule | Unreadable]) -> list[Job]:
+        """What is to be sent of a batch; what was withdrawn and what cannot be read goes to the recorder."""
+        by_class: dict[float, list[Attempt]] = {}
+        for event in batch.events:
+            try:
+                found = self._sorted_out(event, schedules.get(event.schedule_id), batch.lease)
+            except Exception as error:  # raised again, it would end each worker that claims this event
+                log.exception(
+                    "deliver.broken", message="An event breaks our code; it is set aside", event_id=event.id
+                )
+                found = self._set_aside(event, batch.lease, f"{type(error).__name__}: {error}")
+            if isinstance(found, Attempt):
+                by_class.setdefault(timeout_class(found.schedule.timeout_seconds), []).append(found)
+            else:
+                self._recorder.put([found])
+        return [
+            Job(attempt, lease, origin_of(attempt.schedule.action.url), isolated)
+            for seconds, attempts in by_class.items()
+            for lease in [self._lease(batch.lease, seconds, attempts)]
+            for attempt, isolated in self._isolated(attempts, lease)
+        ]
+
+    def _sorted_out(
+        self, event: Event, schedule: Schedule | Unreadable | None, lease: Lease
+    ) -> Attempt | Result:
+        """What is to be sent, or what becomes of the event instead."""
+        if isinstance(schedule, Unreadable):
+            if schedule.readable_elsewhere:
+                return self._left_to_others(event, lease, schedule.reason)
+            return self._set_aside(event, lease, f"its schedule cannot be read: {schedule.reason}")
+        if schedule is None or _withdrawn(event, schedule):
+            return Voided(event.id, lease)
+        return Attempt(event, schedule, lease.token, self._worker)
+
+    def _set_aside(self, event: Event, lease: Lease, reason: str) -> Outcome:
+        return Outcome(set_aside(event, lease.token, self._worker, reason, self._now()), lease)
+
+    def _left_to_others(self, event: Event, lease: Lease, reason: str) -> Delayed:
+        """Nothing is wrong with the event: another worker may have the key, or the release, that it needs."""
+        due_at = self._now() + LEFT_TO_OTHERS
+        message = f"Postponed to {due_at.isoformat()}: {self._worker} cannot read its schedule: {reason}"
+        since = event.postponed_from or event.due_at
+        return Delayed(Postponement(event.id, lease.token, due_at, since, message), lease)
+
+    def _lease(self, lease: Lease, seconds: float, attempts: Iterable[Attempt]) -> Lease:
+        """The lease of events of one timeout class: the claim knew no timeouts."""
+        if seconds <= lease.timeout_seconds:
+            return lease
+        longer = lease.split((attempt.event.id for attempt in attempts), seconds)
+        self._leases.add(longer)
+        try:
+            self._leases.renew(longer)
+        except STORE_FAULTS as error:
+            # Nothing starts under it until it has been renewed, which the leases' thread tries again.
+            log.warning(
+                "lease.not_renewed", message="A longer lease was not granted yet", error=str(error)[:300]
+            )
+        return longer
+
+    def _isolated(self, attempts: Sequence[Attempt], lease: Lease) -> list[tuple[Attempt, bool]]:
+        """Marks those whose workers were lost before, so that the next loss tells whether it was their own.
+
+        The mark is written before the request: a worker that dies of the event leaves it.
+        """
+        marked: list[tuple[Attempt, bool]] = []
+        for attempt in attempts:
+            if attempt.event.lost_leases < SUSPECT_AFTER:
+                marked.append((attempt, False))
+                continue
+            try:
+                held = self._store.claims.isolate(attempt.event.id, lease.token)
+            except STORE_FAULTS as error:
+                log.warning(
+                    "deliver.not_isolated",
+                    message="An event that lost several workers could not be marked; it is given back",
+                    event_id=attempt.event.id,
+                    error=str(error)[:300],
+                )
+                held = False
+            if held:
+                marked.append((attempt, True))
+            else:
+                self._recorder.put([GivenBack(attempt.event.id, lease)])
+        return marked
+
+
+class _HandoverThread(EssentialThread):
+    def __init__(self, handover: Handover) -> None:
+        super().__init__("handover")
+        self._handover = handover
+
+    def work(self) -> None:
+        while self._handover.take_on():
+            continue
+
+
+def _withdrawn(event: Event, schedule: Schedule) -> bool:
+    if event.revision < schedule.first_revision:
+        return True
+    if event.kind is Kind.MANUAL:
+        return schedule.state is ScheduleState.DELETED
+    if event.lost_leases and schedule.state is not ScheduleState.DELETED:
+        # It may have been sent, and the revision that followed an edit leaves this instant to it.
+        return schedule.state is ScheduleState.PAUSED and event.run_time > schedule.revised_at
+    return schedule.voids(event.revision, event.run_time)

@@ -1,0 +1,335 @@
+"""Jobs that may start now, by origin: who comes next, who has enough, and who has to come again later.
+
+No thread, no clock: the courier owns it and passes the time.
+"""
+
+import math
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from scheduler_app.worker.job import Job
+from scheduler_app.worker.rate import Rate
+
+#: Requests in flight in a worker, of all origins together.
+MAX_IN_FLIGHT = 2_000
+#: An origin has at most one of so many shares of what is left of them (a dynamic threshold, Choudhury and
+#: Hahne, 1998): however many origins hang, there is room for the next one.
+SHARES_OF_THE_REST = 8
+#: A schedule leaves one of so many shares of its origin to the others.
+SHARES_OF_AN_ORIGIN = 4
+#: An origin may wait with at most so many times the events that a worker has room for besides.
+WAITING_SHARE = 2
+#: Requests to one origin that were started within `YOUNG_SECONDS` and are not answered: a burst that started
+#: all at once would open a connection for each of its requests instead of using some of them again.
+MAX_YOUNG = 64
+YOUNG_SECONDS = 0.05
+#: An origin that has been at its limit for so long is saturated: what it cannot take within
+#: `KEPT_SECONDS` is postponed. (Each that is postponed costs a claim and a write more: one that answers at
+#: all may wait with some seconds' work, as long as the worker has room.)
+SATURATED_SECONDS = 1.0
+KEPT_SECONDS = 5.0
+MIN_KEPT = 10
+#: How soon a postponed event comes again at the earliest, and at the latest.
+MIN_POSTPONED_SECONDS = 2
+MAX_POSTPONED_SECONDS = 3_600
+#: As many events come again each second, of all origins that answer none together, and one of each at least:
+#: they may have recovered.
+MIN_RETURNS_A_SECOND = 10
+
+
+class Postponed(NamedTuple):
+    """A job that has to come again, in `seconds` from now, and how its origin is."""
+
+    job: Job
+    seconds: float
+    in_flight: int
+    waiting: int
+
+
+class Load(NamedTuple):
+    """An origin at a moment, for metrics and for people."""
+
+    origin: str
+    in_flight: int
+    limit: int
+    waiting: int
+    postponed: int
+    full_seconds: float
+    """How long events have been waiting because it is at its limit; 0 when none does."""
+
+
+@dataclass(slots=True)
+class Origin:
+    name: str
+    waiting: int = 0
+    in_flight: int = 0
+    jobs: OrderedDict[str, deque[Job]] = field(default_factory=OrderedDict)
+    """What may start, by schedule; the schedules take turns in their order here. (Of a plain dict the first
+    key costs the more the more have gone before it.)"""
+    flying: dict[str, int] = field(default_factory=dict)
+    """Requests in flight by schedule."""
+    young: OrderedDict[str, float] = field(default_factory=OrderedDict)
+    """Requests that were just started, by event, and when."""
+    ended: Rate = field(default_factory=Rate)
+    full_since: float | None = None
+    """Since when jobs wait because the origin is at its limit."""
+    blocked: bool = False
+    """Not in turn: it is at its limit, or was when it was last looked at."""
+    slot: int = 0
+    """The second for which events are being postponed."""
+    slot_taken: int = 0
+    returns: dict[int, int] = field(default_factory=dict)
+    """How many postponed events come again in each minute."""
+
+
+class OriginQueues:
+    """Which job comes next. Origins take turns, and schedules within an origin."""
+
+    def __init__(self, *, concurrency: int, max_events: int) -> None:
+        """`concurrency`: requests in flight to one origin. `max_events`: what the worker may hold."""
+        self._concurrency = concurrency
+        # While no more are in flight in all, each origin may have `concurrency`.
+        self._unshared = MAX_IN_FLIGHT - concurrency * SHARES_OF_THE_REST
+        self._max_events = max_events
+        self._origins: dict[str, Origin] = {}
+        self._turns: deque[Origin] = deque()
+        self._blocked: list[Origin] = []
+        self._saturated = 0
+        self.in_flight = 0
+        self.waiting = 0
+
+    # -- jobs come and go --------------------------------------------------------------------------------
+
+    def add(self, job: Job, now: float, held: int) -> Postponed | None:
+        """Queues a job that is due; returns it when its origin has enough already. `held`: the worker's."""
+        origin = self._origins.get(job.origin)
+        if origin is None:
+            origin = self._origins[job.origin] = Origin(job.origin)
+        if self._is_at_limit(origin) and origin.waiting >= self._allowed(origin, now, held):
+            return self._postponed(origin, job, now)
+        schedule = job.attempt.event.schedule_id
+        queue = origin.jobs.get(schedule)
+        if queue is None:
+            queue = origin.jobs[schedule] = deque()
+        queue.append(job)
+        if not origin.waiting and not origin.blocked:
+            self._turns.append(origin)
+        origin.waiting += 1
+        self.waiting += 1
+        return None
+
+    def next(self, now: float) -> Job | None:
+        """The job that is to start now; None when all that wait have to."""
+        while self._turns and self.in_flight < MAX_IN_FLIGHT:
+            origin = self._turns[0]
+            job = self._next_of(origin, now)
+            if job is None:
+                # Out of turn until one of its requests ends, or `unblock` gives it another look.
+                self._turns.popleft()
+                origin.blocked = True
+                self._blocked.append(origin)
+                if origin.full_since is None and self._is_at_limit(origin):
+                    origin.full_since = now
+                continue
+            if origin.waiting:
+                self._turns.rotate(-1)
+            else:
+                self._turns.popleft()
+                origin.full_since = None
+            return job
+        return None
+
+    def can_start(self, job: Job, now: float) -> bool:
+        """Whether a job that does not wait could start at once."""
+        origin = self._origins.get(job.origin)
+        return self.in_flight < MAX_IN_FLIGHT and (origin is None or not self._is_full(origin, now))
+
+    def started(self, job: Job, now: float) -> None:
+        origin = self._origins.get(job.origin)
+        if origin is None:
+            origin = self._origins[job.origin] = Origin(job.origin)
+        event = job.attempt.event
+        origin.in_flight += 1
+        self.in_flight += 1
+        origin.flying[event.schedule_id] = origin.flying.get(event.schedule_id, 0) + 1
+        origin.young[event.id] = now
+
+    def ended(self, job: Job, now: float) -> None:
+        """A request ended, however it did."""
+        origin, event = self._origins[job.origin], job.attempt.event
+        origin.in_flight -= 1
+        self.in_flight -= 1
+        origin.young.pop(event.id, None)
+        origin.ended.count(now)
+        left = origin.flying[event.schedule_id] - 1
+        if left:
+            origin.flying[event.schedule_id] = left
+        else:
+            del origin.flying[event.schedule_id]
+        self._unblock(origin)
+
+    def drain(self) -> Iterator[Job]:
+        """Takes out everything that waits."""
+        for origin in self._origins.values():
+            for queue in origin.jobs.values():
+                yield from queue
+            origin.jobs.clear()
+            origin.waiting = 0
+            origin.full_since = None
+            origin.blocked = False
+        self.waiting = 0
+        self._turns.clear()
+        self._blocked.clear()
+
+    # -- now and then ------------------------------------------------------------------------------------
+
+    def unblock(self) -> None:
+        """Gives blocked origins their turn again: limits move, and young requests grow old."""
+        blocked, self._blocked = self._blocked, []
+        for origin in blocked:
+            self._unblock(origin)
+
+    def review(self, now: float, held: int) -> list[Postponed]:
+        """Forgets idle origins, and returns what has to come later. `held`: the worker's events."""
+        postponed: list[Postponed] = []
+        idle: list[str] = []
+        self._saturated = sum(self._is_saturated(origin, now) for origin in self._origins.values())
+        for origin in self._origins.values():
+            if origin.waiting and self._is_saturated(origin, now):
+                postponed += self._beyond(origin, now, held)
+            if self._is_idle(origin, now):
+                idle.append(origin.name)
+        for name in idle:
+            del self._origins[name]
+        return postponed
+
+    def loads(self, now: float, *, most: int) -> list[Load]:
+        """The origins with the most events, those first that hold up something."""
+        loads = [
+            Load(
+                origin.name,
+                origin.in_flight,
+                self._limit(),
+                origin.waiting,
+                _coming(origin, now),
+                now - origin.full_since if origin.full_since is not None else 0.0,
+            )
+            for origin in self._origins.values()
+        ]
+        loads.sort(key=lambda load: (load.postponed + load.waiting, load.in_flight), reverse=True)
+        return loads[:most]
+
+    # -- one origin --------------------------------------------------------------------------------------
+
+    def _limit(self) -> int:
+        if self.in_flight <= self._unshared:
+            return self._concurrency
+        return max(1, min(self._concurrency, (MAX_IN_FLIGHT - self.in_flight) // SHARES_OF_THE_REST))
+
+    def _is_at_limit(self, origin: Origin) -> bool:
+        """Whether its receiver, and not the pace of a burst, keeps it from more."""
+        return origin.in_flight >= self._limit()
+
+    def _is_full(self, origin: Origin, now: float) -> bool:
+        return self._is_at_limit(origin) or self._is_pacing(origin, now)
+
+    def _is_pacing(self, origin: Origin, now: float) -> bool:
+        """Whether as many were started just now as may be: the pace of a burst."""
+        young = origin.young
+        if len(young) < MAX_YOUNG:
+            return False
+        while young and next(iter(young.values())) < now - YOUNG_SECONDS:
+            young.popitem(last=False)
+        return len(young) >= MAX_YOUNG
+
+    def _next_of(self, origin: Origin, now: float) -> Job | None:
+        limit = self._limit()
+        if origin.in_flight >= limit or self._is_pacing(origin, now):
+            return None
+        share = limit - limit // SHARES_OF_AN_ORIGIN
+        for _ in range(len(origin.jobs)):
+            schedule, queue = origin.jobs.popitem(last=False)
+            if origin.flying.get(schedule, 0) >= share:
+                origin.jobs[schedule] = queue
+                continue
+            job = queue.popleft()
+            if queue:
+                origin.jobs[schedule] = queue
+            origin.waiting -= 1
+            self.waiting -= 1
+            return job
+        return None
+
+    def _unblock(self, origin: Origin) -> None:
+        if origin.blocked:
+            origin.blocked = False
+            if origin.waiting:
+                self._turns.append(origin)
+
+    def _is_saturated(self, origin: Origin, now: float) -> bool:
+        return origin.full_since is not None and now - origin.full_since > SATURATED_SECONDS
+
+    def _allowed(self, origin: Origin, now: float, held: int) -> int:
+        """How many may wait for an origin that is at its limit."""
+        share = (self._max_events - held) * WAITING_SHARE
+        if self._is_saturated(origin, now):
+            share = min(share, int(origin.ended.per_second(now) * KEPT_SECONDS))
+        return max(MIN_KEPT, share)
+
+    def _beyond(self, origin: Origin, now: float, held: int) -> list[Postponed]:
+        """Takes out what the origin cannot take soon: the latest of the schedules that have the most."""
+        excess = origin.waiting - self._allowed(origin, now, held)
+        if excess <= 0:
+            return []
+        # Level the longest queues first: a schedule with one event keeps it.
+        lengths = sorted((len(queue) for queue in origin.jobs.values()), reverse=True)
+        level = _level(lengths, excess)
+        taken: list[Job] = []
+        for queue in origin.jobs.values():
+            while len(queue) > level and len(taken) < excess:
+                taken.append(queue.pop())
+        for schedule in [schedule for schedule, queue in origin.jobs.items() if not queue]:
+            del origin.jobs[schedule]
+        origin.waiting -= len(taken)
+        self.waiting -= len(taken)
+        taken.sort(key=lambda job: job.attempt.event.due_at)
+        return [self._postponed(origin, job, now) for job in taken]
+
+    def _postponed(self, origin: Origin, job: Job, now: float) -> Postponed:
+        """The next place in the line of those that come again: as fast as the origin has been answering."""
+        least = max(1, MIN_RETURNS_A_SECOND // max(1, self._saturated))
+        each_second = max(least, int(origin.ended.per_second(now)))
+        earliest = int(now) + MIN_POSTPONED_SECONDS
+        if origin.slot < earliest:
+            origin.slot, origin.slot_taken = earliest, 0
+        elif origin.slot_taken >= each_second:
+            origin.slot, origin.slot_taken = origin.slot + 1, 0
+        if origin.slot > now + MAX_POSTPONED_SECONDS:
+            origin.slot, origin.slot_taken = int(now) + MAX_POSTPONED_SECONDS // 2, 0
+        origin.slot_taken += 1
+        minute = origin.slot // 60
+        origin.returns[minute] = origin.returns.get(minute, 0) + 1
+        return Postponed(job, origin.slot - now, origin.in_flight, origin.waiting)
+
+    def _is_idle(self, origin: Origin, now: float) -> bool:
+        for minute in [minute for minute in origin.returns if (minute + 1) * 60 <= now]:
+            del origin.returns[minute]
+        return not (origin.in_flight or origin.waiting or origin.returns or origin.ended.per_second(now))
+
+
+def _level(lengths: Sequence[int], excess: int) -> int:
+    """The length to which the longest of `lengths` (falling) are cut, so that `excess` or more go in all."""
+    total = 0
+    for count, length in enumerate(lengths, 1):
+        following = lengths[count] if count < len(lengths) else 0
+        step = (length - following) * count
+        if total + step >= excess:
+            return length - math.ceil((excess - total) / count)
+        total += step
+    return 0
+
+
+def _coming(origin: Origin, now: float) -> int:
+    return sum(count for minute, count in origin.returns.items() if (minute + 1) * 60 > now)

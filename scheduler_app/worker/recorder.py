@@ -1,0 +1,207 @@
+"""Writes what became of claimed events, in bulk and across batches, and never gives an outcome up."""
+
+import queue
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from scheduler_app.clock import monotonic
+from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.claims import Postponement
+from scheduler_app.store.outcomes import Record
+from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.worker.backlog import Backlog
+from scheduler_app.worker.capacity import Capacity
+from scheduler_app.worker.fatal_thread import EssentialThread
+from scheduler_app.worker.lease import Lease
+
+log = get_logger(__name__)
+
+GATHER_SECONDS = 0.003
+RECORDS_AT_ONCE = 200
+BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+WITHDRAWN = "Withdrawn: the schedule was changed or deleted"
+
+
+class Outcome(NamedTuple):
+    """How an attempt ended."""
+
+    record: Record
+    lease: Lease
+
+    @property
+    def event_id(self) -> str:
+        return self.record.event_id
+
+
+class GivenBack(NamedTuple):
+    """A claimed event whose request was not made, or not waited for."""
+
+    event_id: str
+    lease: Lease
+
+
+class Voided(NamedTuple):
+    """A claimed event that an edit, a pause or a deletion has withdrawn."""
+
+    event_id: str
+    lease: Lease
+
+
+class Delayed(NamedTuple):
+    """A claimed event whose origin has no room for it now."""
+
+    postponement: Postponement
+    lease: Lease
+
+    @property
+    def event_id(self) -> str:
+        return self.postponement.event_id
+
+
+Result = Outcome | GivenBack | Voided | Delayed
+
+
+class Recorder(EssentialThread):
+    """One thread a process. Results are gathered for a few ms, so that many share one write; from the first
+    request on, what happened is kept in memory until MongoDB has taken or refused it."""
+
+    def __init__(
+        self,
+        store: Store,
+        backlog: Backlog,
+        capacity: Capacity,
+        *,
+        now: Callable[[], datetime],
+        worker: str,
+        recorded: Callable[[Sequence[Record]], None],
+    ) -> None:
+        """`recorded` hears of the outcomes that MongoDB has taken; it never raises."""
+        super().__init__("recorder")
+        self._recorded = recorded
+        self._outcomes = store.outcomes
+        self._claims = store.claims
+        self._backlog = backlog
+        self._capacity = capacity
+        self._now = now
+        self._worker = worker
+        self._queue: queue.SimpleQueue[Sequence[Result] | None] = queue.SimpleQueue()
+        self._ended = threading.Event()
+
+    def put(self, results: Sequence[Result]) -> None:
+        metrics.unrecorded.inc(len(results))
+        self._backlog.put(len(results), monotonic())
+        self._queue.put(results)
+
+    def hurry(self) -> None:
+        """An unreachable MongoDB is no longer waited for."""
+        self._ended.set()
+
+    def stop(self) -> None:
+        """Ends the thread after what was put before, in a hurry."""
+        self.hurry()
+        self._queue.put(None)
+
+    def work(self) -> None:
+        while True:
+            gathered, more = self._gather()
+            if gathered:
+                self._write(gathered)
+            if not more:
+                return
+
+    def _gather(self) -> tuple[list[Result], bool]:
+        first = self._queue.get()
+        if first is None:
+            return [], False
+        gathered, until = list(first), monotonic() + GATHER_SECONDS
+        while len(gathered) < RECORDS_AT_ONCE:
+            try:
+                results = self._queue.get(timeout=max(0.0, until - monotonic()))
+            except queue.Empty:
+                break
+            if results is None:
+                return gathered, False
+            gathered += results
+        return gathered, True
+
+    def _write(self, results: Sequence[Result]) -> None:
+        tries = 0
+        while True:
+            try:
+                self._write_once(results)
+                break
+            except STORE_FAULTS as error:
+                pause = BACKOFF_SECONDS[min(tries, len(BACKOFF_SECONDS) - 1)]
+                tries += 1
+                log.warning(
+                    "record.delayed",
+                    message="Outcomes cannot be written; they are kept and written again",
+                    count=len(results),
+                    retry_in_seconds=pause,
+                    error=str(error)[:300],
+                )
+                if self._ended.wait(pause):
+                    log.error(
+                        "record.abandoned",
+                        message="The worker ends before MongoDB took these outcomes; they are sent again",
+                        event_ids=[result.event_id for result in results],
+                    )
+                    break
+            except Exception as error:  # one outcome's fault must not take the others along
+                if len(results) == 1:
+                    log.exception(
+                        "record.impossible",
+                        message="An outcome cannot be written; recovery takes its event up",
+                        event_id=results[0].event_id,
+                        error=str(error)[:300],
+                    )
+                    break
+                for result in results:
+                    self._write([result])
+                return
+        for result in results:
+            result.lease.settle(result.event_id)
+        self._backlog.written(len(results))
+        self._capacity.release(len(results))
+        metrics.unrecorded.dec(len(results))
+
+    def _write_once(self, results: Sequence[Result]) -> None:
+        records = [result.record for result in results if isinstance(result, Outcome)]
+        if records:
+            self._record(records)
+        if len(records) < len(results):
+            self._write_the_unsent(results)
+
+    def _record(self, records: Sequence[Record]) -> None:
+        refused = self._outcomes.record(records)
+        if refused:
+            self._outcomes.record_late(refused)
+            log.warning(
+                "record.late",
+                message="These outcomes came after their claims were lost; they are kept as late",
+                event_ids=[record.event_id for record in refused],
+            )
+            records = [record for record in records if record not in refused]
+        self._recorded(records)
+
+    def _write_the_unsent(self, results: Sequence[Result]) -> None:
+        now = self._now()
+        given_back: defaultdict[str, list[str]] = defaultdict(list)
+        voided: defaultdict[str, list[str]] = defaultdict(list)
+        for result in results:
+            if isinstance(result, GivenBack):
+                given_back[result.lease.token].append(result.event_id)
+            elif isinstance(result, Voided):
+                voided[result.lease.token].append(result.event_id)
+        for token, ids in given_back.items():
+            log.info("deliver.given_back", message="Not finished here; given back", event_ids=ids)
+            self._claims.give_back(ids, token, now, f"Given back by {self._worker}")
+        for token, ids in voided.items():
+            self._claims.void(ids, token, now, WITHDRAWN)
+        postponed = [result.postponement for result in results if isinstance(result, Delayed)]
+        if postponed:
+            self._claims.postpone(postponed, now)
+            metrics.postponed.inc(len(postponed))

@@ -1,0 +1,65 @@
+"""What people are told of outcomes once MongoDB has them: in the log, in metrics, on the schedules."""
+
+import threading
+from collections.abc import Sequence
+
+from scheduler_app.clock import monotonic
+from scheduler_app.store import STORE_FAULTS, Store, within
+from scheduler_app.store.outcomes import Record
+from scheduler_app.telemetry import get_logger
+from scheduler_app.worker.failure_log import FailureLog
+from scheduler_app.worker.last_runs import LastRunQueue
+from scheduler_app.worker.origin_counts import OriginCounts
+
+log = get_logger(__name__)
+
+TURN_SECONDS = 1.0
+#: What a worker that ends spends on writing what waits.
+LAST_SECONDS = 3.0
+
+
+class Reports(threading.Thread):
+    """One thread a process, for what must not hold up the recorder."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(name="reports", daemon=True)
+        self.last_runs = LastRunQueue(store.last_runs)
+        self.failures = FailureLog()
+        self.origins = OriginCounts()
+        self._ended = threading.Event()
+
+    def note(self, records: Sequence[Record]) -> None:
+        """Takes attempts that were recorded; it never raises."""
+        try:
+            self.origins.note(records)
+            self.last_runs.note(records)
+            self.failures.note(records, monotonic())
+        except Exception:  # the outcomes are written: what is told of them must not undo that
+            log.exception("reports.failed", message="Recorded outcomes could not be reported")
+
+    def run(self) -> None:
+        while not self._ended.wait(TURN_SECONDS):
+            self._turn()
+        until = monotonic() + LAST_SECONDS
+        while len(self.last_runs) and monotonic() < until and self._turn():
+            pass
+        self.failures.close_window(float("inf"))
+
+    def _turn(self) -> bool:
+        """Whether what was to be written is."""
+        try:
+            self.failures.close_window(monotonic())
+            with within(LAST_SECONDS):
+                self.last_runs.write()
+        except STORE_FAULTS as error:
+            # The recorder says what MongoDB's absence means; this is only tried again.
+            log.debug("last_runs.delayed", message="Last runs cannot be written yet", error=str(error)[:300])
+            return False
+        except Exception:  # without its turns the log would not say what it left out
+            log.exception("reports.failed", message="A turn of the reports failed; the next one follows")
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Ends the thread after a last turn."""
+        self._ended.set()

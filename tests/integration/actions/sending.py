@@ -1,0 +1,27 @@
+"""Short ways to send a request and to wait for its answer."""
+
+from typing import Any
+
+from scheduler_app.actions.http import Answer, Request, Sender
+
+
+def request(url: str, key: str = "event", **changes: Any) -> Request:
+    options: dict[str, Any] = {"method": "POST", "headers": (), "body": b"{}", "timeout_seconds": 5.0}
+    return Request(key=key, url=url, **(options | changes))
+
+
+def send(sender: Sender, *requests: Request) -> list[Answer]:
+    """Every answer, in the order they came."""
+    for one in requests:
+        sender.start(one)
+    answers: list[Answer] = []
+    while sender.in_flight:
+        came = sender.wait(20)
+        assert came, "no answer within 20 s"
+        answers += came
+    return answers
+
+
+def send_one(sender: Sender, url: str, **changes: Any) -> Answer:
+    (answer,) = send(sender, request(url, **changes))
+    return answer

@@ -1,0 +1,138 @@
+"""Certificates are always verified, by name, by time and by authority."""
+
+import ssl
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from scheduler_app.actions.http import Guard, Sender, parse_networks
+from tests.integration.actions.receiver import Receiver
+from tests.integration.actions.sending import send_one
+
+Receive = Callable[..., Receiver]
+
+
+class Authority:
+    """A certificate authority that issues what a test needs."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        certificate = self._sign(self._name, self._key.public_key(), days=1, authority=True)
+        self.bundle = folder / f"{name}.pem"
+        self.bundle.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+
+    def server(self, host: str, *, days: int = 1) -> ssl.SSLContext:
+        """A server's TLS with a certificate for `host`, valid from 30 days ago until `days` from now."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)])
+        certificate = self._sign(subject, key.public_key(), days=days, host=host)
+        chain = self._folder / f"{host}{days}.pem"
+        chain.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+            + certificate.public_bytes(serialization.Encoding.PEM)
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(chain)
+        return context
+
+    def _sign(
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePublicKey,
+        *,
+        days: int,
+        host: str | None = None,
+        authority: bool = False,
+    ) -> x509.Certificate:
+        now = datetime.now(UTC)
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=30))
+            .not_valid_after(now + timedelta(days=days))
+            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+        )
+        if host:
+            builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
+        return builder.sign(self._key, hashes.SHA256())
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("tls"), "trusted")
+
+
+@pytest.fixture
+def tls_sender(resources: ExitStack, authority: Authority) -> Sender:
+    guard = Guard(parse_networks("127.0.0.0/8,::1"))
+    return resources.enter_context(closing(Sender(guard, ca_bundle=str(authority.bundle))))
+
+
+def test_a_good_certificate_is_accepted_and_its_connection_kept(
+    receive: Receive, authority: Authority, tls_sender: Sender
+) -> None:
+    receiver = receive(tls=authority.server("localhost"))
+    for _ in range(3):
+        answer = send_one(tls_sender, receiver.url)
+        assert (answer.status, answer.error, answer.snippet) == (200, None, "ok")
+    assert receiver.connections == 1
+
+
+def test_an_expired_certificate_is_refused(
+    receive: Receive, authority: Authority, tls_sender: Sender
+) -> None:
+    assert_not_accepted(receive(tls=authority.server("localhost", days=-1)), tls_sender, "expired")
+
+
+def test_a_certificate_for_another_name_is_refused(
+    receive: Receive, authority: Authority, tls_sender: Sender
+) -> None:
+    assert_not_accepted(receive(tls=authority.server("example.com")), tls_sender, "localhost")
+
+
+def test_a_certificate_of_an_unknown_authority_is_refused(
+    receive: Receive, tls_sender: Sender, tmp_path: Path
+) -> None:
+    unknown = Authority(tmp_path, "unknown")
+    assert_not_accepted(receive(tls=unknown.server("localhost")), tls_sender, "issuer")
+
+
+def test_without_a_bundle_of_ours_certifis_is_trusted_and_nothing_else(
+    receive: Receive, authority: Authority, sender: Sender
+) -> None:
+    assert_not_accepted(receive(tls=authority.server("localhost")), sender, "issuer")
+
+
+def test_a_receiver_that_does_not_speak_tls_is_a_passing_failure(
+    receive: Receive, tls_sender: Sender
+) -> None:
+    receiver = receive()
+    answer = send_one(tls_sender, receiver.url.replace("http:", "https:"))
+    assert answer.error is not None
+    assert answer.error.startswith("TLS failed: ")
+    assert (answer.status, answer.permanent) == (None, False)
+
+
+def assert_not_accepted(receiver: Receiver, sender: Sender, reason: str) -> None:
+    answer = send_one(sender, receiver.url)
+    assert answer.error is not None
+    assert answer.error.startswith("the certificate is not accepted: ")
+    assert reason in answer.error
+    assert (answer.status, answer.permanent) == (None, False)
+    assert receiver.seen == []

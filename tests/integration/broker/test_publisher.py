@@ -1,0 +1,45 @@
+"""What counts as a broker that does not answer."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
+
+from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.config import Settings
+from scheduler_app.embedded import Redis
+from scheduler_app.usecases.dispatch import Batch
+
+
+@pytest.fixture
+def redis(tmp_path: Path) -> Iterator[Redis]:
+    with Redis(tmp_path / "redis") as server:
+        yield server
+
+
+@pytest.fixture
+def publisher(redis: Redis) -> CeleryPublisher:
+    app = make_app(Settings(broker_url=redis.url, mongo_database="with [brackets]"))
+
+    return CeleryPublisher(app)
+
+
+def test_a_redis_that_is_away_or_refuses_is_unavailable(publisher: CeleryPublisher, redis: Redis) -> None:
+    assert issubclass(RedisConnectionError, publisher.unavailable)
+    assert issubclass(ResponseError, publisher.unavailable)
+    redis.kill()
+    with pytest.raises(publisher.unavailable):
+        publisher.publish([Batch(("x",), None)])
+
+
+@pytest.mark.parametrize("mistake", [KeyError, TypeError, AttributeError])
+def test_a_mistake_of_ours_is_not(mistake: type[Exception], publisher: CeleryPublisher) -> None:
+    assert not issubclass(mistake, publisher.unavailable)
+
+
+def test_the_length_of_the_queue_is_that_of_its_own_deployment(publisher: CeleryPublisher) -> None:
+    assert publisher.queue_length() == publisher.ask_queue_length()(10) == 0
+    publisher.publish([Batch(("x",), None)] * 3)
+    assert publisher.queue_length() == publisher.ask_queue_length()(10) == 3

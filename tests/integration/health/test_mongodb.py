@@ -1,0 +1,45 @@
+"""What doctor finds out about MongoDB's indexes."""
+
+from scheduler_app.health import Check, Status
+from scheduler_app.health.mongodb import check_mongodb
+from scheduler_app.store import Store
+
+RETENTION_DAYS = 30
+
+
+def found(store: Store, *, retention_days: int = RETENTION_DAYS) -> dict[str, Check]:
+    checks = check_mongodb(store, "mongodb://here", retention_days=retention_days)
+    return {check.name: check for check in checks}
+
+
+def test_a_prepared_store_is_in_order(store: Store) -> None:
+    assert {name: check.status for name, check in found(store).items()} == {
+        "mongodb": Status.OK,
+        "mongodb replica set": Status.OK,
+        "mongodb writes": Status.OK,
+        "mongodb indexes": Status.OK,
+    }
+
+
+def test_the_write_that_is_tried_leaves_nothing(store: Store) -> None:
+    found(store)
+    assert store.nodes.alive() == []
+
+
+def test_a_missing_index_is_named(store: Store) -> None:
+    store.mongo.collection("events").drop_index("due_v2")
+    check = found(store)["mongodb indexes"]
+    assert (check.status, check.found) == (Status.WRONG, "missing: events.due_v2")
+
+
+def test_a_database_that_no_process_has_used_yet_says_who_makes_the_indexes(store: Store) -> None:
+    store.mongo.client.drop_database(store.mongo.db.name)
+    check = found(store)["mongodb indexes"]
+    assert "events.retention_v1" in check.facts["missing"]
+    assert "start any process" in check.remedy
+
+
+def test_another_retention_than_the_settings_say_is_wrong(store: Store) -> None:
+    check = found(store, retention_days=7)["mongodb indexes"]
+    assert check.status is Status.WRONG
+    assert check.found == "finished events are kept for 30 days, and RETENTION_DAYS is 7"

@@ -1,0 +1,44 @@
+"""Which receivers cannot keep up, by what workers report."""
+
+from typing import Any
+
+from scheduler_app.health import Status
+from scheduler_app.health.receivers import check_receivers
+
+
+def worker(name: str, *origins: dict[str, Any], **facts: Any) -> dict[str, Any]:
+    return {"_id": name, "role": "worker", "name": name, "origins": list(origins), **facts}
+
+
+def load(origin: str, **facts: Any) -> dict[str, Any]:
+    return {"origin": origin, "in_flight": 0, "waiting": 0, "postponed": 0, "full_seconds": 0.0, **facts}
+
+
+def test_a_receiver_that_hangs_is_named_with_what_all_workers_have_of_it() -> None:
+    first = worker("w1", load("http://a:80", in_flight=200, postponed=40), load("http://b:80", waiting=3))
+    second = worker("w2", load("http://a:80", in_flight=200, waiting=10, full_seconds=60.0))
+    check = check_receivers([first, second])
+    assert check.status is Status.NOTE
+    assert check.found == "http://a:80 has 400 requests in flight, 10 waiting and 40 postponed"
+    assert check.facts["origins"] == ["http://a:80"]
+
+
+def test_a_burst_that_fills_a_receiver_for_a_moment_is_no_news() -> None:
+    check = check_receivers([worker("w1", load("http://a:80", in_flight=200, waiting=5, full_seconds=1.0))])
+    assert check.status is Status.OK
+
+
+def test_of_many_receivers_a_few_are_named_and_the_rest_counted() -> None:
+    many = [load(f"http://h{number}:80", postponed=number + 1) for number in range(30)]
+    check = check_receivers([worker("w1", *many)])
+    assert check.found.startswith("http://h29:80 has")
+    assert check.found.endswith("25 more are at their limit")
+
+
+def test_a_worker_that_is_nearly_full_is_named() -> None:
+    check = check_receivers([worker("w1", events=9_000, events_limit=10_000), worker("w2")])
+    assert (check.status, "w1" in check.found, "w2" in check.found) == (Status.NOTE, True, False)
+
+
+def test_nothing_is_said_of_receivers_while_mongodb_does_not_answer() -> None:
+    assert check_receivers(None).status is Status.UNKNOWN

@@ -1,0 +1,105 @@
+"""Which events travel together."""
+
+from datetime import UTC, datetime, timedelta
+
+from scheduler_app.domain.event import SUSPECT_AFTER
+from scheduler_app.domain.lane import FRESH_FOR, Lane
+from scheduler_app.store.outbox import Due
+from scheduler_app.usecases.dispatch.batches import (
+    CLAIM_AHEAD,
+    EVENTS_A_BATCH,
+    EVENTS_OF_A_BUSY_ORIGIN,
+    grouped,
+)
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+BURST_AHEAD = timedelta(seconds=1)
+
+
+def ms(count: int) -> timedelta:
+    return timedelta(milliseconds=count)
+
+
+def due(*at: datetime) -> list[Due]:
+    return [Due(each, f"e{number}") for number, each in enumerate(at)]
+
+
+def test_events_due_within_a_tenth_of_a_second_travel_together_and_are_taken_up_just_before() -> None:
+    at = [NOON + ms(after) for after in (1000, 1050, 1099, 1100, 1250)]
+    batches = list(grouped(due(*at), NOON, BURST_AHEAD))
+    assert [len(batch.ids) for batch in batches] == [3, 1, 1]
+    assert [batch.eta for batch in batches] == [at[each] - CLAIM_AHEAD for each in (0, 3, 4)]
+
+
+def test_a_batch_takes_so_many_and_no_more() -> None:
+    events = due(*[NOON + ms(500)] * (2 * EVENTS_A_BATCH + 20))
+    sizes = [len(batch.ids) for batch in grouped(events, NOON, BURST_AHEAD)]
+    assert sizes == [EVENTS_A_BATCH, EVENTS_A_BATCH, 20]
+
+
+def test_a_full_batch_is_taken_up_well_ahead_of_its_time() -> None:
+    at = NOON + 2 * BURST_AHEAD
+    batches = grouped(due(*[at] * (EVENTS_A_BATCH + 1)), NOON, BURST_AHEAD)
+    assert [batch.eta for batch in batches] == [at - BURST_AHEAD, at - CLAIM_AHEAD]
+
+
+def test_what_is_to_be_taken_up_at_once_has_no_eta() -> None:
+    full = due(*[NOON + BURST_AHEAD / 2] * EVENTS_A_BATCH)
+    assert [batch.eta for batch in grouped(full, NOON, BURST_AHEAD)] == [None]
+    assert [batch.eta for batch in grouped(due(NOON + CLAIM_AHEAD), NOON, BURST_AHEAD)] == [None]
+
+
+def test_what_is_overdue_travels_together_and_has_no_eta() -> None:
+    events = due(*[NOON - timedelta(hours=at) for at in (3, 2, 1)])
+    (batch,) = grouped(events, NOON, BURST_AHEAD)
+    assert (len(batch.ids), batch.eta, batch.lane) == (3, None, Lane.LATE)
+
+
+def test_what_is_late_does_not_travel_with_what_falls_due_now_and_comes_after_it() -> None:
+    late, fresh, soon = NOON - FRESH_FOR, NOON - FRESH_FOR + ms(1), NOON + ms(50)
+    batches = grouped(due(late, fresh, soon), NOON, BURST_AHEAD)
+    assert [(batch.ids, batch.lane) for batch in batches] == [
+        (("e1", "e2"), Lane.FRESH),
+        (("e0",), Lane.LATE),
+    ]
+
+
+def test_what_a_person_asked_for_this_moment_is_urgent() -> None:
+    (batch,) = grouped(due(NOON), NOON, BURST_AHEAD, urgent=True)
+    assert batch.lane is Lane.URGENT
+
+
+def test_a_busy_origin_has_batches_of_its_own_behind_those_that_others_share() -> None:
+    many = EVENTS_OF_A_BUSY_ORIGIN
+    busy = [Due(NOON + ms(500), f"busy{number:03}", "http://busy:80") for number in range(many)]
+    few = [Due(NOON + ms(550), f"few{number}", f"http://few{number}:80") for number in range(3)]
+    next_span = [Due(NOON + ms(600), "next", "http://busy:80")]
+    batches = grouped([*busy, *few, *next_span], NOON, BURST_AHEAD)
+    assert [batch.ids for batch in batches] == [
+        ("few0", "few1", "few2"),
+        ("next",),
+        tuple(event.id for event in busy),
+    ]
+
+
+def test_origins_of_a_few_events_share_a_batch() -> None:
+    events = [Due(NOON + ms(500), f"e{number}", f"http://o{number % 2}:80") for number in range(90)]
+    (batch,) = grouped(events, NOON, BURST_AHEAD)
+    assert len(batch.ids) == 90
+
+
+def test_an_event_that_lost_several_leases_travels_alone_and_last() -> None:
+    at = NOON + ms(500)
+    suspects = [Due(at, f"s{number}", lost_leases=SUSPECT_AFTER) for number in range(2)]
+    others = [Due(at, "once", lost_leases=SUSPECT_AFTER - 1), Due(at, "never")]
+    batches = grouped([*suspects, *others], NOON, BURST_AHEAD)
+    assert [(batch.ids, batch.lane) for batch in batches] == [
+        (("once", "never"), Lane.FRESH),
+        (("s0",), Lane.LATE),
+        (("s1",), Lane.LATE),
+    ]
+    assert {batch.eta for batch in batches} == {at - CLAIM_AHEAD}
+
+
+def test_no_events_make_no_batch() -> None:
+    assert list(grouped([], NOON, BURST_AHEAD)) == []

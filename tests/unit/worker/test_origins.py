@@ -1,0 +1,200 @@
+"""Who comes next, who has enough, and who comes again later: with the time given."""
+
+import itertools
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+from scheduler_app.worker.attempt import Attempt
+from scheduler_app.worker.job import Job
+from scheduler_app.worker.lease import Lease
+from scheduler_app.worker.origins import (
+    MAX_IN_FLIGHT,
+    MAX_POSTPONED_SECONDS,
+    MIN_KEPT,
+    MIN_RETURNS_A_SECOND,
+    SATURATED_SECONDS,
+    OriginQueues,
+    Postponed,
+)
+from tests.builders import event, schedule
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+_seconds = itertools.count()
+
+
+def job(origin: str = "http://a:80", schedule_id: str = "s1") -> Job:
+    made = schedule(NOON, schedule_id)
+    due = event(NOON + timedelta(seconds=next(_seconds)), schedule_id)
+    lease = Lease("token", [due.id], asked_at=0, timeout_seconds=10)
+    return Job(Attempt(due, made, "token", "w"), lease, origin)
+
+
+def queues(concurrency: int = 4, max_events: int = 1_000) -> OriginQueues:
+    return OriginQueues(concurrency=concurrency, max_events=max_events)
+
+
+def start_all(waiting: OriginQueues, now: float) -> list[Job]:
+    """Starts what may start; what is under way does not count as young any more."""
+    started = []
+    while (found := waiting.next(now)) is not None:
+        waiting.started(found, now - 1)
+        started.append(found)
+    return started
+
+
+def test_origins_take_turns_and_so_do_the_schedules_of_an_origin() -> None:
+    waiting = queues(concurrency=100)
+    for origin, schedule_id in (("http://a:80", "s1"), ("http://a:80", "s2"), ("http://b:80", "s3")):
+        for _ in range(3):
+            assert waiting.add(job(origin, schedule_id), 0.0, 0) is None
+    order = [(each.origin, each.attempt.event.schedule_id) for each in start_all(waiting, 0.0)]
+    assert order[:4] == [
+        ("http://a:80", "s1"),
+        ("http://b:80", "s3"),
+        ("http://a:80", "s2"),
+        ("http://b:80", "s3"),
+    ]
+    assert len(order) == 9
+
+
+def test_an_origin_at_its_limit_holds_up_nobody_and_goes_on_when_a_request_ends() -> None:
+    waiting = queues(concurrency=2)
+    hanging = [job("http://a:80", f"s{number}") for number in range(5)]
+    others = [job("http://b:80", f"t{number}") for number in range(2)]
+    for each in hanging + others:
+        waiting.add(each, 0.0, 0)
+    started = start_all(waiting, 0.0)
+    assert Counter(each.origin for each in started) == {"http://a:80": 2, "http://b:80": 2}
+    waiting.ended(started[0], 1.0)
+    assert [each.origin for each in start_all(waiting, 1.0)] == ["http://a:80"]
+
+
+def test_a_schedule_leaves_a_share_of_its_origin_to_the_others() -> None:
+    waiting = queues(concurrency=8)
+    for _ in range(20):
+        waiting.add(job(schedule_id="greedy"), 0.0, 0)
+    assert len(start_all(waiting, 0.0)) == 6
+    waiting.add(job(schedule_id="modest"), 0.0, 0)
+    waiting.unblock()
+    assert [each.attempt.event.schedule_id for each in start_all(waiting, 0.0)] == ["modest"]
+
+
+def test_however_many_origins_hang_there_is_room_for_the_next() -> None:
+    waiting = queues(concurrency=MAX_IN_FLIGHT, max_events=100_000)
+    for origin in range(200):
+        for number in range(50):
+            waiting.add(job(f"http://h{origin}:80", f"s{number}"), 0.0, 0)
+    for second in range(20):
+        start_all(waiting, float(second))
+        waiting.unblock()
+    assert waiting.in_flight <= MAX_IN_FLIGHT
+    waiting.add(job("http://next:80"), 20.0, 0)
+    assert "http://next:80" in {each.origin for each in start_all(waiting, 20.0)}
+
+
+def test_a_burst_to_one_origin_is_started_in_steps() -> None:
+    waiting = queues(concurrency=1_000)
+    for number in range(100):
+        waiting.add(job(schedule_id=f"s{number}"), 0.0, 0)
+    young = []
+    while (found := waiting.next(0.0)) is not None:
+        waiting.started(found, 0.0)
+        young.append(found)
+    assert len(young) == 64
+    waiting.ended(young[0], 0.01)
+    assert waiting.next(0.01) is not None
+    waiting.unblock()
+    assert waiting.next(0.2) is not None, "the others are not young any more"
+
+
+def saturated(waiting: OriginQueues, many: int) -> list[Job]:
+    """Returns what was started."""
+    for number in range(many):
+        waiting.add(job(schedule_id=f"s{number}"), 0.0, 0)
+    return start_all(waiting, 0.0)
+
+
+def test_what_a_saturated_origin_cannot_take_soon_is_postponed() -> None:
+    waiting = queues(concurrency=2)
+    saturated(waiting, 500)
+    assert waiting.review(SATURATED_SECONDS / 2, 0) == []
+    postponed = waiting.review(SATURATED_SECONDS + 0.5, 0)
+    assert (len(postponed), waiting.waiting) == (500 - 2 - MIN_KEPT, MIN_KEPT)
+    again = waiting.add(job(), SATURATED_SECONDS + 0.6, 0)
+    assert isinstance(again, Postponed)
+    (load,) = waiting.loads(SATURATED_SECONDS + 0.6, most=5)
+    assert (load.in_flight, load.waiting, load.postponed) == (2, MIN_KEPT, 500 - 2 - MIN_KEPT + 1)
+
+
+def test_postponed_events_come_again_as_fast_as_their_origin_answers_and_in_order() -> None:
+    waiting = queues(concurrency=2)
+    saturated(waiting, 500)
+    postponed = waiting.review(2.0, 0)
+    by_second = Counter(int(2.0 + each.seconds) for each in postponed)
+    assert set(by_second.values()) <= {MIN_RETURNS_A_SECOND, len(postponed) % MIN_RETURNS_A_SECOND}
+    due = [each.job.attempt.event.due_at for each in postponed]
+    assert due == sorted(due)
+    assert [each.seconds for each in postponed] == sorted(each.seconds for each in postponed)
+
+
+def test_many_origins_that_answer_nothing_share_the_returns_of_one() -> None:
+    waiting = queues(concurrency=2)
+    for number in range(2_500):
+        waiting.add(job(f"http://h{number % 50}:80", f"s{number}"), 0.0, 0)
+    start_all(waiting, 0.0)
+    by_second = Counter(int(2.0 + each.seconds) for each in waiting.review(2.0, 0))
+    assert max(by_second.values()) == 50
+
+
+def test_a_full_worker_keeps_little_even_for_an_origin_that_answers() -> None:
+    waiting = queues(concurrency=2, max_events=1_000)
+    flying = saturated(waiting, 200)
+    for tenth in range(20):
+        waiting.ended(flying.pop(), tenth / 10)
+        flying += start_all(waiting, tenth / 10)
+    assert len(waiting.review(2.0, 990)) > 100
+    assert waiting.waiting == 20
+
+
+def test_an_origin_that_answers_quickly_keeps_a_long_queue() -> None:
+    waiting = queues(concurrency=2, max_events=10_000)
+    flying = saturated(waiting, 2_000)
+    now = 0.0
+    for _ in range(1_000):  # a thousand answers in two seconds
+        now += 0.002
+        waiting.ended(flying.pop(), now)
+        flying += start_all(waiting, now)
+    assert waiting.waiting > 900
+    assert waiting.review(now, 0) == []
+
+
+def test_a_hundred_thousand_postponed_events_come_again_within_the_bound_and_rarely() -> None:
+    waiting = queues(concurrency=2)
+    saturated(waiting, 100)
+    waiting.review(2.0, 0)
+    origin, one = waiting._origins["http://a:80"], job()
+    delays = [waiting._postponed(origin, one, 2.0).seconds for _ in range(100_000)]
+    assert max(delays) <= MAX_POSTPONED_SECONDS + 1
+    assert max(Counter(int(each) for each in delays).values()) <= 60
+    assert len(waiting._origins["http://a:80"].returns) <= MAX_POSTPONED_SECONDS / 60 + 2
+
+
+def test_an_idle_origin_is_forgotten() -> None:
+    waiting = queues()
+    for number in range(1_000):
+        waiting.add(job(f"http://h{number}:80"), 0.0, 0)
+    for each in start_all(waiting, 0.0):
+        waiting.ended(each, 1.0)
+    waiting.review(5.0, 0)
+    assert len(waiting.loads(5.0, most=2_000)) == 1_000
+    waiting.review(30.0, 0)
+    assert waiting.loads(30.0, most=2_000) == []
+
+
+def test_a_worker_that_ends_gets_back_all_that_waits() -> None:
+    waiting = queues(concurrency=1)
+    for number in range(10):
+        waiting.add(job(f"http://h{number % 2}:80", f"s{number}"), 0.0, 0)
+    started = start_all(waiting, 0.0)
+    assert len(list(waiting.drain())) == 10 - len(started)
+    assert (waiting.waiting, waiting.next(1.0)) == (0, None)

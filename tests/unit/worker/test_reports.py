@@ -1,0 +1,172 @@
+"""What is told of outcomes is bounded: lines, origins, schedules that wait for their last run."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from pymongo.errors import AutoReconnect
+from structlog.testing import capture_logs
+
+from scheduler_app.domain.event import State
+from scheduler_app.store.last_runs import Run
+from scheduler_app.store.outcomes import Record
+from scheduler_app.worker import failure_log, last_runs, origin_counts
+from scheduler_app.worker.failure_log import LINES, LINES_OF_ORIGIN, WINDOW_SECONDS, FailureLog
+from scheduler_app.worker.last_runs import LastRunQueue
+from scheduler_app.worker.origin_counts import OriginCounts
+from tests.builders import event
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+
+
+def record(
+    schedule_id: str = "s1",
+    state: State = State.RETRYING,
+    *,
+    second: int = 0,
+    origin: str = "https://a.test:443",
+    status: int | None = 503,
+    error: str | None = None,
+) -> Record:
+    made = event(NOON + second * SECOND, schedule_id)
+    due_at = NOON + 60 * SECOND if state is State.RETRYING else None
+    attempt = {"number": 2, "status_code": status, "error": error, "duration_ms": 250.0, "snippet": "secret"}
+    return Record(
+        *(made.id, "token", state, "message secret", due_at, attempt, made.run_time),
+        event=made,
+        origin=origin,
+        attempts_allowed=4,
+    )
+
+
+def told(log: FailureLog, records: Sequence[Record], now: float = 0.0) -> list[dict[str, Any]]:
+    with capture_logs() as lines:
+        log.note(records, now)
+    return [dict(line) for line in lines]
+
+
+def test_a_failed_attempt_and_a_dead_letter_are_a_line_each() -> None:
+    failed, dead = told(
+        FailureLog(),
+        [
+            record(),
+            record("s2", State.ERROR, status=None, error="timed out\x1b[31m"),
+            record(state=State.COMPLETED),
+        ],
+    )
+    assert failed["event"] == "attempt.failed"
+    assert {key: failed[key] for key in ("schedule_id", "event_id", "origin", "status_code")} == {
+        "schedule_id": "s1",
+        "event_id": "s1-1-20260302T120000Z",
+        "origin": "https://a.test:443",
+        "status_code": 503,
+    }
+    assert (failed["attempt"], failed["attempts_allowed"]) == (2, 4)
+    assert failed["next_at"] == "2026-03-02T12:01:00+00:00"
+    assert (dead["event"], dead["error"]) == ("attempt.dead_letter", "timed out [31m")
+    assert "next_at" not in dead
+    assert {failed["log_level"], dead["log_level"]} == {"warning"}
+    assert "secret" not in str((failed, dead))
+
+
+def test_hundreds_of_failures_a_second_are_a_few_lines_and_a_count() -> None:
+    log = FailureLog()
+    flood = [record(f"s{number}") for number in range(600)]
+    lines = [line for second in range(9) for line in told(log, flood, float(second))]
+    assert len(lines) == LINES_OF_ORIGIN
+    # A neighbour's failure, and a dead letter, are not lost among them.
+    assert len(told(log, [record(origin="https://b.test:443")], 9.0)) == 1
+    assert len(told(log, [record(state=State.ERROR)], 9.0)) == 1
+    with capture_logs() as end:
+        log.close_window(WINDOW_SECONDS - 0.1)
+        assert end == []
+        log.close_window(WINDOW_SECONDS)
+    (omitted,) = end
+    assert (omitted["event"], omitted["failed"]) == ("attempts.omitted", 9 * 600 - LINES_OF_ORIGIN)
+    assert (omitted["dead_letters"], list(omitted["by_origin"])) == (0, ["https://a.test:443"])
+    assert len(told(log, flood, 20.0)) == LINES_OF_ORIGIN, "the next window has lines of its own"
+
+
+def test_a_window_s_lines_and_the_origins_that_it_counts_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failure_log, "ORIGINS_COUNTED", 20)
+    log = FailureLog()
+    flood = [record(origin=f"https://{number}.test:443") for number in range(500)]
+    assert len(told(log, flood)) == LINES
+    with capture_logs() as lines:
+        log.close_window(float("inf"))
+    (omitted,) = lines
+    assert omitted["failed"] == 400
+    assert len(omitted["by_origin"]) <= failure_log.ORIGINS_NAMED + 1
+    assert sum(omitted["by_origin"].values()) == 400
+
+
+def test_origins_beyond_the_first_are_counted_as_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(origin_counts, "MAX_ORIGINS", 2)
+    counts = OriginCounts()
+    for name in ("a", "b", "a", "c", "d"):
+        counts.note(
+            [record(origin=f"https://{name}.test:443"), record(state=State.COMPLETED, origin="unknown")]
+        )
+    registry = CollectorRegistry()
+    registry.register(counts)
+    text = generate_latest(registry).decode()
+    assert 'scheduler_origin_attempts_total{origin="https://a.test:443",outcome="retrying"} 2.0' in text
+    assert 'scheduler_origin_attempts_total{origin="unknown",outcome="completed"} 5.0' in text
+    assert 'scheduler_origin_attempts_total{origin="other",outcome="retrying"} 3.0' in text
+    assert 'scheduler_origin_attempt_seconds_total{origin="other"} 0.75' in text
+
+
+class Written:
+    """Keeps what is written, or refuses it; it takes the place of a MongoDB that counts."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[Run]] = []
+        self.away = False
+
+    def write(self, runs: Sequence[Run]) -> None:
+        if self.away:
+            raise AutoReconnect("away")
+        self.runs.append(list(runs))
+
+
+def test_a_schedule_s_runs_between_two_writes_are_one_write_of_the_newest() -> None:
+    store = Written()
+    queue = LastRunQueue(store)  # type: ignore[arg-type]
+    queue.note([record(second=3), record(second=5, state=State.COMPLETED), record(second=4), record("s2")])
+    queue.write()
+    ((first, second),) = store.runs
+    assert (first.outcome, first.time, second.schedule_id) == (State.COMPLETED, NOON + 5 * SECOND, "s2")
+    queue.write()
+    assert len(store.runs) == 1, "nothing is written twice"
+
+
+def test_what_mongodb_does_not_take_waits_and_no_newer_run_is_undone() -> None:
+    store = Written()
+    queue = LastRunQueue(store)  # type: ignore[arg-type]
+    store.away = True
+    queue.note([record(second=1)])
+    with pytest.raises(AutoReconnect):
+        queue.write()
+    queue.note([record(second=2)])
+    store.away = False
+    queue.write()
+    assert [[run.time for run in part] for part in store.runs] == [[NOON + 2 * SECOND]]
+
+
+def test_a_burst_of_schedules_is_written_in_a_bounded_time_and_share(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Written()
+    queue = LastRunQueue(store)  # type: ignore[arg-type]
+    queue.note([record(f"s{number}") for number in range(1_000)])
+    queue.write()
+    assert [len(part) for part in store.runs] == [last_runs.AT_ONCE]
+    assert [run.schedule_id for run in store.runs[0][:2]] == ["s0", "s1"], "the longest-waiting first"
+    monkeypatch.setattr(last_runs, "MAX_WAITING", 1_000)
+    monkeypatch.setattr(last_runs, "DRAIN_SECONDS", 2)
+    with capture_logs() as lines:
+        queue.note([record(f"t{number}") for number in range(300)])
+        queue.write()
+    assert len(queue) == 500, "more than AT_ONCE where it would take too long"
+    assert [(line["event"], line["count"]) for line in lines] == [("last_runs.dropped", 100)]
