@@ -67,7 +67,8 @@ class Problem(Exception):
 
     def response(self) -> Response:
         return Response(
-            json.dumps(self.body()),
+            # As Flask ends its own answers: a shell's prompt begins on a line of its own.
+            json.dumps(self.body()) + "\n",
             status=self.status,
             headers=self.headers,
             mimetype="application/problem+json",

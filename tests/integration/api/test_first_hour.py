@@ -74,6 +74,7 @@ def test_a_body_that_is_wrong_is_refused_with_its_remedy(
     assert remedy in detail
     assert "sys." not in detail
     assert not detail.startswith("/")
+    assert answer.text.endswith("}\n"), "a shell's prompt begins on a line of its own"
 
 
 def test_a_rule_in_another_field_of_a_preview_is_not_said_to_be_missing(client: FlaskClient) -> None:
@@ -102,4 +103,5 @@ def test_a_dry_run_is_marked_as_one_however_it_is_asked_for(
         by_query = client.post(f"{path}?dry_run=true", json={"all": True})
         by_body = client.post(path, json={"all": True, "dry_run": True})
         assert by_body.get_json() == by_query.get_json()
+        assert by_body.text.endswith("}\n")
         assert by_body.get_json()["dry_run"] is True
