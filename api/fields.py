@@ -9,6 +9,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
+from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.listing import Position
@@ -16,13 +17,6 @@ from scheduler_app.store.listing import Position
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 _PLUS_READ_AS_BLANK = re.compile(r"[0-9-]+[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
-
-
-def shown_instant(value: datetime) -> str:
-    """`2025-01-05T12:00:00Z`; milliseconds when there are any."""
-    utc = value.astimezone(UTC)
-    precision = "milliseconds" if utc.microsecond else "seconds"
-    return utc.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def check_visible(text: str) -> None:

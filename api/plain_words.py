@@ -1,5 +1,7 @@
 """Refusals of marshmallow's own field types, in words that say what to give instead."""
 
+from typing import Any
+
 from marshmallow import fields
 
 #: What marshmallow says, and what an answer says.
@@ -13,10 +15,11 @@ _PLAIN = {
 }
 
 
-def speak_plainly(field: fields.Field) -> None:
+def speak_plainly(field: fields.Field[Any]) -> None:
     """Also for what a list or an object holds."""
     for key, said in field.error_messages.items():
-        field.error_messages[key] = _PLAIN.get(said, said)
+        if isinstance(said, str):
+            field.error_messages[key] = _PLAIN.get(said, said)
     for name in ("inner", "value_field"):
         held = getattr(field, name, None)
         if held is not None:
