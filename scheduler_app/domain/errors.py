@@ -24,6 +24,10 @@ class InvalidRecurrence(InvalidField):
         super().__init__(part if beside else "rrule", message if whole else f"{part}: {message}")
         self.part = part
 
+    def __str__(self) -> str:
+        """With the field where the message alone would not name it: for logs and for reasons."""
+        return self.message if self.field == "rrule" else f"{self.field}: {self.message}"
+
 
 class NotFound(SchedulerError):
     """No such thing, or it was deleted."""

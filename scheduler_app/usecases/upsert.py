@@ -39,7 +39,7 @@ def put(
             if conditions.absent:
                 manager.get(schedule_id)
                 raise StaleVersion(f"there is a schedule {schedule_id} already, and the request forbids that")
-            return manager.edit(schedule_id, draft, now, version=conditions.version), False
+            return manager.edit(schedule_id, draft, now, version=conditions.version, hops=hops), False
         except NotFound:
             if conditions.present or conditions.version is not None:
                 raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None

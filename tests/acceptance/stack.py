@@ -150,9 +150,12 @@ class Stack:
         assert made["created"] == count, made
         return [result["id"] for result in made["results"]]
 
-    def events(self, schedule_id: str, which: str = "history", limit: int = 500) -> list[dict[str, Any]]:
+    def events(
+        self, schedule_id: str, which: str = "history", limit: int = 500, **filters: str
+    ) -> list[dict[str, Any]]:
         url = f"{self.url}/api/schedules/{schedule_id}/events/{which}"
-        found: list[dict[str, Any]] = requests.get(url, params={"limit": limit}, timeout=20).json()["events"]
+        asked = {"limit": str(limit), **filters}
+        found: list[dict[str, Any]] = requests.get(url, params=asked, timeout=20).json()["events"]
         return found
 
     def finished(self, schedule_id: str, count: int = 1, seconds: float = 20) -> list[dict[str, Any]]:

@@ -63,4 +63,4 @@ def test_a_cancelled_event_is_not_sent(stack: Stack, journal: Journal) -> None:
     assert requests.post(f"{stack.url}/api/events/{event['_id']}/cancel", timeout=10).status_code == 200
     stack.finished(later)
     assert journal.calls["/cancelled"] == []
-    assert stack.events(made)[0]["state"] == "cancelled"
+    assert stack.events(made, include="cancelled")[0]["state"] == "cancelled"

@@ -269,7 +269,8 @@ def test_8_an_edit_takes_the_old_rules_events_away(stack: Stack, journal: Journa
 @pytest.mark.parametrize("method", ["get", "put", "delete"])
 def test_8_an_unknown_schedule_is_not_found(stack: Stack, method: str) -> None:
     """It was a 500."""
-    answer = requests.request(method, f"{stack.url}/api/schedules/nobody", json={"name": "x"}, timeout=10)
+    given = {"name": "x"} if method == "put" else None
+    answer = requests.request(method, f"{stack.url}/api/schedules/nobody", json=given, timeout=10)
     assert answer.status_code == 404
 
 
@@ -324,7 +325,7 @@ def test_10_a_callback_does_not_reach_the_inside(journal: Journal) -> None:
     answer = send_one(sender, journal.url("/inside"))
     sender.close()
     assert answer.ours
-    assert "127.0.0.1" in str(answer.error)
+    assert "a private address" in str(answer.error)
     assert journal.connections == 0
 
 

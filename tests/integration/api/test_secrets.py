@@ -100,7 +100,7 @@ def test_what_is_read_edited_and_written_back_keeps_its_secrets(
     assert after.body == before.body
     # What is given anew replaces, and what is taken away goes.
     client.put("/api/schedules/s", json={"headers": {}, "body": None, "callback_url": "https://example.com/"})
-    assert action(store) == Action("https://example.com/", "GET")
+    assert action(store) == Action("https://example.com/", "POST")
     client.delete("/api/schedules/s/signing-secret")
     assert "sealed" not in (store.mongo.collection("schedules").find_one({"_id": "s"}) or {})
     store.close()

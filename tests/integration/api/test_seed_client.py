@@ -51,7 +51,8 @@ def test_the_seed_s_create_update_and_delete_word_for_word(client: FlaskClient, 
     assert (changed.status_code, changed.get_json()["message"]) == (200, "Schedule updated successfully.")
     shown = client.get(path).get_json()
     given = json.loads(UPDATE)
-    del given["headers"]
+    # What may be secret is masked: the seed's API gave it to whoever could reach it.
+    del given["headers"], given["body"]
     assert given.items() <= shown.items()
     gone = send(client, "DELETE", path)
     assert (gone.status_code, gone.get_json()) == (

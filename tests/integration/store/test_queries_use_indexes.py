@@ -256,6 +256,8 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.misplaced_events(limit=10)
     inspections.misplaced_schedules(limit=10)
     inspections.forgotten_events("default", now - 60 * SECOND, now, limit=10)
+    inspections.array_fields()
+    inspections.events_with_arrays(["state"], limit=10)
     after, _ = inspections.schedules_after(None, limit=10)
     inspections.schedules_after(after, limit=10)
 
