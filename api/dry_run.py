@@ -45,7 +45,7 @@ def _mark(response: Response) -> Response:
         response.headers.pop(name, None)
     if response.is_json and response.status_code < 400:
         view: dict[str, Any] = response.get_json()
-        response.set_data(json.dumps(view | {PARAMETER: True}))
+        response.set_data(json.dumps(view | {PARAMETER: True}) + "\n")
     return response
 
 

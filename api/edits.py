@@ -5,7 +5,7 @@ A schedule may have such a word as its id: none of its own paths is a POST to th
 
 from typing import Any
 
-from api import dry_run, examples
+from api import dry_run, examples, hops
 from api.noun import Noun
 from api.schemas import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.services import services
@@ -50,7 +50,7 @@ def _edited(verb: Verb, done: str, given: dict[str, Any]) -> dict[str, Any]:
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
     found = made.store.schedules.page(window, tenant=TENANT, **which)
-    page = edit_page(made.manager, verb, found, made.now())
+    page = edit_page(made.manager, verb, found, made.now(), hops=hops.given())
     view: dict[str, Any] = {
         done: page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],

@@ -67,7 +67,8 @@ class Problem(Exception):
 
     def response(self) -> Response:
         return Response(
-            json.dumps(self.body()),
+            # As Flask ends its own answers: a shell's prompt begins on a line of its own.
+            json.dumps(self.body()) + "\n",
             status=self.status,
             headers=self.headers,
             mimetype="application/problem+json",
@@ -111,6 +112,8 @@ def _of_http(error: HTTPException) -> Response:
         name: value for name, value in error.get_headers() if name in ("Allow", "Retry-After", "Location")
     }
     detail = DETAILS.get(status, error.description or "")
+    if status == 404 and len(request.path) > 1 and request.path.endswith("/"):
+        detail = "there is nothing here; try the path without the slash at its end"
     if status == 405:
         detail = f"this path does not take {request.method}, but {headers.get('Allow', 'no method')}"
     return Problem(status, detail, headers=headers).response()

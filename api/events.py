@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api import examples
+from api import dry_run, examples
 from api.noun import Noun
 from api.schemas import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, window
 from api.services import services
@@ -55,13 +55,14 @@ def redrive_event(event_id: str) -> dict[str, Any]:
 @blueprint.response(202, RedriveOutput)
 def redrive_events(given: dict[str, Any]) -> dict[str, Any]:
     """Send events that ended in error again, the newest first, a page a call"""
+    if given["dry_run"]:
+        dry_run.ask()
     page = services().events.redrive_page(
         window(given),
         services().now(),
         tenant=TENANT,
         schedule_id=given.get("schedule_id"),
         narrowing=given["narrowing"],
-        dry_run=given["dry_run"],
     )
     view: dict[str, Any] = {
         "redriven": page.count,

@@ -8,10 +8,10 @@ from typing import Any
 
 from flask import Response
 
-from api.fields import shown_instant
 from api.noun import Noun
 from api.schemas import ScheduleChoice
 from api.services import services
+from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.store import Envelope, Schedules

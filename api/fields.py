@@ -9,6 +9,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
+from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.listing import Position
@@ -16,13 +17,6 @@ from scheduler_app.store.listing import Position
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 _PLUS_READ_AS_BLANK = re.compile(r"[0-9-]+[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
-
-
-def shown_instant(value: datetime) -> str:
-    """`2025-01-05T12:00:00Z`; milliseconds when there are any."""
-    utc = value.astimezone(UTC)
-    precision = "milliseconds" if utc.microsecond else "seconds"
-    return utc.isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def check_visible(text: str) -> None:
@@ -88,7 +82,14 @@ class Headers(fields.Dict):
             raise ValidationError('must be an object of names and values, such as {"X-Team": "ops"}')
         # Before its items, as in BoundedList.
         self._validate(value)
-        return tuple(super()._deserialize(value, attr, data, **kwargs).items())
+        try:
+            return tuple(super()._deserialize(value, attr, data, **kwargs).items())
+        except ValidationError as error:
+            # marshmallow tells the "key" from the "value" below a name; a client's JSON has neither.
+            of_names = error.normalized_messages()
+            raise ValidationError(
+                {name: [text for part in said.values() for text in part] for name, said in of_names.items()}
+            ) from None
 
 
 _STATUS = {

@@ -3,11 +3,20 @@ name twice in an object, of which readers take the first or the last as they ple
 
 import json
 import math
+import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator
+from json import JSONDecodeError
 from typing import Any
 
 from api.errors import MAX_POINTER, Problem
 from scheduler_app.domain.text import visible
+
+_SLIPS = "JSON has names in double quotes, no comma before a closing bracket, and no comments"
+
+
+class _NoConstant(ValueError):
+    """NaN or an infinity, which Python's reader would take."""
 
 
 class _Repeated(Exception):
@@ -25,8 +34,15 @@ def read_json(raw: bytes, max_values: int) -> Any:
     """
     if _values(raw, max_values) > max_values:
         raise Problem(413, f"the body holds more than {max_values:,} values; send less at once")
+    if raw.startswith(BOM_UTF8):
+        raise Problem(400, "the body begins with a byte order mark; send it without")
     try:
         text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Problem(
+            400, f"the body is not in UTF-8, from its byte {error.start} on; send it in UTF-8"
+        ) from None
+    try:
         value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_once_each)
         if b"\\u" in raw:
             json.dumps(value, ensure_ascii=False).encode()
@@ -37,9 +53,18 @@ def read_json(raw: bytes, max_values: int) -> Any:
     except _Repeated:
         pointer = _first_repeated(text)[:MAX_POINTER]
         detail = "is given more than once in its object; give it once"
-        raise Problem(400, f"{pointer}: {detail}", [{"pointer": pointer, "detail": detail}]) from None
-    except ValueError as error:
-        raise Problem(400, f"the body is not well-formed JSON: {error}"[:300]) from None
+        raise Problem(
+            400, f"{pointer.lstrip('/')}: {detail}", [{"pointer": pointer, "detail": detail}]
+        ) from None
+    except JSONDecodeError as error:
+        hint = f"; {_SLIPS}" if "property name" in error.msg else ""
+        raise Problem(400, f"the body is not well-formed JSON: {error}{hint}"[:300]) from None
+    except _NoConstant as error:
+        raise Problem(400, f"the body is not well-formed JSON: {error}") from None
+    except ValueError:
+        # Python's own bound: reading a longer one takes a time that grows with the square of its length.
+        most = sys.get_int_max_str_digits()
+        raise Problem(400, f"the body holds a number of more than {most:,} digits; send it as text") from None
     if not all(math.isfinite(number) for number in _floats(value)):
         raise Problem(400, "the body holds a number beyond what a double can hold")
     return value
@@ -86,7 +111,7 @@ def _separators(raw: bytes) -> int:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON value")
+    raise _NoConstant(f"{name} is no JSON value")
 
 
 def _floats(value: Any) -> Iterator[float]:

@@ -127,7 +127,7 @@ def pause_schedule(schedule_id: str) -> Tagged:
 def resume_schedule(schedule_id: str) -> Tagged:
     """Resume a paused schedule, or one in error whose rule was mended"""
     now, version = services().now(), version_wanted(schedule_id)
-    return _tagged(services().manager.resume(schedule_id, now, version=version))
+    return _tagged(services().manager.resume(schedule_id, now, version=version, hops=hops.given()))
 
 
 @blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])

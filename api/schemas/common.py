@@ -20,6 +20,7 @@ from marshmallow import (
 from api.errors import MAX_ERRORS, Omitted
 from api.fields import Cursor
 from api.misnomers import meant
+from api.plain_words import speak_plainly
 from scheduler_app.store.listing import Window
 
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
@@ -36,6 +37,8 @@ class Strict(Schema):
     body_optional = False
     #: Values in a body, at all depths: each takes far more memory than the bytes that it came in.
     max_values = 256 * 1024
+
+    error_messages = {"type": "must be a JSON object, in braces"}  # noqa: RUF012 (marshmallow's own name)
 
     class Meta:
         unknown = RAISE
@@ -54,7 +57,7 @@ class Strict(Schema):
         ]
         self._known = {key for _, key, _, _ in self._reads}
         for field in self.load_fields.values():
-            field.error_messages["required"] = "is missing; give it"
+            speak_plainly(field)
 
     def _deserialize(self, data: Any, *, error_store: Any, **options: Any) -> Any:
         """As marshmallow's own, but fields that were not given and have no say then are passed over: of a
@@ -64,10 +67,11 @@ class Strict(Schema):
         read: dict[str, Any] = {}
         unknown = (key for key in data if key not in self._known)
         better = {key: meant(str(key), self._known) for key in islice(unknown, MAX_ERRORS)}
+        elsewhere = {each.field for each in better.values() if each}
         for name, key, field, always in self._reads:
             value = data.get(key, missing)
             # What was given under another name is not said to be missing.
-            if value is missing and (not always or key in better.values()):
+            if value is missing and (not always or key in elsewhere):
                 continue
             try:
                 value = field.deserialize(value, key, data)
@@ -76,9 +80,14 @@ class Strict(Schema):
                 value = error.valid_data or missing
             if value is not missing:
                 read[name] = value
-        for key, field_meant in better.items():
-            said = f"Unknown field: use {field_meant}" if field_meant else "Unknown field"
-            error_store.store_error([said], key)
+        # The names are long: said once, of the first field that nothing comes near.
+        names = f": this takes {', '.join(sorted(self._known))}"
+        for key, found in better.items():
+            if found:
+                error_store.store_error([f"Unknown field: {found.advice}"], key)
+            else:
+                error_store.store_error([f"Unknown field{names}"], key)
+                names = ""
         if omitted := sum(1 for _ in unknown):
             error_store.store_error([Omitted(omitted)])
         return read

@@ -12,6 +12,8 @@ from api.schemas.schedule_output import ScheduleChoice
 class EditFilter(ScheduleChoice):
     """Which schedules to edit, and how many in this call."""
 
+    body_optional = True
+
     all = fields.Boolean(
         truthy={True},
         falsy={False},

@@ -56,7 +56,7 @@ def _refuses(check: Callable[..., None], *args: Any) -> None:
 
 def _json_size(value: Any, depth: int = 0) -> None:
     if depth > 100:
-        raise ValidationError("is nested more than 100 deep")
+        raise ValidationError("is nested more than 100 deep", "json")
     children = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
     for child in children:
         _json_size(child, depth + 1)

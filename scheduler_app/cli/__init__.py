@@ -19,6 +19,7 @@ _COMMANDS = {
     "list": "schedules:list_schedules",
     "pause": "edits:pause_schedule",
     "preview": "preview:preview",
+    "redrive": "redrive:redrive",
     "reseal": "reseal:reseal",
     "resume": "edits:resume_schedule",
     "trigger": "schedules:trigger_schedule",

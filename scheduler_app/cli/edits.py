@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 import click
 
 from scheduler_app.cli.remote import as_json, remote
-from scheduler_app.cli.schedules import STATES, show_schedule
+from scheduler_app.cli.schedules import LAST_OUTCOMES, STATES, show_schedule
 from scheduler_app.cli.show import say, show_json
 from scheduler_app.client import Json, Scheduler
 
@@ -18,6 +18,7 @@ def _chosen(command: Command) -> Command:
     for decorate in (
         click.option("--yes", is_flag=True, help="Do not ask."),
         click.option("--all", "all_", is_flag=True, help="Every schedule there is."),
+        click.option("--last-outcome", type=click.Choice(LAST_OUTCOMES), help="All whose last run ended so."),
         click.option("--tag", help="All with this tag."),
         click.option("--name", help="All of exactly this name."),
         click.option("--state", type=click.Choice(STATES), help="All in this state."),
@@ -38,7 +39,7 @@ def pause_schedule(
     if _is_one(schedule_id, which):
         show_schedule(scheduler.pause(schedule_id), as_json)
     else:
-        _edit_many("pause", "paused", scheduler.pause_many, which, as_json, yes)
+        edit_many("pause", "paused", scheduler.pause_many, which, as_json, yes)
 
 
 @click.command("resume")
@@ -52,7 +53,7 @@ def resume_schedule(
     if _is_one(schedule_id, which):
         show_schedule(scheduler.resume(schedule_id), as_json)
     else:
-        _edit_many("resume", "resumed", scheduler.resume_many, which, as_json, yes)
+        edit_many("resume", "resumed", scheduler.resume_many, which, as_json, yes)
 
 
 @click.command("delete")
@@ -73,7 +74,7 @@ def delete_schedule(
         else:
             click.echo(f"deleted {schedule_id}")
     else:
-        _edit_many("delete", "deleted", scheduler.delete_many, which, as_json, yes)
+        edit_many("delete", "deleted", scheduler.delete_many, which, as_json, yes)
 
 
 def _is_one(schedule_id: str | None, which: Json) -> TypeGuard[str]:
@@ -81,18 +82,24 @@ def _is_one(schedule_id: str | None, which: Json) -> TypeGuard[str]:
     if schedule_id is not None and many:
         raise click.UsageError("give an id, or what chooses many, not both")
     if schedule_id is None and not many:
-        raise click.UsageError("give an id, or --tag, --name, --state, or --all")
+        raise click.UsageError("give an id, or --tag, --name, --state, --last-outcome, or --all")
     return schedule_id is not None
 
 
-def _edit_many(
-    verb: str, done: str, edit: Callable[..., Json], which: Json, as_json: bool, yes: bool
+def edit_many(
+    verb: str,
+    done: str,
+    edit: Callable[..., Json],
+    which: Json,
+    as_json: bool,
+    yes: bool,
+    noun: tuple[str, str] = ("schedule", "schedules"),
 ) -> None:
-    """Counts first, and asks; `done` is the count's name."""
+    """Counts first, and asks; `done` is the count's name, `noun` what is counted, one and several."""
     which["all"] = which.pop("all_") or None
     count = edit(**which, dry_run=True)[done]
     if not as_json:
-        click.echo(f"{count} {'schedule' if count == 1 else 'schedules'} to {verb}")
+        click.echo(f"{count} {noun[count != 1]} to {verb}")
     if not count:
         if as_json:
             show_json({done: 0, "skipped": []})

@@ -13,15 +13,18 @@ _COLORS = {"completed": "green", "error": "red", "expired": "yellow", "skipped":
 
 @click.command()
 @click.argument("schedule_id")
+@click.option("--include-cancelled", is_flag=True, help="Also what was withdrawn before it was due.")
 @limit
 @as_json
 @remote
-def history(scheduler: Scheduler, schedule_id: str, limit: int, as_json: bool) -> None:
+def history(
+    scheduler: Scheduler, schedule_id: str, include_cancelled: bool, limit: int, as_json: bool
+) -> None:
     """Show what a schedule did, newest first.
 
     That of a deleted one too.
     """
-    events = list(islice(scheduler.history(schedule_id), limit))
+    events = list(islice(scheduler.history(schedule_id, include_cancelled=include_cancelled), limit))
     if as_json:
         show_json(events)
         return

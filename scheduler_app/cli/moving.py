@@ -9,7 +9,7 @@ from typing import IO, Any
 import click
 
 from scheduler_app.cli.remote import remote
-from scheduler_app.cli.schedules import STATES
+from scheduler_app.cli.schedules import LAST_OUTCOMES, STATES
 from scheduler_app.cli.show import say
 from scheduler_app.client import Json, Scheduler, SchedulerError
 
@@ -28,14 +28,15 @@ _DIGITS = 24
 @click.option("--state", type=click.Choice(STATES))
 @click.option("--name", help="Of exactly this name.")
 @click.option("--tag", help="With this tag.")
+@click.option("--last-outcome", type=click.Choice(LAST_OUTCOMES), help="Whose last run ended so.")
 @remote
-def export_schedules(scheduler: Scheduler, state: str | None, name: str | None, tag: str | None) -> None:
+def export_schedules(scheduler: Scheduler, **which: Any) -> None:
     """Print all schedules, a JSON object a line.
 
     Secrets are masked; where the API has a SECRETS_KEY, each line holds them encrypted, for an API that has
     the same key. Elsewhere put the real ones there before you import it.
     """
-    for schedule in scheduler.export(state=state, name=name, tag=tag):
+    for schedule in scheduler.export(**which):
         say(json.dumps(schedule, ensure_ascii=False, separators=(",", ":")))
 
 

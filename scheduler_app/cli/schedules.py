@@ -11,6 +11,7 @@ from scheduler_app.cli.show import details, say, show_json, table
 from scheduler_app.client import Json, Scheduler
 
 STATES = ("active", "paused", "finished", "error")
+LAST_OUTCOMES = ("completed", "error", "retrying")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
 
@@ -19,14 +20,13 @@ _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
 @click.option("--state", type=click.Choice(STATES))
 @click.option("--name", help="Of exactly this name.")
 @click.option("--tag", help="With this tag.")
+@click.option("--last-outcome", type=click.Choice(LAST_OUTCOMES), help="Whose last run ended so.")
 @limit
 @as_json
 @remote
-def list_schedules(
-    scheduler: Scheduler, state: str | None, name: str | None, tag: str | None, limit: int, as_json: bool
-) -> None:
+def list_schedules(scheduler: Scheduler, limit: int, as_json: bool, **which: Any) -> None:
     """List schedules, newest first."""
-    found = list(islice(scheduler.list(state=state, name=name, tag=tag), limit + 1))
+    found = list(islice(scheduler.list(**which), limit + 1))
     shown = found[:limit]
     if as_json:
         show_json(shown)
@@ -80,6 +80,8 @@ def create_schedule(
     **others: Any,
 ) -> None:
     """Call CALLBACK_URL by a rule, or once."""
+    if (rrule is None) == (run_at is None):
+        raise click.UsageError("give either --rrule or --run-at")
     fields = {name: value for name, value in others.items() if value is not None}
     if id_ is not None:
         fields["id"] = id_

@@ -18,6 +18,7 @@ _PASSING = (429, 502, 503, 504)
 _FIRST_DELAY_SECONDS = 0.2
 _LONGEST_DELAY_SECONDS = 10.0
 _CHUNK_BYTES = 65_536
+_EXAMPLE = "http://127.0.0.1:8080"
 
 
 class _Key(AuthBase):
@@ -61,7 +62,7 @@ class Http:
                 for line in answer.iter_lines(_CHUNK_BYTES):
                     yield line.decode()
         except requests.RequestException as error:
-            raise SchedulerError(f"{self._url} cannot be reached: {_short(error)}") from error
+            raise self._unreachable(error) from error
 
     def put(self, path: str, body: Json, *, dry_run: bool = False) -> Json:
         return self._request("PUT", path, query=_dry(dry_run), body=body)
@@ -80,6 +81,11 @@ class Http:
 
     def close(self) -> None:
         self._session.close()
+
+    def _unreachable(self, error: requests.RequestException) -> SchedulerError:
+        if isinstance(error, requests.exceptions.InvalidSchema | requests.exceptions.MissingSchema):
+            return SchedulerError(f"{self._url!r} is no address of an API; give one such as {_EXAMPLE}")
+        return SchedulerError(f"{self._url} cannot be reached: {_short(error)}")
 
     def _request(
         self,
@@ -109,7 +115,7 @@ class Http:
                 if tries > self._retries or not isinstance(
                     error, requests.ConnectionError | requests.Timeout
                 ):
-                    raise SchedulerError(f"{self._url} cannot be reached: {_short(error)}") from error
+                    raise self._unreachable(error) from error
                 time.sleep(_delay(tries, None))
                 continue
             if gone_is_fine_later and tries > 1 and answer.status_code == 404:

@@ -73,10 +73,17 @@ class Scheduler:
             raise
 
     def list(
-        self, *, state: str | None = None, name: str | None = None, tag: str | None = None
+        self,
+        *,
+        state: str | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        last_outcome: str | None = None,
     ) -> Iterator[Json]:
-        """All schedules of which that is true, newest first; pages are asked for as they are needed."""
-        return self._all("/api/schedules", "schedules", {"state": state, "name": name, "tag": tag})
+        """All schedules of which that is true, newest first; pages are asked for as they are needed.
+        `last_outcome` is how their last run ended: `completed`, `error` or `retrying`."""
+        which = {"state": state, "name": name, "tag": tag, "last_outcome": last_outcome}
+        return self._all("/api/schedules", "schedules", which)
 
     def schedule_many(
         self, schedules: Sequence[Json], *, idempotency_key: str | None = None, dry_run: bool = False
@@ -93,11 +100,17 @@ class Scheduler:
         return self._http.put(_path(schedule_id), schedule, dry_run=dry_run)
 
     def export(
-        self, *, state: str | None = None, name: str | None = None, tag: str | None = None
+        self,
+        *,
+        state: str | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        last_outcome: str | None = None,
     ) -> Iterator[Json]:
         """All schedules of which that is true as `schedule_many` takes them, one by one as they come. Secrets
         are masked."""
-        query = _without_none({"state": state, "name": name, "tag": tag})
+        which = {"state": state, "name": name, "tag": tag, "last_outcome": last_outcome}
+        query = _without_none(which)
         return map(json.loads, self._http.lines("/api/schedules/export", query))
 
     def update(self, schedule_id: str, **fields: Any) -> Json:
@@ -112,28 +125,29 @@ class Scheduler:
         return self._http.post(_path(schedule_id, "resume"))
 
     def pause_many(self, **which: Any) -> Json:
-        """Pauses all schedules of which `which` is true: `state`, `name`, `tag`, or `all=True`. Returns
-        `{"paused": 12, "skipped": [{"id", "reason"}, …]}`, the first 100 of those that were left as they are,
-        and `skipped_omitted`, how many more were. `dry_run=True` only counts."""
-        return self._edit("pause", "paused", which)
+        """Pauses all schedules of which `which` is true: `state`, `name`, `tag`, `last_outcome`, or
+        `all=True`. Returns `{"paused": 12, "skipped": [{"id", "reason"}, …]}`, the first 100 of those that
+        were left as they are, and `skipped_omitted`, how many more were. `dry_run=True` only counts."""
+        return self._edit("/api/schedules/pause", "paused", which)
 
     def resume_many(self, **which: Any) -> Json:
         """As `pause_many`; the count is `resumed`."""
-        return self._edit("resume", "resumed", which)
+        return self._edit("/api/schedules/resume", "resumed", which)
 
     def delete_many(self, **which: Any) -> Json:
         """As `pause_many`; the count is `deleted`. What was not sent is withdrawn, the histories stay."""
-        return self._edit("delete", "deleted", which)
+        return self._edit("/api/schedules/delete", "deleted", which)
 
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
         made = self._http.post(_path(schedule_id, "trigger"), key=idempotency_key)
         return str(made["event_id"])
 
-    def history(self, schedule_id: str) -> Iterator[Json]:
-        """The finished events, newest first, but what was withdrawn before it was due; those of a deleted
-        schedule too."""
-        return self._all(_path(schedule_id, "events/history"), "events")
+    def history(self, schedule_id: str, *, include_cancelled: bool = False) -> Iterator[Json]:
+        """The finished events, newest first; those of a deleted schedule too. What was withdrawn before it
+        was due is left out, unless `include_cancelled`."""
+        filters = {"include": "cancelled" if include_cancelled else None}
+        return self._all(_path(schedule_id, "events/history"), "events", filters)
 
     def pending(self, schedule_id: str) -> Iterator[Json]:
         """The events to come, the next one first, as far ahead as they are expanded."""
@@ -146,10 +160,15 @@ class Scheduler:
         schedule_id: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
+        **which: Any,
     ) -> Iterator[Json]:
-        """The events of which that is true, newest run time first; `after` inclusive, `before` exclusive."""
-        times = {"from": _maybe_instant(after), "to": _maybe_instant(before)}
-        return self._all("/api/events", "events", {"state": state, "schedule_id": schedule_id, **times})
+        """The events of which that is true, newest run time first; `after` inclusive, `before` exclusive.
+
+        `state` may be several: "error,retrying". `which` are the API's other filters: `tag`, `origin`,
+        `status_code` ("5xx,429"), `error`, and `timezone` for text without an offset in `after` and `before`.
+        """
+        given = {"state": state, "schedule_id": schedule_id, "after": after, "before": before, **which}
+        return self._all("/api/events", "events", _event_filters(given))
 
     def event(self, event_id: str) -> Json:
         """One event with everything that happened to it."""
@@ -163,6 +182,12 @@ class Scheduler:
         """Sends an event that ended in error again."""
         return self._http.post(_event_path(event_id, "redrive"))
 
+    def redrive_many(self, **which: Any) -> Json:
+        """Sends all dead letters again of which `which` is true: the filters of `events` but `state`, or
+        `all=True`. Returns `{"redriven": 12, "skipped": …}` as `pause_many` does. `dry_run=True` only counts.
+        """
+        return self._edit("/api/events/redrive", "redriven", _event_filters(which))
+
     def preview(
         self,
         rrule: str,
@@ -175,12 +200,13 @@ class Scheduler:
         given = {"rrule": rrule, "timezone": timezone, "after": _maybe_instant(after), "limit": limit}
         return self._http.post("/api/schedules/preview", _without_none(given))
 
-    def _edit(self, verb: str, done: str, which: Json) -> Json:
+    def _edit(self, path: str, done: str, which: Json) -> Json:
+        """Page by page; `done` is the count's name."""
         body = _without_none(which) | {"limit": _A_PAGE}
         total: Json = {done: 0, "skipped": []}
         omitted = 0
         while True:
-            page = self._http.post(f"/api/schedules/{verb}", body)
+            page = self._http.post(path, body)
             total[done] += page[done]
             room = _SKIPPED - len(total["skipped"])
             total["skipped"] += page["skipped"][:room]
@@ -217,6 +243,13 @@ def _path(schedule_id: str, rest: str = "") -> str:
 
 def _event_path(event_id: str, rest: str = "") -> str:
     return f"/api/events/{quote(event_id, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def _event_filters(given: Json) -> Json:
+    """`after` and `before` under the names that they have on the wire."""
+    filters = dict(given)
+    times = {"from": filters.pop("after", None), "to": filters.pop("before", None)}
+    return filters | {name: _maybe_instant(value) for name, value in times.items()}
 
 
 def _maybe_instant(value: datetime | str | None) -> str | None:

@@ -36,17 +36,18 @@ def edit_page(
     page: Page[Schedule | Unreadable],
     now: datetime,
     *,
+    hops: int = 0,
     seconds: float = PAGE_SECONDS,
 ) -> EditedPage:
     """Does `verb` to each schedule of a page, but to those that cannot be edited.
 
     To do it again is harmless: what was edited is skipped then. After `seconds` the rest of the page is left
-    to the next.
+    to the next. `hops` are those of the request.
     """
     count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
     for each in page.rows:
         schedule_id = each.schedule_id if isinstance(each, Unreadable) else each.id
-        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now)
+        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, hops)
         if reason is None:
             count += 1
         else:
@@ -66,13 +67,13 @@ def _unfit(verb: Verb, schedule: Schedule | Unreadable) -> str | None:
     return f"it is {schedule.state}" if schedule.state in (there, ScheduleState.FINISHED) else None
 
 
-def _refusal(manager: Manager, verb: Verb, schedule_id: str, now: datetime) -> str | None:
+def _refusal(manager: Manager, verb: Verb, schedule_id: str, now: datetime, hops: int) -> str | None:
     try:
         match verb:
             case Verb.PAUSE:
                 manager.pause(schedule_id, now)
             case Verb.RESUME:
-                manager.resume(schedule_id, now)
+                manager.resume(schedule_id, now, hops=hops)
             case Verb.DELETE:
                 manager.delete(schedule_id, now)
     except (Conflict, InvalidField, NotFound, StaleVersion) as error:

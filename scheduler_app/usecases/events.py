@@ -80,10 +80,8 @@ class EventManager:
         tenant: str,
         schedule_id: str | None = None,
         narrowing: Narrowing = EVERYTHING,
-        dry_run: bool = False,
     ) -> Redriven:
-        """Redrives the dead letters of a page, but those that no callback could be made for; `dry_run` only
-        counts."""
+        """Redrives the dead letters of a page, but those that no callback could be made for."""
         found = self.store.event_lists.page(
             window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
         )
@@ -95,8 +93,6 @@ class EventManager:
                 ids.append(event["_id"])
             else:
                 skipped.append((event["_id"], reason))
-        if dry_run:
-            return Redriven(len(ids), skipped, found.following)
         redriven = self.store.events.redrive(ids, now, REDRIVEN) if ids else []
         won = {event.id for event in redriven}
         skipped += [(each, "it is no longer in error") for each in ids if each not in won]
@@ -120,6 +116,8 @@ def _hopeless(event: Document, schedule: Schedule | Unreadable | None) -> str | 
         return None if schedule.readable_elsewhere else f"its schedule cannot be read: {schedule.reason}"
     if schedule.state is ScheduleState.DELETED:
         return NO_CALLBACK
+    if event["revision"] < schedule.first_revision:
+        return "it belongs to an earlier schedule of this id, which was deleted: a worker would withdraw it"
     if event["kind"] == Kind.SCHEDULED and schedule.voids(event["revision"], event["run_time"]):
         return "its schedule was changed before it was due: a worker would withdraw it"
     return None

@@ -95,15 +95,19 @@ class Manager:
 
         return self._change(schedule_id, now, paused, version, "paused")
 
-    def resume(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
-        """Occurrences after now are made again. Raises NotFound, StaleVersion, Conflict, InvalidField."""
+    def resume(
+        self, schedule_id: str, now: datetime, *, version: int | None = None, hops: int = 0
+    ) -> Schedule:
+        """Occurrences after now are made again; `hops` as in `edit`. Raises NotFound, StaleVersion, Conflict,
+        InvalidField."""
 
         def resumed(schedule: Schedule) -> Schedule:
             if schedule.state is ScheduleState.ACTIVE:
                 return schedule
             if schedule.state is ScheduleState.FINISHED:
                 raise Conflict("the schedule is finished; give it a new rule by PUT")
-            return _next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
+            active = _next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
+            return replace(active, hops=max(hops, schedule.hops))
 
         return self._change(schedule_id, now, resumed, version, "resumed")
 

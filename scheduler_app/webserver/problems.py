@@ -20,9 +20,8 @@ class RefusedRequest(Exception):
     def answer(self) -> bytes:
         """The whole answer; the connection ends with it."""
         reason = HTTPStatus(self.status).phrase
-        body = json.dumps(
-            {"type": "about:blank", "title": reason, "status": self.status, "detail": self.detail}
-        ).encode()
+        problem = {"type": "about:blank", "title": reason, "status": self.status, "detail": self.detail}
+        body = (json.dumps(problem) + "\n").encode()
         fields = {
             "Date": formatdate(usegmt=True),
             "Connection": "close",

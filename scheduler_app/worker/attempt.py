@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler_app.actions.http import Answer, Request, headers_for, parse_retry_after, redacted
 from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.outcomes import Record
@@ -96,7 +97,7 @@ class Attempt:
         return (
             State.RETRYING,
             due_at,
-            f"Attempt {self.number} failed: {said}; the next follows at {due_at.isoformat()}",
+            f"Attempt {self.number} failed: {said}; the next follows at {shown_instant(due_at)}",
         )
 
 

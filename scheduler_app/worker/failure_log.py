@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from scheduler_app.actions.http.answer import one_line
 from scheduler_app.domain.event import State
+from scheduler_app.domain.instants import shown_instant
 from scheduler_app.store.outcomes import Record
 from scheduler_app.telemetry import get_logger
 
@@ -89,7 +90,7 @@ def _tell(record: Record) -> None:
         "error": None if status is not None else one_line(str(attempt.get("error")))[:ERROR_CHARACTERS],
         "attempt": attempt.get("number"),
         "attempts_allowed": record.attempts_allowed,
-        "next_at": record.due_at.isoformat() if record.due_at else None,
+        "next_at": shown_instant(record.due_at) if record.due_at else None,
     }
     log.warning(name, message=message, **{key: value for key, value in facts.items() if value is not None})
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
+from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
@@ -202,7 +203,7 @@ class Handover:
     def _left_to_others(self, event: Event, lease: Lease, reason: str) -> Delayed:
         """Nothing is wrong with the event: another worker may have the key, or the release, that it needs."""
         due_at = self._now() + LEFT_TO_OTHERS
-        message = f"Postponed to {due_at.isoformat()}: {self._worker} cannot read its schedule: {reason}"
+        message = f"Postponed to {shown_instant(due_at)}: {self._worker} cannot read its schedule: {reason}"
         since = event.postponed_from or event.due_at
         return Delayed(Postponement(event.id, lease.token, due_at, since, message), lease)
 

@@ -1,6 +1,7 @@
-"""The examples of the README and of the API's page, word for word, but for the ports."""
+"""The examples of the README, of the API's page and of the first hour, word for word, but for the ports."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,12 +17,13 @@ from tests.processes import Program, wait_until
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "api.md")
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 MARK = "<!-- run by tests/acceptance/test_readme.py -->\n```bash\n"
 
 
-def blocks() -> list[str]:
+def blocks(*pages: Path) -> list[str]:
     """The marked examples, in their order."""
-    return [part.split("```")[0] for page in PAGES for part in page.read_text().split(MARK)[1:]]
+    return [part.split("```")[0] for page in pages for part in page.read_text().split(MARK)[1:]]
 
 
 @pytest.fixture
@@ -53,7 +55,7 @@ def test_the_first_schedule_works_as_the_readme_says(folder: Path) -> None:
             assert all("status" not in answer or answer["status"] != 422 for answer in answers), answers
             return answers
 
-        create, look, change, more = blocks()
+        create, look, change, more = blocks(*PAGES)
         (created,) = run(create)
         assert created["id"] == "my-first"
         pending, history = run(look)
@@ -83,3 +85,80 @@ def test_the_first_schedule_works_as_the_readme_says(folder: Path) -> None:
     finally:
         up.kill()
         receiver.kill()
+
+
+@pytest.mark.timeout(180)
+def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
+    port, receiver_port = free_port(), free_port()
+    up = Program(
+        [sys.executable, "-m", "scheduler_app.cli", "up", "--worker-count", "1", "--port", str(port)], folder
+    )
+    programs = [up]
+    command = f"{sys.executable} -m scheduler_app.cli"
+    environment = os.environ | {"SCHEDULER_URL": f"http://127.0.0.1:{port}", "PYTHONPATH": str(ROOT)}
+
+    def run(block: str) -> str:
+        local = block.replace("localhost:8080", f"localhost:{port}").replace("9000", str(receiver_port))
+        done = subprocess.run(
+            ["bash", "-ec", local.replace(".venv/bin/scheduler", command)],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def answers(block: str) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in run(block).splitlines()]
+
+    try:
+        up.wait_for(r"^Everything is ready", 90)
+        parts = iter(blocks(TUTORIAL))
+        run(next(parts))
+        receiver = Program([sys.executable, "receiver.py"], folder)
+        programs.append(receiver)
+        (created,) = answers(next(parts))
+        assert (created["id"], created["method"], created["max_retries"]) == ("hello", "POST", 10)
+        wait_until(lambda: receiver.output.count("attempt 1") >= 2, "the first calls")
+        assert re.search(r'^200 hello-1-\S+Z attempt 1 {"hello":"world"}$', receiver.output, re.MULTILINE)
+        pending, history = answers(next(parts))
+        assert len(pending["events"]) == 2
+        assert [line["status"] for line in history["events"][0]["status"]][-1] == "completed"
+        assert "Event successfully processed" in run(next(parts))
+        by_name, by_rule = answers(next(parts))
+        assert by_name["detail"] == "url: Unknown field: use callback_url"
+        assert (
+            "is a cron expression; the same as a recurrence rule is FREQ=WEEKLY;BYDAY=" in by_rule["detail"]
+        )
+        (preview,) = answers(next(parts))
+        assert preview["description"] == "Monday to Friday at 09:00 (Europe/Zurich)"
+        assert [each["result"] for each in answers(next(parts))] == ["created", "unchanged"]
+        told, changed = answers(next(parts))
+        assert (told["result"], told["dry_run"], told["version"]) == ("changed", True, 2)
+        assert (changed["result"], changed["version"]) == ("changed", 2)
+        run(next(parts))
+        up.wait_for(r"A callback failed; it is tried again", 20)
+        up.wait_for(r"A callback failed for good; its event is a dead letter", 20)
+        (dead,) = answers(next(parts))
+        assert [attempt["status_code"] for attempt in dead["events"][0]["attempts"]] == [503, 503]
+        refused, counted, *said = run(next(parts)).splitlines()
+        assert "all: true for every dead letter" in json.loads(refused)["detail"]
+        assert json.loads(counted)["dry_run"] is True
+        assert re.fullmatch(r"(\d+) dead letters? to redrive\nredriven \1", "\n".join(said).strip())
+        paused, _, withdrawn, resumed = answers(next(parts))
+        assert (paused["state"], resumed["state"]) == ("paused", "active")
+        assert withdrawn["events"][0]["state"] == "cancelled"
+        assert run(next(parts)).splitlines() == [
+            "2 schedules to delete",
+            "deleted 2",
+            "dry run: created 2, changed 0, unchanged 0, refused 0",
+            "created 2, changed 0, unchanged 0, refused 0",
+            "created 0, changed 0, unchanged 2, refused 0",
+        ]
+        wait_until(lambda: "200 hello-4-" in receiver.output, "the restored schedule's calls")
+        assert run(next(parts)).startswith("2 schedules to delete\ndeleted 2\nstate ")
+        assert next(parts, None) is None
+    finally:
+        for program in programs:
+            program.kill()

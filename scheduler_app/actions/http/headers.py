@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from scheduler_app.actions.http.signature import sign
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.instants import shown_instant
 from scheduler_app.version import __version__
 
 USER_AGENT = f"RRule-Scheduler/{__version__}"
@@ -133,8 +134,7 @@ def headers_for(
 # Of UTC alone: two hours of a zone, where a clock is put back, are equal to a cache.
 @lru_cache(maxsize=256)
 def _instant(utc: datetime) -> str:
-    """RFC 3339; milliseconds only when there are any, as in the event's id."""
-    return utc.isoformat(timespec="milliseconds" if utc.microsecond else "seconds").replace("+00:00", "Z")
+    return shown_instant(utc)
 
 
 @lru_cache(maxsize=256)

@@ -95,7 +95,7 @@ def _split(value: str) -> dict[str, str]:
         if name not in _LISTS and name not in _SINGLE:
             raise InvalidRecurrence(
                 _shown(name),
-                f"{_shown(written)} is not a part of a rule; RFC 5545 and RFC 7529 know {_known()}",
+                f"is not a part of a rule; RFC 5545 and RFC 7529 know {_known()}",
             )
         if "=" in content:
             raise InvalidRecurrence(

@@ -9,6 +9,7 @@ from .rule import Rule
 from .rule_text import read_rule
 from .time_text import WrittenTime, read_time
 from .zone import UnknownZone, Zone, find_zone
+from .zone_hint import better_zone
 
 MAX_DATES = 2_000
 MAX_RULES = 16
@@ -73,7 +74,7 @@ def zone_named(part: str, name: str) -> Zone:
         return find_zone(name.removeprefix("/"))
     except UnknownZone:
         raise InvalidRecurrence(
-            part, f"{name[:60]!r} is not an IANA time zone; use a name such as Europe/Paris or UTC"
+            part, f"{name[:60]!r} is not an IANA time zone; {better_zone(name)}"
         ) from None
 
 

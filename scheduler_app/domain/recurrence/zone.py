@@ -11,6 +11,7 @@ when an offset begins and ends. The table holds the transitions of the TZif file
 
 import struct
 from bisect import bisect_right
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import lru_cache
@@ -127,6 +128,11 @@ def _names() -> dict[str, str]:
     """Every zone name by its lower-case spelling: calendar text is often written in one case."""
     listing = resources.files("tzdata").joinpath("zones").read_text(encoding="ascii")
     return {name.lower(): name for name in listing.split()}
+
+
+def zone_names() -> Collection[str]:
+    """Every zone name, as IANA writes it."""
+    return _names().values()
 
 
 def find_zone(name: str) -> Zone:

@@ -32,7 +32,7 @@ def check(answer: TestResponse, status: int, pointer: str | None, remedy: str) -
     ("fields", "pointer", "remedy"),
     [
         ({"colour": "red"}, "/colour", "Unknown field"),
-        ({"name": 7}, "/name", "Not a valid string"),
+        ({"name": 7}, "/name", "must be text"),
         ({"name": ""}, "/name", "Length"),
         ({"name": "x" * 201}, "/name", "200"),
         ({"name": "a\x1b[31m"}, "/name", "U+001B"),
@@ -59,7 +59,7 @@ def check(answer: TestResponse, status: int, pointer: str | None, remedy: str) -
         ({"rrule": None, "run_at": "2001-01-01T00:00:00Z"}, "/run_at", "past"),
         ({"run_at": "2031-01-01T00:00:00Z"}, "/run_at", "not both"),
         ({"max_retries": 51}, "/max_retries", "50"),
-        ({"max_retries": True}, "/max_retries", "integer"),
+        ({"max_retries": True}, "/max_retries", "whole number"),
         ({"timeout_seconds": 0}, "/timeout_seconds", "0.1"),
         ({"timeout_seconds": 301}, "/timeout_seconds", "300"),
         ({"success_codes": [42]}, "/success_codes", "HTTP status"),
@@ -70,7 +70,7 @@ def check(answer: TestResponse, status: int, pointer: str | None, remedy: str) -
         ({"id": "no spaces"}, "/id", "hyphens"),
         ({"id": "bulk"}, "/id", "take another"),
         ({"tags": [""]}, "/tags/0", "Length"),
-        ({"signing": "yes"}, "/signing", "boolean"),
+        ({"signing": "yes"}, "/signing", "true or false"),
     ],
 )
 def test_a_field_that_is_wrong_is_named(
@@ -176,7 +176,7 @@ def test_without_keys_a_foreign_name_for_this_machine_is_a_403(client: FlaskClie
     [
         ("limit=0", "/limit", "1"),
         ("limit=501", "/limit", "500"),
-        ("limit=x", "/limit", "integer"),
+        ("limit=x", "/limit", "whole number"),
         ("page=0", "/page", "1"),
         ("page=1000&limit=500", "/page", "cursor"),
         ("cursor=%20", "/cursor", "next_cursor"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.event import Event, Kind, State
 from scheduler_app.store import Store
 from tests.builders import event, schedule
 from tests.integration.api.test_event_filters import end
@@ -45,6 +45,19 @@ def test_dead_letters_of_a_deleted_schedule_stay_and_the_answer_says_why(
     assert [each["id"] for each in answer["skipped"]] == [lost[0].id]
     assert "deleted" in answer["skipped"][0]["reason"]
     assert (states(store, lost), states(store, kept)) == (["error"], ["worker_queue"])
+
+
+def test_a_dead_letter_of_an_earlier_schedule_of_the_same_id_stays_one(
+    client: FlaskClient, store: Store, now: datetime, create: Create
+) -> None:
+    create(id="twice")
+    triggered = dead(store, now, "twice", kind=Kind.MANUAL)
+    client.delete("/api/schedules/twice")
+    create(id="twice")
+    answer = redrive(client, all=True)
+    assert (answer["redriven"], [each["id"] for each in answer["skipped"]]) == (0, [triggered[0].id])
+    assert "an earlier schedule" in answer["skipped"][0]["reason"]
+    assert states(store, triggered) == ["error"]
 
 
 def test_nothing_is_redriven_without_a_filter_or_all(

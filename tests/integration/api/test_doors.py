@@ -151,7 +151,7 @@ def test_a_name_that_stands_twice_in_an_object_is_refused(
 ) -> None:
     for path in (SCHEDULES, f"{SCHEDULES}/none-such/pause"):
         answer = client.post(path, data=body, content_type="application/json")
-        refused(answer, 400, pointer, "more than once")
+        refused(answer, 400, f"{pointer[1:]}: is given more than once")
         assert answer.get_json()["errors"][0]["pointer"] == pointer
 
 

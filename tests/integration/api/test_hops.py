@@ -56,6 +56,26 @@ def test_a_schedule_that_a_callback_has_changed_counts_on_and_a_person_s_change_
     assert hops() == 4
 
 
+def test_a_resume_by_a_callback_counts_on(
+    client: FlaskClient, store: Store, create: Callable[..., dict[str, Any]]
+) -> None:
+    """A callback that resumes its own schedule would have no end either."""
+    path = f"/api/schedules/{create()['id']}"
+
+    def hops() -> int:
+        (row,) = store.mongo.collection("schedules").find()
+        return int(row.get("hops", 0))
+
+    for resume, body in ((f"{path}/resume", None), ("/api/schedules/resume", {"all": True})):
+        before = hops()
+        client.post(f"{path}/pause")
+        assert client.post(resume, json=body, headers={HOPS: str(before + 2)}).status_code == 200
+        assert hops() == before + 2
+    client.post(f"{path}/pause")
+    client.post(f"{path}/resume")
+    assert hops() == 4
+
+
 def test_the_fifth_hop_is_a_508_and_does_nothing(
     client: FlaskClient, store: Store, create: Callable[..., dict[str, Any]]
 ) -> None:

@@ -1,11 +1,14 @@
 """An API of its own for these tests, as a client finds it: behind an address, and with a key."""
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
+from pymongo import MongoClient
 
 from scheduler_app.client import Scheduler
 from scheduler_app.embedded import Mongod, Redis
@@ -15,14 +18,22 @@ KEY = secrets.token_hex(24)
 
 
 @pytest.fixture(scope="package")
+def database_name() -> str:
+    return f"test_{secrets.token_hex(6)}"
+
+
+@pytest.fixture(scope="package")
 def url(
-    mongod_server: Mongod, redis_server: Redis, tmp_path_factory: pytest.TempPathFactory
+    mongod_server: Mongod,
+    redis_server: Redis,
+    tmp_path_factory: pytest.TempPathFactory,
+    database_name: str,
 ) -> Iterator[str]:
     stack = Stack(
         tmp_path_factory.mktemp("api"),
         {
             "MONGO_URI": mongod_server.uri,
-            "MONGO_DATABASE": f"test_{secrets.token_hex(6)}",
+            "MONGO_DATABASE": database_name,
             "BROKER_URL": redis_server.url,
             "API_KEYS": KEY,
             "SECRETS_KEY": Fernet.generate_key().decode(),
@@ -39,6 +50,29 @@ def url(
 def scheduler(url: str) -> Iterator[Scheduler]:
     with Scheduler(url, KEY) as made:
         yield made
+
+
+@pytest.fixture
+def dead_letters(mongod_server: Mongod, database_name: str, scheduler: Scheduler) -> Callable[..., list[str]]:
+    """Makes dead letters of a schedule: events that no worker was there to send."""
+
+    def made(schedule_id: str, count: int, status_code: int) -> list[str]:
+        ids = [scheduler.trigger(schedule_id) for _ in range(count)]
+        with MongoClient[dict[str, Any]](mongod_server.uri) as client:
+            client[database_name].events.update_many(
+                {"_id": {"$in": ids}},
+                {
+                    "$set": {
+                        "state": "error",
+                        "archived_at": datetime.now(UTC),
+                        "attempts": [{"number": 1, "status_code": status_code, "error": None}],
+                    },
+                    "$unset": {"due_at": ""},
+                },
+            )
+        return ids
+
+    return made
 
 
 @pytest.fixture

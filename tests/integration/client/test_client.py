@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -156,3 +157,39 @@ def test_many_are_edited_by_a_filter_page_by_page(
     assert list(scheduler.list(tag=tag)) == []
     with pytest.raises(SchedulerError, match="all: true"):
         scheduler.delete_many()
+
+
+def test_dead_letters_are_found_and_redriven_by_what_they_have_in_common(
+    scheduler: Scheduler, tag: str, dead_letters: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "_A_PAGE", 2)
+    made = scheduler.schedule(URL, rrule=YEARLY, tags=[tag])["id"]
+    busy, gone = dead_letters(made, 3, 503), dead_letters(made, 1, 410)
+    assert {each["_id"] for each in scheduler.events(state="error,retrying", tag=tag)} == {*busy, *gone}
+    assert [each["_id"] for each in scheduler.events(tag=tag, status_code="410")] == gone
+    assert scheduler.redrive_many(tag=tag, status_code="5xx", dry_run=True)["redriven"] == 3
+    assert scheduler.redrive_many(tag=tag, after="2001-01-01", timezone="UTC", status_code=[503]) == {
+        "redriven": 3,
+        "skipped": [],
+    }
+    scheduler.cancel(made)
+    skipped = scheduler.redrive_many(schedule_id=made)["skipped"]
+    assert [each["id"] for each in skipped] == gone
+    with pytest.raises(SchedulerError, match="all: true"):
+        scheduler.redrive_many()
+
+
+def test_a_history_has_what_was_withdrawn_when_it_is_asked_for(scheduler: Scheduler) -> None:
+    made = scheduler.schedule(URL, rrule="FREQ=MINUTELY")["id"]
+    scheduler.pause(made)
+    assert list(scheduler.history(made)) == []
+    assert {each["state"] for each in scheduler.history(made, include_cancelled=True)} == {"cancelled"}
+
+
+def test_an_address_without_its_scheme_is_told_apart_from_one_where_nobody_is() -> None:
+    for address in ("localhost:8080", "ftp://localhost"):
+        with (
+            Scheduler(address) as nowhere,
+            pytest.raises(SchedulerError, match="give one such as http://"),
+        ):
+            nowhere.get("x")

@@ -1,6 +1,7 @@
 """The commands over the client, as somebody types them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,7 @@ def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "give one of rrule, run_at and delay"),
+        ((), "give either --rrule or --run-at"),
         (("--rrule", YEARLY, "--header", "no colon"), "is not NAME: VALUE"),
         (("--rrule", YEARLY, "--data", "{"), "is not JSON"),
     ],
@@ -204,6 +205,29 @@ def test_many_are_counted_and_then_edited(shell: Shell, scheduler: Scheduler, ta
 def test_an_edit_needs_an_id_or_a_filter_and_not_both(shell: Shell, verb: str) -> None:
     assert "--all" in shell.run(verb, status=2).output
     assert "not both" in shell.run(verb, "some-id", "--all", status=2).output
+
+
+def test_dead_letters_are_redriven_one_by_one_or_by_a_filter(
+    shell: Shell, scheduler: Scheduler, tag: str, dead_letters: Callable[..., list[str]]
+) -> None:
+    made = scheduler.schedule(URL, rrule=YEARLY, tags=[tag])["id"]
+    first, *others = dead_letters(made, 3, 503)
+    assert shell.run("redrive", first).stdout == f"redriven {first}\n"
+    assert shell.run("redrive", "--tag", tag, status=1).stdout.startswith("2 dead letters to redrive\n")
+    by_code = ("redrive", "--schedule", made, "--status-code", "5xx", "--yes")
+    assert shell.run(*by_code).stdout == "2 dead letters to redrive\nredriven 2\n"
+    assert {each["state"] for each in scheduler.events(schedule_id=made)} == {"worker_queue"}
+    assert "--all" in shell.run("redrive", status=2).output
+    assert "not both" in shell.run("redrive", others[0], "--all", status=2).output
+
+
+def test_lists_and_histories_take_the_api_s_filters(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    made = scheduler.schedule(URL, rrule="FREQ=MINUTELY", tags=[tag])["id"]
+    scheduler.pause(made)
+    assert shell.json("list", "--tag", tag, "--last-outcome", "error") == []
+    assert shell.json("history", made) == []
+    assert shell.json("history", made, "--include-cancelled")[0]["state"] == "cancelled"
+    assert shell.run("export", "--tag", tag, "--last-outcome", "error").stdout == ""
 
 
 def test_what_others_wrote_does_not_drive_the_terminal(

@@ -49,7 +49,9 @@ def existing() -> set[str]:
         for suffix in suffixes[family.type]
     }
     sources = [path.read_text() for part in ("api", "scheduler_app") for path in (ROOT / part).rglob("*.py")]
-    return found | set(re.findall(r'"(scheduler_[a-z_]+)"', "".join(sources)))
+    text = "".join(sources)
+    counted = re.findall(r'CounterMetricFamily\(\s*"(scheduler_[a-z_]+)"', text)
+    return found | set(re.findall(r'"(scheduler_[a-z_]+)"', text)) | {f"{name}_total" for name in counted}
 
 
 def selected(node: Any) -> Iterator[promql_parser.VectorSelector]:

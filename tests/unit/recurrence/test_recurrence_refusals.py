@@ -46,7 +46,7 @@ REFUSED = [
     ("FREQ=DAILY BYHOUR=9", "FREQ", "separate the parts with semicolons"),
     ("freq=daily,byhour=9", "FREQ", "separate the parts with semicolons"),
     ("freq=dayly", "FREQ", "dayly is not a frequency"),
-    ("freq=daily;foo=1", "FOO", "foo is not a part of a rule"),
+    ("freq=daily;foo=1", "FOO", "is not a part of a rule"),
     ("freq=weekly;byday=monday", "BYDAY", "monday is not allowed"),
     ("freq=weekly;wkst=sunday", "WKST", "sunday is not a weekday"),
     ("freq=daily;byhour=nine", "BYHOUR", "nine is not allowed"),

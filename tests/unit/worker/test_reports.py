@@ -65,7 +65,7 @@ def test_a_failed_attempt_and_a_dead_letter_are_a_line_each() -> None:
         "status_code": 503,
     }
     assert (failed["attempt"], failed["attempts_allowed"]) == (2, 4)
-    assert failed["next_at"] == "2026-03-02T12:01:00+00:00"
+    assert failed["next_at"] == "2026-03-02T12:01:00Z"
     assert (dead["event"], dead["error"]) == ("attempt.dead_letter", "timed out [31m")
     assert "next_at" not in dead
     assert {failed["log_level"], dead["log_level"]} == {"warning"}

@@ -1,0 +1,10 @@
+"""How instants are written wherever people and receivers read them."""
+
+from datetime import UTC, datetime
+
+
+def shown_instant(value: datetime) -> str:
+    """RFC 3339 in UTC, `2025-01-05T12:00:00Z`; milliseconds when there are any."""
+    utc = value.astimezone(UTC)
+    precision = "milliseconds" if utc.microsecond else "seconds"
+    return utc.isoformat(timespec=precision).replace("+00:00", "Z")
