@@ -371,4 +371,6 @@ PROPERTIES: dict[str, tuple[float, Any, Any]] = {
 @pytest.mark.parametrize("name", PROPERTIES)
 def test_the_same_holds_for_thousands_of_rules(name: str) -> None:
     part, test, strategy = PROPERTIES[name]
-    share(part, 8000)(given(strategy)(test.hypothesis.inner_test))()
+    of_thousands: Any = share(part, 8000)
+    over: Any = given(strategy)
+    of_thousands(over(test.hypothesis.inner_test))()
