@@ -47,7 +47,7 @@ def build(written: WrittenText, choices: Choices, now: int, steps: Steps, *, sto
     """The set of a text; `now` is the UTC second that a missing DTSTART is pinned to. `stored`: the text is a
     canonical one, perhaps of an earlier release (see `implied_parts`)."""
     start = _start(written, choices, now)
-    notes = _notes(written)
+    notes = _notes(written, start)
     day = local_datetime(start.local, None).date()
     readings = [explicit(rule, day, stored=stored) for rule in written.rules]
     exceptions = [explicit(rule, day, stored=stored) for rule in written.exception_rules]
@@ -126,16 +126,25 @@ def _excludes_day(date: WrittenDate, written: WrittenText) -> bool:
     return date.time.date_only and not (written.start is not None and written.start.time.date_only)
 
 
-def _notes(written: WrittenText) -> tuple[str, ...]:
+def _notes(written: WrittenText, start: Start) -> tuple[str, ...]:
+    """How dates without a time are read, and how to give them one."""
     if written.start is not None and written.start.time.date_only:
         return ()
     notes = []
-    if any(date.time.date_only for date in written.exception_dates):
-        notes.append("An EXDATE without a time takes away every occurrence of that local day.")
-    if any(date.time.date_only for date in written.dates):
-        notes.append("An RDATE without a time is read as midnight.")
-    if any(rule.until is not None and rule.until.date_only for rule in written.rules):
-        notes.append("An UNTIL without a time is read as the end of that local day.")
+    for name, dates, how in (
+        ("EXDATE", written.exception_dates, "takes away every occurrence of that local day"),
+        ("RDATE", written.dates, "is read as midnight"),
+    ):
+        day = next((date.time.second for date in dates if date.time.date_only), None)
+        if day is not None:
+            timed = write_time(day + start.local % DAY, utc=False)
+            notes.append(f"An {name} without a time {how}; write {name}:{timed} to name an instant.")
+    ends = [rule.until for rule in written.rules if rule.until is not None and rule.until.date_only]
+    if ends:
+        notes.append(
+            "An UNTIL without a time is read as the end of that local day; write it in UTC, such as "
+            f"UNTIL={write_date(ends[0].second)}T120000Z, to end within the day."
+        )
     return tuple(notes)
 
 

@@ -8,16 +8,15 @@ SECONDLY without December costs 31 steps in December, and a rule with nothing le
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import lcm
 from typing import Final
 
 from .calendar_rule import CalendarRule
 from .counted_rule import CountedRule, RuleOfSet
-from .day_bits import Window, seconds_of, times_of_day_bits, window_from
-from .elapsed_rule import ElapsedRule
+from .day_bits import Window, seconds_of, window_from
 from .seconds import DAY, FIRST_DAY, LAST_DAY, LAST_SECOND, LAST_YEAR
 from .steps import Steps
+from .taken_times import taken_times, times_of, touched_by_gaps
 from .tied_rule import TiedRule
 from .year import first_day, year_of
 from .zone import Zone
@@ -26,7 +25,6 @@ _PATIENCE: Final = 8  # excluded instants in a row before the day is decided at 
 _NEAR: Final = 4  # instants of an EXRULE that are walked before it is started anew at the candidate
 _GROUPS: Final = 64  # sets of days that EXRULEs may divide a year into
 _KEPT: Final = 256
-_EVERY_TIME: Final = (1 << DAY) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +40,10 @@ class Exclusions:
     _over: dict[int, int] = field(
         default_factory=dict, init=False, repr=False
     )  # by rule: nothing is left from there on
-    _known: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict, init=False, repr=False)
+    _taken_times: dict[tuple[int, int], int] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[tuple[int, tuple[tuple[int, int], ...]], int] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_in_order", tuple(sorted(self.dates)))
@@ -108,16 +109,21 @@ class Exclusions:
         if day > LAST_DAY:
             return LAST_SECOND + 1
         tied = _tied(rule)
-        others = [(_tied(other), _times(_tied(other))) for other in self.rules if _covers(other, tied)]
+        others = [(_tied(other), times) for other in self.rules if (times := self._taken(other, tied))]
+        wanted = times_of(tied)
         year = year_of(max(day, FIRST_DAY))
         last_year = self._hopeless_after(tied, [other for other, _ in others], year)
         while year <= last_year:
             steps.spend()
             january = first_day(year)
-            left = tied.endless.days.of_year(year) & ~self._of_years.get(year, 0)
-            left &= ~self._closed(tied, [(_days(other, year), times) for other, times in others])
+            excluded = [(_days(other, year), times) for other, times in others]
+            named = tied.endless.days.of_year(year)
+            left = named & ~self._closed(wanted, excluded)
             if isinstance(tied.endless, CalendarRule):
-                left |= _moved_into(self.zone, january, first_day(year + 1))
+                touched, moved = touched_by_gaps(self.zone, wanted, named, january, first_day(year + 1))
+                if touched:
+                    left |= touched & ~self._closed(wanted | moved, excluded)
+            left &= ~self._of_years.get(year, 0)
             left = left >> max(day - january, 0) << max(day - january, 0)
             if left:
                 early, _, kind = self.zone.read((january + (left & -left).bit_length() - 1) * DAY)
@@ -125,21 +131,28 @@ class Exclusions:
             year += 1
         return LAST_SECOND + 1
 
+    def _taken(self, rule: RuleOfSet, other: TiedRule) -> int:
+        """The times of day at which an EXRULE, on the days that it names, surely takes away another rule."""
+        key = (id(rule), id(other))
+        if key not in self._taken_times:
+            self._taken_times[key] = taken_times(rule, other)
+        return self._taken_times[key]
+
     def _hopeless_after(self, rule: TiedRule, others: list[TiedRule], year: int) -> int:
         """The year after which what was found in vain from `year` on only repeats itself."""
         ends = [other.until // DAY for other in others if other.until is not None]
-        since = max([year, *self._of_years, *(min(end, LAST_DAY) // 365 + 1 for end in ends)])
+        steady = year_of(min(max(self.zone.steady_from // DAY, FIRST_DAY), LAST_DAY)) + 1
+        since = max([year, steady, *self._of_years, *(min(end, LAST_DAY) // 365 + 1 for end in ends)])
         repeats = lcm(*(each.endless.days.repeats_after for each in (rule, *others)))
         last = LAST_YEAR if rule.until is None else year_of(min(rule.until // DAY + 1, LAST_DAY))
         return min(since + repeats + 1, last)
 
-    def _closed(self, rule: TiedRule, others: list[tuple[int, int]]) -> int:
-        """The days of a year on which EXRULEs, given as days and times of day, leave none of the rule's
-        times. Days that too many of them divide are left to be looked at one by one."""
-        key = (id(rule), tuple(days for days, _ in others))
+    def _closed(self, wanted: int, others: list[tuple[int, int]]) -> int:
+        """The days of a year on which EXRULEs, given as days and times of day, leave none of the times that
+        are wanted. Days that too many of them divide are left to be looked at one by one."""
+        key = (wanted, tuple(others))
         closed = self._known.get(key)
         if closed is None:
-            wanted = _times(rule)
             groups = {0: (1 << 366) - 1}  # days by the times that are taken away on them
             for days, times in others:
                 if not times & wanted or len(groups) > _GROUPS:
@@ -196,60 +209,6 @@ class _Cursor:
 
 def _tied(rule: RuleOfSet) -> TiedRule:
     return rule.tied if isinstance(rule, CountedRule) else rule
-
-
-def _covers(rule: RuleOfSet, other: TiedRule) -> bool:
-    """Whether an EXRULE, on the local days that it names and at its times of day, takes away every instant
-    of another rule."""
-    if isinstance(rule, CountedRule) or rule.rule.by_set_pos:
-        return False
-    own, its = rule.endless, other.endless
-    if isinstance(own, CalendarRule):
-        return isinstance(its, CalendarRule)
-    if isinstance(its, CalendarRule):
-        # Elapsed time meets a time that a gap moved where it comes to lie: at another time of day.
-        return own.step == own.width == 1 and (own.zone.fixed or not _EVERY_TIME & ~_times(rule))
-    if own.step == own.width == 1:
-        return True
-    into = its.first - own.first
-    return its.step % own.step == 0 and {into + second for second in its.inner} <= set(own.inner)
-
-
-def _times(rule: TiedRule) -> int:
-    """The times of day at which a rule can fire."""
-    parts, endless = rule.rule, rule.endless
-    if isinstance(endless, ElapsedRule):
-        return times_of_day_bits(parts.by_hour, parts.by_minute, parts.by_second)
-    if parts.by_set_pos and (endless.zone.fixed or not endless.skip_gap):
-        # A period's readings are whole days, so a position is always at the same time of day.
-        times, size = endless.times, len(endless.times)
-        picked = {times[(at - 1 if at > 0 else at) % size] for at in parts.by_set_pos}
-        return sum(1 << time for time in picked)
-    time = endless.start % DAY
-    return times_of_day_bits(
-        parts.by_hour or (time // 3600,),
-        parts.by_minute or (time // 60 % 60,),
-        parts.by_second or (time % 60,),
-    )
-
-
-@lru_cache(maxsize=1024)
-def _jumps_at_midnight(zone: Zone) -> bool:
-    """Whether any gap of a zone moves times into another day."""
-    gaps = zip(zone.walls_late, zone.walls_early, strict=True)
-    return any(start // DAY != (2 * end - start - 1) // DAY for start, end in gaps)
-
-
-def _moved_into(zone: Zone, first: int, end: int) -> int:
-    """The days from `first` up to `end` into which a gap moves times of the day before."""
-    if not _jumps_at_midnight(zone):
-        return 0
-    found = 0
-    for start, after in zone.gaps(first * DAY, end * DAY):
-        day = (2 * after - start - 1) // DAY
-        if start // DAY != day and first <= day < end:
-            found |= 1 << (day - first)
-    return found
 
 
 def _days(rule: TiedRule, year: int) -> int:

@@ -61,8 +61,9 @@ WARNINGS = [
     (START + "FREQ=DAILY;COUNT=3\nEXDATE:20260106T093000Z", "takes away 1 of the 3 occurrences"),
     (START + "FREQ=DAILY\nEXDATE:20260106T100000Z", "takes nothing away"),
     (START + "FREQ=DAILY\nEXDATE:20260106", "every occurrence of that local day"),
-    (START + "FREQ=DAILY\nRDATE:20260106", "read as midnight"),
-    ("FREQ=DAILY;UNTIL=20260301", "end of that local day"),
+    (START + "FREQ=DAILY\nEXDATE:20260106", "write EXDATE:20260106T093000 to name an instant"),
+    (START + "FREQ=DAILY\nRDATE:20260106", "read as midnight; write RDATE:20260106T093000 to name"),
+    ("FREQ=DAILY;UNTIL=20260301", "end of that local day; write it in UTC, such as UNTIL=20260301T120000Z"),
     ("FREQ=DAILY;BYHOUR=8;BYMINUTE=0", "add BYSECOND=0"),
     ("DTSTART:20200101T000000Z\nRRULE:FREQ=DAILY;COUNT=5", "All occurrences lie in the past"),
     ("DTSTART:20200101T000000Z\nRRULE:FREQ=DAILY;UNTIL=20251231T000000Z", "All occurrences lie in the past"),
@@ -96,10 +97,27 @@ SKIPPED = [
         "Every month on the 30th, or the 1st of the next month where it is missing, at",
     ),
     ("MONTHLY;BYMONTHDAY=28;SKIP=FORWARD", "Every month on the 28th at"),
+    ("MONTHLY;BYMONTHDAY=-1;SKIP=FORWARD", "Every month on the last day at"),
     (
         "MONTHLY;BYMONTHDAY=-31;SKIP=FORWARD",
-        "As the rule RSCALE=GREGORIAN;FREQ=MONTHLY;BYMONTHDAY=-31;SKIP=FORWARD",
+        "Every month on the 31st-to-last day, or the 1st where it is missing, at",
     ),
+    (
+        "MONTHLY;BYMONTHDAY=-30;SKIP=BACKWARD",
+        "Every month on the 30th-to-last day, or the last day of the month before where it is missing, at",
+    ),
+    (
+        "MONTHLY;BYMONTHDAY=31;BYDAY=FR;SKIP=FORWARD",
+        "Every month on the 31st, or the 1st of the next month where it is missing, if that is a Friday, at",
+    ),
+    (
+        "YEARLY;BYYEARDAY=366;SKIP=FORWARD",
+        "Every year on day 366 of the year, or 1 January of the next year where it is missing, at",
+    ),
+    # There are no words for what a mixture, a number or a position does to a moved day.
+    ("MONTHLY;BYMONTHDAY=31,-31;SKIP=FORWARD", "As the rule RSCALE=GREGORIAN;FREQ=MONTHLY;BYMONTHDAY"),
+    ("MONTHLY;BYMONTHDAY=30,31;BYSETPOS=-1;SKIP=BACKWARD", "As the rule RSCALE=GREGORIAN;FREQ=MONTHLY;"),
+    ("YEARLY;BYMONTH=4;BYMONTHDAY=31;BYDAY=1FR;SKIP=FORWARD", "As the rule RSCALE=GREGORIAN;FREQ=YEARLY;"),
 ]
 
 

@@ -5,13 +5,14 @@ from typing import Final
 
 from scheduler_app.domain.recurrence.day_filter import DayFilter
 from scheduler_app.domain.recurrence.phase import week_of
-from scheduler_app.domain.recurrence.rule import Frequency, Rule, Skip
+from scheduler_app.domain.recurrence.rule import Frequency, Rule
 from scheduler_app.domain.recurrence.seconds import DAY
 from scheduler_app.domain.recurrence.tied_rule import Start
 
 from . import vocabulary as say
 from .body import Body, quoted
 from .day_words import DayWords, leading, plain
+from .moved_words import moved_words
 from .position_words import picked, position_words, simpler
 from .time_words import TimesOfDay, time_words, together
 
@@ -30,9 +31,11 @@ def calendar_body(rule: Rule, of: DayFilter, start: Start) -> Body:
     if chosen is None or (chosen.days and chosen.times.size > 1 and start.skip_gap and not start.zone.fixed):
         return quoted(rule, start)
     at = time_words(chosen.times)
+    if chosen.days and moved_words(rule, of) != "":
+        return quoted(rule, start)
     of, positions = simpler(rule, plain(of), chosen.days)
     days = _days(rule, of, positions)
-    if at is None or days is None or _moves_strangely(rule, of, positions):
+    if at is None or days is None:
         return quoted(rule, start)
     some_days = rule.interval > 1 or bool(positions) or not of.everything
     time = start.local % DAY
@@ -43,14 +46,6 @@ def calendar_body(rule: Rule, of: DayFilter, start: Start) -> Body:
         rule.freq == Frequency.DAILY,
         starts_with_day=whole,
     )
-
-
-def _moves_strangely(rule: Rule, of: DayFilter, positions: tuple[int, ...]) -> bool:
-    """Whether SKIP moves days that there are other parts to look at than their number in the month."""
-    if rule.skip is Skip.OMIT or rule.freq > Frequency.MONTHLY:
-        return False
-    others = positions or of.by_day or of.by_year_day or of.by_week_no
-    return bool(others) or min(of.by_month_day, default=0) < 0
 
 
 def _times(rule: Rule, start: Start) -> TimesOfDay:

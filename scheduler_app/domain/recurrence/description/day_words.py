@@ -60,13 +60,15 @@ def day_words(of: DayFilter, moved: str = "") -> DayWords:
     """The words for the days that `of` allows, when every month and year takes part. `moved` says where
     days of the month go that are missing."""
     of = plain(of)
+    if moved:
+        of = replace(of, by_day=())  # `moved` says it: the weekday is that of the day moved to
     kinds = [bool(of.by_year_day), bool(of.by_week_no), bool(of.by_month_day), any(d.n for d in of.by_day)]
     if sum(kinds) > 1:
         return _all_of(of)
     if (of.by_year_day and (of.by_month or of.by_day)) or (of.by_week_no and of.by_month):
         return _all_of(of)
     if of.by_year_day:
-        return yearly(_year_days(of.by_year_day) + missing(of))
+        return yearly(_year_days(of.by_year_day) + (moved or missing(of)))
     if of.by_week_no:
         return yearly(_in_weeks(of) + missing(of))
     if of.by_month_day:
@@ -102,7 +104,7 @@ def constraints(of: DayFilter) -> list[str]:
     """What a day must be, one clause for each part."""
     found = []
     if of.by_day:
-        found.append(_any_weekday(of))
+        found.append(any_weekday(of))
     if of.by_month_day:
         found.append(f"{_of_month(of.by_month_day, 'or')} of the month")
     if of.by_year_day:
@@ -134,7 +136,7 @@ def _month_days(of: DayFilter, moved: str) -> DayWords:
     days = _of_month(of.by_month_day)
     if not moved:
         of = replace(of, by_month=tuple(month for month in of.by_month if _reaches(month, of.by_month_day)))
-    gone = missing(of) and (moved or missing(of))
+    gone = moved or missing(of)
     if not of.by_month:
         return monthly(days, gone)
     exist = not gone or gone == _LEAP
@@ -239,7 +241,7 @@ def _of_month(days: tuple[int, ...], last: str = "and") -> str:
     return say.listed(names, last)
 
 
-def _any_weekday(of: DayFilter) -> str:
+def any_weekday(of: DayFilter) -> str:
     """`a Monday or a Friday`, `Monday to Friday`, `the first Monday of the month`."""
     weekly = [day.weekday for day in of.by_day if not day.n]
     period = "month" if of.days_in_month else "year"

@@ -6,19 +6,15 @@ from typing import NamedTuple
 from dateutil.rrule import weekday
 
 from scheduler_app.domain.recurrence.day_filter import DayFilter
-from scheduler_app.domain.recurrence.rule import Frequency, Rule, Skip
+from scheduler_app.domain.recurrence.rule import Frequency, Rule
 
 from . import vocabulary as say
 from .day_words import DayWords, constraints, day_words, monthly, plain, yearly
+from .moved_words import moved_words
 from .time_words import TimesOfDay
 
 _WORKING = (0, 1, 2, 3, 4)
 _WEEKEND = (5, 6)
-_MOVED = {
-    Skip.OMIT: "",
-    Skip.BACKWARD: ", or the last day where it is missing,",
-    Skip.FORWARD: ", or the 1st of the next month where it is missing,",
-}
 
 
 class Picked(NamedTuple):
@@ -82,7 +78,8 @@ def simpler(rule: Rule, of: DayFilter, days: tuple[int, ...]) -> tuple[DayFilter
 def position_words(rule: Rule, of: DayFilter, days: tuple[int, ...]) -> DayWords | None:
     """The words for the n-th days of each period that `of` allows; None where there are none."""
     if not days:
-        return day_words(of, _MOVED[rule.skip])
+        moved = moved_words(rule, of)
+        return None if moved is None else day_words(of, moved)
     of = plain(of)
     month, months = _period(rule, of)
     pool = _pool(replace(of, by_month=()) if months else of)
