@@ -1,6 +1,6 @@
 """What holds for every rule, over random rules, zones and instants.
 
-An ordinary run covers some 900 rules and is the same each time; `make long` covers 10,000, and
+An ordinary run covers some 900 rules and is the same each time; `make long` covers 8,000, and
 `RECURRENCE_RULES=100000` makes a run of about so many, with fresh random choices.
 """
 
