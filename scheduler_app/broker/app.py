@@ -8,7 +8,10 @@ from celery import Celery
 from celery.signals import setup_logging
 from kombu.transport import resolve_transport
 
-from scheduler_app.broker import task
+from scheduler_app.broker import (
+    inspection,  # noqa: F401  registers the command `inspect in_flight`
+    task,
+)
 from scheduler_app.broker.options import celery_settings
 from scheduler_app.broker.redis import use_sturdy_transport
 from scheduler_app.broker.repairs import FastTimers, GiveBack
