@@ -5,6 +5,7 @@ import json
 import math
 import sys
 from codecs import BOM_UTF8
+from collections import deque
 from collections.abc import Iterator
 from json import JSONDecodeError
 from typing import Any
@@ -79,9 +80,9 @@ def _once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _first_repeated(text: str) -> str:
     """The pointer of the first name that stands twice, in a text that was found to have one."""
-    open_: list[tuple[str, Any]] = [("", json.loads(text, object_pairs_hook=_Members))]
+    open_: deque[tuple[str, Any]] = deque([("", json.loads(text, object_pairs_hook=_Members))])
     while open_:
-        path, value = open_.pop(0)
+        path, value = open_.popleft()
         if isinstance(value, _Members):
             names: set[str] = set()
             for name, member in value:
@@ -90,7 +91,7 @@ def _first_repeated(text: str) -> str:
                 names.add(name)
                 open_.append((f"{path}/{name}"[:MAX_POINTER], member))
         elif isinstance(value, list):
-            open_ += ((f"{path}/{index}", each) for index, each in enumerate(value))
+            open_.extend((f"{path}/{index}"[:MAX_POINTER], each) for index, each in enumerate(value))
     raise AssertionError("unreachable")
 
 
