@@ -110,9 +110,9 @@ def headers_for(
         named = named or lower == "user-agent"
         headers.append((name, value))
     if body is not None and not typed:
-        # A schedule's body is the same at each occurrence; a large one is not worth the memory.
-        content_type = _content_type(body) if len(body) <= 1024 else _content_type.__wrapped__(body)
-        headers.append(("Content-Type", content_type))
+        # A schedule's body is the same at each occurrence, and to parse a large one takes milliseconds of the
+        # thread that all requests share; large ones are kept of a few only, for the memory.
+        headers.append(("Content-Type", (_type_of if len(body) <= 1024 else _type_of_large)(body)))
     if not named:
         headers.append(("User-Agent", USER_AGENT))
     timestamp = int(now.timestamp())
@@ -137,7 +137,6 @@ def _instant(utc: datetime) -> str:
     return shown_instant(utc)
 
 
-@lru_cache(maxsize=256)
 def _content_type(body: bytes) -> str:
     try:
         text = body.decode()
@@ -148,3 +147,7 @@ def _content_type(body: bytes) -> str:
     except (ValueError, RecursionError):
         return "text/plain; charset=utf-8"
     return "application/json"
+
+
+_type_of = lru_cache(maxsize=256)(_content_type)
+_type_of_large = lru_cache(maxsize=16)(_content_type)

@@ -12,7 +12,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl, quote, quote_plus, unquote_plus
+from urllib.parse import quote, quote_plus, unquote_plus
 
 from scheduler_app.actions.http.answer import SNIPPET_BYTES, Answer, one_line
 from scheduler_app.domain.masking import MASK, Headers, is_secret, query_values
@@ -23,8 +23,11 @@ MIN_CHARACTERS = 4
 MIN_BODY_CHARACTERS = 6
 #: So many values of a body are looked for.
 MAX_BODY_VALUES = 500
-#: What a larger body holds is read anew for each answer: it is not worth the memory.
-KEPT_BODY_BYTES = 4 * 1024
+#: No longer piece of a value can stand in what is kept of an answer.
+MAX_PIECE = 4 * SNIPPET_BYTES
+#: The values of larger bodies are kept of a few requests only: they take a hundred times the memory.
+LARGE_BODY_BYTES = 4 * 1024
+LARGE_BODIES_KEPT = 16
 
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{8,}")
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -103,14 +106,17 @@ def _without_cut_end(text: str, values: tuple[str, ...]) -> str:
 def _values_of(action: Action) -> tuple[str, ...]:
     body = action.body.data if action.body else b""
     # A schedule's request is the same at each occurrence.
-    values = _values if len(body) <= KEPT_BODY_BYTES else _values.__wrapped__
+    values = _values if len(body) <= LARGE_BODY_BYTES else _values_of_large
     return values(action.headers, action.url, body)
 
 
-@lru_cache(maxsize=1024)
-def _values(headers: Headers, url: str, body: bytes) -> tuple[str, ...]:
-    """All that is to be looked for."""
-    return tuple(dict.fromkeys(map(one_line, _secrets(headers, url, body))))
+def _all_values(headers: Headers, url: str, body: bytes) -> tuple[str, ...]:
+    """All that is to be looked for. The courier waits for it: what it takes is bounded."""
+    return tuple(dict.fromkeys(one_line(value[:MAX_PIECE]) for value in _secrets(headers, url, body)))
+
+
+_values = lru_cache(maxsize=1024)(_all_values)
+_values_of_large = lru_cache(maxsize=LARGE_BODIES_KEPT)(_all_values)
 
 
 def _secrets(headers: Headers, url: str, body: bytes) -> Iterator[str]:
@@ -147,11 +153,14 @@ def _of_body(body: bytes) -> Iterator[str]:
         return
     text = body.decode("utf-8", "replace")
     yield text
-    yield b64encode(body).decode()
+    yield b64encode(body[:MAX_PIECE]).decode()
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
-        parsed = [value for _, value in parse_qsl(text)] + text.splitlines()
+        pairs = text.split("&", MAX_BODY_VALUES)[:MAX_BODY_VALUES]
+        lines = text.split("\n", MAX_BODY_VALUES)[:MAX_BODY_VALUES]
+        parsed = [unquote_plus(pair.partition("=")[2][:MAX_PIECE]) for pair in pairs]
+        parsed += [line.rstrip("\r") for line in lines]
     for number, value in enumerate(_leaves(parsed)):
         if number == MAX_BODY_VALUES:
             return

@@ -3,11 +3,12 @@
 import html
 import json
 from base64 import b64encode, urlsafe_b64encode
-from urllib.parse import quote, quote_plus
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
 
-from scheduler_app.actions.http import Answer, Request, redacted
+from scheduler_app.actions.http import Answer, Request, redacted, redaction
 from scheduler_app.actions.http.answer import snippet_of
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Action, Body, BodyKind
@@ -101,3 +102,28 @@ def test_a_large_or_odd_body_is_looked_through_within_bounds() -> None:
 def test_a_request_is_shown_without_what_is_secret_of_it() -> None:
     shown = repr(Request("k", ACTION.url, "POST", ACTION.headers, b"body-secret", 1.0))
     assert "secret" not in shown
+
+
+@pytest.mark.parametrize(
+    "body", [b"&a=bcdefgh" * 24_000, b"abcdefgh\n" * 28_000, b"[" + b'"abcdefgh",' * 22_000 + b"1]"]
+)
+def test_a_large_body_is_not_read_for_longer_than_a_bound_and_not_for_each_answer(
+    body: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[str] = []
+    worth = redaction._worth
+
+    def counted(least: int, *values: str) -> Iterator[str]:
+        looked_at.extend(values)
+        return worth(least, *values)
+
+    def unquoted(text: str) -> str:
+        looked_at.append(text)
+        return unquote_plus(text)
+
+    monkeypatch.setattr(redaction, "unquote_plus", unquoted)
+    monkeypatch.setattr(redaction, "_worth", counted)
+    action = Action("http://a.test/", "POST", body=Body(BodyKind.TEXT, body))
+    for _ in range(3):
+        assert MASK in redacted(answer("abcdefgh"), action).snippet
+    assert len(looked_at) <= 2 * redaction.MAX_BODY_VALUES + 2
