@@ -7,7 +7,6 @@ from typing import Any
 from scheduler_app.actions.http import Answer, Request, headers_for, parse_retry_after, redacted
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.outcomes import Record
 from scheduler_app.telemetry import metrics
@@ -56,9 +55,9 @@ class Attempt:
         due_at = self.event.postponed_from or self.event.due_at
         return (started_at - due_at).total_seconds()
 
-    def record(self, answer: Answer, started_at: datetime) -> Record:
-        """What the answer means: success, another attempt at its time, or the end. Secrets that the receiver
-        echoed are not in it."""
+    def record(self, answer: Answer, started_at: datetime, origin: str) -> Record:
+        """What the answer of `origin` means: success, another attempt at its time, or the end. Secrets that
+        the receiver echoed are not in it."""
         answer = redacted(answer, self.schedule.action)
         ended_at = started_at + timedelta(milliseconds=int(answer.duration_ms))
         state, due_at, message = self._judge(answer, ended_at)
@@ -75,7 +74,7 @@ class Attempt:
         return Record(
             *(self.event.id, self.token, state, message, due_at, entry, ended_at),
             event=self.event,
-            origin=origin_of(self.schedule.action.url),
+            origin=origin,
             attempts_allowed=self.event.attempts_before + 1 + self.schedule.retry.max_retries,
         )
 

@@ -217,7 +217,7 @@ class Courier(EssentialThread):
         if answer.key == self._isolated:
             self._isolated = None
         try:
-            record = job.attempt.record(answer, started_at)
+            record = job.attempt.record(answer, started_at, job.origin)
         except Exception as error:  # the same at the other end
             return self._set_aside(job, error)
         _ended_as(record.state).inc()

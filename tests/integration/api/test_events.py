@@ -125,7 +125,7 @@ def test_a_redriven_event_has_all_its_retries_again(store: Store, now: datetime)
             [made.id], until=now + 3600 * SECOND, now=now, lease_seconds=25, worker="w"
         )
         attempt = Attempt(claimed, one_retry, token, "w")
-        failed = attempt.record(answer(made.id, 500), now)
+        failed = attempt.record(answer(made.id, 500), now, made.origin)
         store.outcomes.record([failed])
         outcomes.append((attempt.number, failed.state))
     assert outcomes == [(2, State.RETRYING), (3, State.ERROR)]
