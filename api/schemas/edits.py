@@ -1,55 +1,27 @@
 """All schedules that match a filter, edited in one request."""
 
-from typing import Any
+from typing import ClassVar
 
-from marshmallow import ValidationError, fields, validate, validates_schema
+from marshmallow import fields, validate
 
 from api.fields import Cursor
 from api.schemas.common import MAX_LIMIT, Output
+from api.schemas.many import OfMany, Skipped
 from api.schemas.schedule_output import ScheduleChoice
 
 
-class EditFilter(ScheduleChoice):
+class EditFilter(ScheduleChoice, OfMany):
     """Which schedules to edit, and how many in this call."""
 
-    body_optional = True
+    FILTERS: ClassVar = {name: name for name in ("state", "name", "tag", "last_outcome")}
+    THINGS = "schedule"
 
-    all = fields.Boolean(
-        truthy={True},
-        falsy={False},
-        load_default=False,
-        metadata={"description": "Every schedule there is, instead of a filter"},
-    )
     limit = fields.Integer(
         strict=True,
         load_default=100,
         validate=validate.Range(1, MAX_LIMIT),
         metadata={"description": "How many at most in this call"},
     )
-    cursor = Cursor(metadata={"description": "The `next_cursor` of the call before"})
-    dry_run = fields.Boolean(
-        truthy={True},
-        falsy={False},
-        load_default=False,
-        metadata={"description": "Count what would be done, and do nothing"},
-    )
-
-    @validates_schema
-    def check_filter(self, data: dict[str, Any], **_: Any) -> None:
-        filtered = any(name in data for name in ("state", "name", "tag", "last_outcome"))
-        if not filtered and not data["all"]:
-            raise ValidationError(
-                "give state, name, tag or last_outcome, or all: true for every schedule there is", "all"
-            )
-        if filtered and data["all"]:
-            raise ValidationError("give all, or a filter, not both", "all")
-
-
-class Skipped(Output):
-    """A schedule that was left as it is."""
-
-    id = fields.String(required=True)
-    reason = fields.String(required=True)
 
 
 class _EditedPage(Output):

@@ -2,12 +2,13 @@
 
 import re
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
 from api.fields import Cursor, Instant, StatusCodes
 from api.schemas.common import MAX_LIMIT, Output, Paging, ScheduleId, Strict
+from api.schemas.many import OfMany, Skipped
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
 from scheduler_app.domain.local_time import instant_at
@@ -158,57 +159,29 @@ class HistoryFilter(Paging):
     )
 
 
-class RedriveInput(_EventChoice):
+class RedriveInput(_EventChoice, OfMany):
     """Which dead letters; all that is given must match."""
 
-    body_optional = True
+    FILTERS: ClassVar = {
+        **{name: name for name in ("schedule_id", "origin", "status_code", "error", "tag")},
+        "since": "from",
+        "until": "to",
+    }
+    THINGS = "dead letter"
 
     status_code = StatusChoice(in_query=False)
-    all = fields.Boolean(
-        truthy={True},
-        falsy={False},
-        load_default=False,
-        metadata={"description": "Every dead letter there is, instead of a filter"},
-    )
     limit = fields.Integer(
         strict=True,
         load_default=MAX_LIMIT,
         validate=validate.Range(1, MAX_LIMIT),
         metadata={"description": "How many at most in this call"},
     )
-    cursor = Cursor(metadata={"description": "The `next_cursor` of the call before"})
-    dry_run = fields.Boolean(
-        truthy={True},
-        falsy={False},
-        load_default=False,
-        metadata={"description": "Count what would be sent, and send nothing"},
-    )
-
-    @validates_schema
-    def check_filter(self, data: dict[str, Any], **_: Any) -> None:
-        names = ("schedule_id", "origin", "status_code", "error", "tag", "since", "until")
-        filtered = any(name in data for name in names)
-        if not filtered and not data["all"]:
-            raise ValidationError(
-                "give schedule_id, origin, status_code, error, tag, from or to, or all: true for every dead"
-                " letter there is",
-                "all",
-            )
-        if filtered and data["all"]:
-            raise ValidationError("give all, or a filter, not both", "all")
-
-
-class SkippedEvent(Output):
-    """A dead letter that was left as it is."""
-
-    id = fields.String(required=True)
-    reason = fields.String(required=True)
 
 
 class RedriveOutput(Output):
     redriven = fields.Integer(required=True, metadata={"description": "Events that are on their way again"})
     skipped = fields.List(
-        fields.Nested(SkippedEvent),
+        fields.Nested(Skipped),
         required=True,
         metadata={"description": "The first 100 that stay dead letters"},
     )
