@@ -46,7 +46,7 @@ def cancel_event(event_id: str) -> dict[str, Any]:
 @blueprint.route("/<event:event_id>/redrive", methods=["POST"])
 @blueprint.response(202, EventOutput)
 def redrive_event(event_id: str) -> dict[str, Any]:
-    """Send an event that ended in error again, at once, with its retries counted anew"""
+    """Send an event that ended in error again, at once; its retries are counted from zero"""
     return services().events.redrive(event_id, services().now())
 
 
