@@ -55,8 +55,11 @@ class TriggerContext:
     """The instant at which the trigger is given (aware): a missing start, a delay, "in 10 minutes" count from
     it."""
     timezone: str = "UTC"
+    """An IANA name, not checked yet."""
     gap: Gap = "shift"
     overlap: Overlap = "first"
+    timezone_given: bool = True
+    """Whether somebody chose the timezone; a single local time is refused where nobody did."""
     active: bool = True
     """Whether the schedule is going to run: only then is a single instant in the past refused."""
 
@@ -96,11 +99,16 @@ class TriggerKind(Protocol):
         """Whether timezone, gap and overlap change the meaning; if not, an edit of them keeps the old one."""
         return True
 
+    def names_start(self, written: Mapping[str, Value]) -> bool:
+        """Whether the person wrote a DTSTART, so that warnings may speak of it."""
+        return False
+
     def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
-        """The wire fields that mean the same occurrences to whoever takes them, at whatever time. They may
-        be another kind's: a delay is exported as the instant that it became."""
+        """The wire fields with which a new schedule, made at any time, fires at the same instants as
+        `trigger` of this kind. They may be another kind's: a delay is exported as the instant it became."""
         return trigger.written
 
     def restates(self, written: Mapping[str, Value], trigger: "Trigger", created_at: datetime) -> bool:
-        """Whether `written` of this kind says again what `trigger` says already, so that nothing changes."""
-        return dict(written) in (dict(trigger.written), dict(self.portable(trigger, created_at)))
+        """Whether `written` (of this kind) says again what `trigger` (of any kind) says already, as it was
+        written or as it is exported, so that an edit with it changes nothing."""
+        return dict(written) in (dict(trigger.written), dict(trigger.portable(created_at)))
