@@ -5,7 +5,7 @@ import hmac
 
 from flask import Flask, g, request
 
-from api.errors import Problem
+from api.problems import Problem
 from scheduler_app.config import Settings, is_loopback
 
 OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/favicon.ico")

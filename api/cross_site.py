@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from flask import Flask, request
 
-from api.errors import Problem
+from api.problems import Problem
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}

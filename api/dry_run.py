@@ -1,8 +1,9 @@
 """`?dry_run=true`: a write answers what it would do, and changes nothing.
 
-One mechanism for all: the request's services stand on a store that judges writes and does none, and neither
-make secrets nor dispatch. Every route that writes declares the parameter (`Noun.route`); where it is given,
-the services are dry on whatever route, so that one that was forgotten changes nothing either.
+One mechanism serves all routes: the services of a dry run use a store that checks every write and performs
+none, generate no secrets and dispatch nothing. Every route that writes declares the parameter
+(`ApiBlueprint.route`). The services are dry on any route that is given it, so that a route which forgot to
+declare the parameter changes nothing either.
 """
 
 from typing import Any

@@ -10,7 +10,7 @@ import re
 from flask import Flask, Response, g, request
 
 from api import dry_run
-from api.errors import Problem
+from api.problems import Problem
 from api.services import real_services
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS
@@ -34,7 +34,7 @@ def register(app: Flask) -> None:
     app.after_request(_finish)
 
 
-def seed() -> str | None:
+def request_seed() -> str | None:
     """What ids are made of in a request that may be begun again; None when it has no key."""
     begun: Begun | None = g.get("begun")
     return begun.seed if begun else None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from json import JSONDecodeError
 from typing import Any
 
-from api.errors import MAX_POINTER, Problem
+from api.problems import MAX_POINTER, Problem
 from scheduler_app.domain.text import visible
 
 _SLIPS = "JSON has names in double quotes, no comma before a closing bracket, and no comments"

@@ -7,8 +7,8 @@ what it takes, and the headers that many of them share.
 from collections.abc import Iterator
 from typing import Any
 
-from api.hops import HEADER as HOPS
-from api.hops import MAX_HOPS
+from api.hop_limit import HEADER as HOPS
+from api.hop_limit import MAX_HOPS
 from api.idempotency import HEADER, REPLAYED
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__

@@ -16,7 +16,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
-from api import examples
+from api.wire import examples
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 BINARIES = Path(sys.executable).parent

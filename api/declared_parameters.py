@@ -1,7 +1,7 @@
 """What a route does not declare is refused, on every route: query parameters, and bodies.
 
 A parameter that is passed over in silence, such as `dry_run` with a slip in it, does what nobody asked for.
-What a route takes is what its schemas declare, by `Noun.arguments`.
+What a route takes is what its schemas declare, by `ApiBlueprint.arguments`.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from marshmallow import Schema, ValidationError
 from webargs.multidictproxy import MultiDictProxy
 
 from api.cross_site import SAFE_METHODS
-from api.errors import Problem, of_validation
 from api.json_body import read_json
+from api.problems import Problem, of_validation
 from scheduler_app.domain.text import visible
 
 View = Callable[..., Any]

@@ -2,12 +2,12 @@
 
 from marshmallow import fields, validate
 
-from api.fields import Instant
-from api.schemas.common import Sparse, Strict
+from api.wire.field_types import Instant
+from api.wire.schemas import InputSchema, OmitNone
 from scheduler_app.domain.signing import DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS
 
 
-class SigningInput(Strict):
+class SigningInput(InputSchema):
     body_optional = True
     overlap_seconds = fields.Integer(
         strict=True,
@@ -17,7 +17,7 @@ class SigningInput(Strict):
     )
 
 
-class SigningOutput(Sparse):
+class SigningOutput(OmitNone):
     signing_secret = fields.String(
         required=True,
         metadata={

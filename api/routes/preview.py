@@ -2,14 +2,15 @@
 
 from typing import Any
 
-from api import examples
-from api.noun import Noun
-from api.schemas import PreviewInput, PreviewOutput, PreviewQuery
+from api.blueprint import ApiBlueprint
 from api.services import services
-from api.views import previewed
+from api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
+from api.wire.presenters import previewed
 from scheduler_app.domain.recurrence import Recurrence
 
-blueprint = Noun("previews", __name__, url_prefix="/api/schedules", description="When will it really run?")
+blueprint = ApiBlueprint(
+    "previews", __name__, url_prefix="/api/schedules", description="When will it really run?"
+)
 
 
 @blueprint.route("/preview", methods=["POST"], query=None)

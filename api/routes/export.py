@@ -8,9 +8,9 @@ from typing import Any
 
 from flask import Response
 
-from api.noun import Noun
-from api.schemas import ScheduleChoice
+from api.blueprint import ApiBlueprint
 from api.services import services
+from api.wire import ScheduleChoice
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
@@ -34,7 +34,7 @@ LINES = {
     " schedule's `run_at` that has passed meanwhile is refused there.",
 }
 
-blueprint = Noun(
+blueprint = ApiBlueprint(
     "export", __name__, url_prefix="/api/schedules", description="All schedules, to keep or move"
 )
 

@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from api.fields import Cursor
-from api.schemas.common import Output, Strict
+from api.wire.field_types import Cursor
+from api.wire.schemas import InputSchema, OutputSchema
 
 
-class OfMany(Strict):
+class Selection(InputSchema):
     """All that match a filter, or `all` without one."""
 
     body_optional = True
@@ -42,7 +42,7 @@ class OfMany(Strict):
             raise ValidationError("give all, or a filter, not both", "all")
 
 
-class Skipped(Output):
+class Skipped(OutputSchema):
     """One that was left as it is."""
 
     id = fields.String(required=True)

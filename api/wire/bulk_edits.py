@@ -4,13 +4,13 @@ from typing import ClassVar
 
 from marshmallow import fields, validate
 
-from api.fields import Cursor
-from api.schemas.common import MAX_LIMIT, Output
-from api.schemas.many import OfMany, Skipped
-from api.schemas.schedule_output import ScheduleChoice
+from api.wire.field_types import Cursor
+from api.wire.schedule_output import ScheduleChoice
+from api.wire.schemas import MAX_LIMIT, OutputSchema
+from api.wire.selection import Selection, Skipped
 
 
-class EditFilter(ScheduleChoice, OfMany):
+class EditFilter(ScheduleChoice, Selection):
     """Which schedules to edit, and how many in this call."""
 
     FILTERS: ClassVar = {name: name for name in ("state", "name", "tag", "last_outcome")}
@@ -24,7 +24,7 @@ class EditFilter(ScheduleChoice, OfMany):
     )
 
 
-class _EditedPage(Output):
+class _EditedPage(OutputSchema):
     skipped = fields.List(
         fields.Nested(Skipped),
         required=True,

@@ -7,7 +7,7 @@ from typing import Any
 from flask import g, request
 
 from api.services import services
-from api.views import shown
+from api.wire.presenters import shown
 from scheduler_app.domain.errors import NotFound, StaleVersion
 from scheduler_app.usecases.upsert import Conditions
 

@@ -1,13 +1,12 @@
 """The wire, noun by noun: the only place that knows JSON names."""
 
-from api.schemas.bulk import BulkInput, BulkOutput
-from api.schemas.common import Message, Paging, Problem, window
-from api.schemas.edits import DeletedPage, EditFilter, PausedPage, ResumedPage
-from api.schemas.event import EventOutput, EventPage, Triggered
-from api.schemas.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
-from api.schemas.preview import PreviewInput, PreviewOutput, PreviewQuery
-from api.schemas.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
-from api.schemas.schedule_output import (
+from api.wire.bulk import BulkInput, BulkOutput
+from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
+from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
+from api.wire.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
+from api.wire.schedule_output import (
     Created,
     Edited,
     ScheduleChoice,
@@ -15,7 +14,8 @@ from api.schemas.schedule_output import (
     ScheduleOutput,
     SchedulePage,
 )
-from api.schemas.signing import SigningInput, SigningOutput
+from api.wire.schemas import Message, Paging, Problem, window
+from api.wire.signing import SigningInput, SigningOutput
 
 __all__ = [
     "BulkInput",

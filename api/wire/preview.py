@@ -2,12 +2,12 @@
 
 from marshmallow import fields, validate
 
-from api.fields import Instant
-from api.schemas.common import MAX_LIMIT, Output, Sparse, Strict
-from api.schemas.schedule_input import gap_field, overlap_field, rrule_field, timezone_field
+from api.wire.field_types import Instant
+from api.wire.schedule_input import gap_field, overlap_field, rrule_field, timezone_field
+from api.wire.schemas import MAX_LIMIT, InputSchema, OmitNone, OutputSchema
 
 
-class PreviewQuery(Strict):
+class PreviewQuery(InputSchema):
     """Which occurrences of a saved schedule's rule."""
 
     after = Instant(metadata={"description": "The first one shown comes after this instant; now by default"})
@@ -27,7 +27,7 @@ class PreviewInput(PreviewQuery):
     overlap = overlap_field(load_default="first")
 
 
-class OccurrenceOutput(Sparse):
+class OccurrenceOutput(OmitNone):
     """An instant of a rule; `dst` is absent where no clock change has a say."""
 
     run_time = Instant(required=True)
@@ -47,7 +47,7 @@ class OccurrenceOutput(Sparse):
     )
 
 
-class PreviewOutput(Output):
+class PreviewOutput(OutputSchema):
     """What a rule comes to."""
 
     occurrences = fields.List(fields.Nested(OccurrenceOutput), required=True)

@@ -9,10 +9,10 @@ from flask_smorest import Blueprint
 from marshmallow import Schema, missing
 from webargs.flaskparser import FlaskParser
 
-from api.errors import Problem
+from api.declared_parameters import declaring
 from api.json_body import read_json
-from api.parameters import declaring
-from api.schemas.common import WriteQuery
+from api.problems import Problem
+from api.wire.schemas import WriteQuery
 
 
 class Parser(FlaskParser):
@@ -27,7 +27,7 @@ class Parser(FlaskParser):
         return read_json(raw, schema.max_values)
 
 
-class Noun(Blueprint):  # type: ignore[misc]
+class ApiBlueprint(Blueprint):  # type: ignore[misc]
     """Operation ids are the functions' names: client generators make methods of them."""
 
     ARGUMENTS_PARSER = Parser()
@@ -50,7 +50,7 @@ class Noun(Blueprint):  # type: ignore[misc]
             if query is not None and options["methods"] != ["GET"]:
                 view = self.arguments(query, location="query")(_keeping(function))
             documented = self.doc(operationId=function.__name__)(view)
-            return super(Noun, self).route(rule, **options)(documented)  # type: ignore[no-any-return]
+            return super(ApiBlueprint, self).route(rule, **options)(documented)  # type: ignore[no-any-return]
 
         return decorate
 

@@ -4,14 +4,14 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate
 
-from api.fields import BoundedList, Instant
-from api.schemas.common import Output, Problem, Strict
-from api.schemas.schedule_input import NewSchedule
+from api.wire.field_types import BoundedList, Instant
+from api.wire.schedule_input import NewSchedule
+from api.wire.schemas import InputSchema, OutputSchema, Problem
 
 MAX_BULK = 1_000
 
 
-class Each(BoundedList):
+class ListOfResults(BoundedList):
     """A list whose items are valid one by one: what an item makes, or the ValidationError of it."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -25,9 +25,9 @@ class Each(BoundedList):
             return error
 
 
-class BulkInput(Strict):
+class BulkInput(InputSchema):
     max_values = 1_000_000
-    schedules = Each(
+    schedules = ListOfResults(
         fields.Nested(NewSchedule),
         required=True,
         validate=validate.Length(1, MAX_BULK),
@@ -35,7 +35,7 @@ class BulkInput(Strict):
     )
 
 
-class BulkResult(Output):
+class BulkResult(OutputSchema):
     """What became of the item at the same place of the request."""
 
     status = fields.Integer(
@@ -47,7 +47,7 @@ class BulkResult(Output):
     problem = fields.Nested(Problem, metadata={"description": "Why it was refused"})
 
 
-class BulkOutput(Output):
+class BulkOutput(OutputSchema):
     created = fields.Integer(required=True)
     refused = fields.Integer(required=True)
     results = fields.List(fields.Nested(BulkResult), required=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
 
-from api.fields import BoundedList, Headers, Instant, StatusCodes, check_visible
-from api.paths import SCHEDULE_WORDS
-from api.schemas.common import ID, ScheduleId, Strict, WriteQuery
+from api.converters import SCHEDULE_WORDS
 from api.services import services
+from api.wire.field_types import BoundedList, Headers, Instant, StatusCodes, check_visible
+from api.wire.schemas import ID, InputSchema, ScheduleId, WriteQuery
 from scheduler_app.actions.http import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft
@@ -90,7 +90,7 @@ class PutQuery(WriteQuery):
     )
 
 
-class ScheduleInput(Strict):
+class ScheduleInput(InputSchema):
     """What PUT takes: any of these."""
 
     id = ScheduleId(metadata={"description": "The id in the path, once more"})

@@ -5,17 +5,17 @@ A schedule may have such a word as its id: none of its own paths is a POST to th
 
 from typing import Any
 
-from api import dry_run, examples, hops
-from api.noun import Noun
-from api.schemas import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api import dry_run, hop_limit
+from api.blueprint import ApiBlueprint
 from api.services import services
+from api.wire import DeletedPage, EditFilter, PausedPage, ResumedPage, examples
 from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store.listing import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 MAX_SKIPPED = 100
 
-blueprint = Noun(
+blueprint = ApiBlueprint(
     "edits", __name__, url_prefix="/api/schedules", description="Many schedules, chosen by a filter"
 )
 
@@ -50,7 +50,7 @@ def _edited(verb: Verb, done: str, given: dict[str, Any]) -> dict[str, Any]:
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
     found = made.store.schedules.page(window, tenant=TENANT, **which)
-    page = edit_page(made.manager, verb, found, made.now(), hops=hops.given())
+    page = edit_page(made.manager, verb, found, made.now(), hops=hop_limit.request_hops())
     view: dict[str, Any] = {
         done: page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],

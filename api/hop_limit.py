@@ -6,7 +6,7 @@ import re
 from flask import Flask, g, request
 
 from api.cross_site import SAFE_METHODS
-from api.errors import Problem
+from api.problems import Problem
 
 HEADER = "X-Scheduler-Hops"
 MAX_HOPS = 4
@@ -18,7 +18,7 @@ def register(app: Flask) -> None:
     app.before_request(_check)
 
 
-def given() -> int:
+def request_hops() -> int:
     """How many callbacks of ours led to this request."""
     return int(g.get("hops", 0))
 

@@ -3,14 +3,14 @@
 from datetime import timedelta
 from typing import Any
 
-from api import examples, idempotency
-from api.conditions import version_wanted
-from api.noun import Noun
-from api.schemas import Message, SigningInput, SigningOutput
+from api import idempotency
+from api.blueprint import ApiBlueprint
+from api.preconditions import version_wanted
 from api.services import services
-from api.views import signing_shown
+from api.wire import Message, SigningInput, SigningOutput, examples
+from api.wire.presenters import signing_shown
 
-blueprint = Noun(
+blueprint = ApiBlueprint(
     "signing",
     __name__,
     url_prefix="/api/schedules",

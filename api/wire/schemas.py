@@ -17,10 +17,10 @@ from marshmallow import (
     validates_schema,
 )
 
-from api.errors import MAX_ERRORS, Omitted
-from api.fields import Cursor
-from api.misnomers import meant
-from api.plain_words import speak_plainly
+from api.problems import MAX_ERRORS, Omitted
+from api.wire.error_messages import speak_plainly
+from api.wire.field_suggestions import meant
+from api.wire.field_types import Cursor
 from scheduler_app.store.listing import Window
 
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
@@ -30,7 +30,7 @@ MAX_PAGE = 10_000
 MAX_WALKED = 100_000
 
 
-class Strict(Schema):
+class InputSchema(Schema):
     """Unknown fields are refused by name."""
 
     #: Whether a request without any body means an empty object.
@@ -105,7 +105,7 @@ class ScheduleId(fields.String):
         )
 
 
-class Output(Schema):
+class OutputSchema(Schema):
     """What is shown. Clients must not mind a field they do not know: answers grow."""
 
     class Meta:
@@ -123,7 +123,7 @@ class Output(Schema):
         }
 
 
-class Sparse(Output):
+class OmitNone(OutputSchema):
     """What there is nothing to say of is left out."""
 
     @post_dump
@@ -131,7 +131,7 @@ class Sparse(Output):
         return {name: value for name, value in data.items() if value is not None}
 
 
-class FieldProblem(Output):
+class FieldProblem(OutputSchema):
     """What is wrong with one field."""
 
     pointer = fields.String(
@@ -141,7 +141,7 @@ class FieldProblem(Output):
     detail = fields.String(required=True)
 
 
-class Problem(Output):
+class Problem(OutputSchema):
     """An error (RFC 9457)."""
 
     type = fields.String(required=True, metadata={"example": "about:blank"})
@@ -158,11 +158,11 @@ class Problem(Output):
     errors_omitted = fields.Integer(metadata={"description": "How many more are wrong; absent for none"})
 
 
-class Message(Output):
+class Message(OutputSchema):
     message = fields.String(required=True)
 
 
-class WriteQuery(Strict):
+class WriteQuery(InputSchema):
     """What every route that writes takes beside its body."""
 
     dry_run = fields.Boolean(
@@ -176,7 +176,7 @@ class WriteQuery(Strict):
     )
 
 
-class Paging(Strict):
+class Paging(InputSchema):
     limit = fields.Integer(
         load_default=10,
         validate=validate.Range(1, MAX_LIMIT),
@@ -214,7 +214,7 @@ def window(query: dict[str, Any]) -> Window:
     )
 
 
-class Listed(Output):
+class Listed(OutputSchema):
     """A page of a list."""
 
     page = fields.Integer(required=True)

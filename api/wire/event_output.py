@@ -2,18 +2,18 @@
 
 from marshmallow import fields, validate
 
-from api.fields import Instant
-from api.schemas.common import Listed, Output
+from api.wire.field_types import Instant
+from api.wire.schemas import Listed, OutputSchema
 from scheduler_app.domain.event import State
 
 
-class StatusLine(Output):
+class StatusLine(OutputSchema):
     time = Instant()
     status = fields.String(validate=validate.OneOf([state.value for state in State]))
     message = fields.String()
 
 
-class AttemptLine(Output):
+class AttemptLine(OutputSchema):
     number = fields.Integer()
     started_at = Instant()
     duration_ms = fields.Float()
@@ -25,7 +25,7 @@ class AttemptLine(Output):
     late = fields.Boolean(metadata={"description": "It ended after its claim was lost; it changed no state"})
 
 
-class EventOutput(Output):
+class EventOutput(OutputSchema):
     """An event with its history."""
 
     id = fields.String(data_key="_id", attribute="_id", required=True)
@@ -54,6 +54,6 @@ class EventPage(Listed):
     events = fields.List(fields.Nested(EventOutput), required=True)
 
 
-class Triggered(Output):
+class Triggered(OutputSchema):
     event_id = fields.String(required=True)
     message = fields.String(required=True)

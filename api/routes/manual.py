@@ -6,7 +6,7 @@ from flask import Flask, Response, send_from_directory
 
 from scheduler_app.domain.errors import NotFound
 
-FOLDER = Path(__file__).parents[1] / "build" / "docs"
+FOLDER = Path(__file__).parents[2] / "build" / "docs"
 
 #: The pages hold a few lines of script (the choice of light or dark); nothing comes from elsewhere.
 POLICY = "; ".join(

@@ -2,14 +2,14 @@
 
 from marshmallow import fields, validate
 
-from api.fields import Instant, StatusCodes
-from api.schemas.common import Listed, Output, Paging, Sparse, Strict
+from api.wire.field_types import Instant, StatusCodes
+from api.wire.schemas import InputSchema, Listed, OmitNone, OutputSchema, Paging
 from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import HARMLESS, MASK
 from scheduler_app.domain.schedule import MAX_NAME, ScheduleState
 
 
-class LastRunOutput(Sparse):
+class LastRunOutput(OmitNone):
     """The newest of its events that was attempted, and what came of it."""
 
     time = Instant(required=True, metadata={"description": "The event's run time"})
@@ -20,13 +20,13 @@ class LastRunOutput(Sparse):
     ended_at = Instant(metadata={"description": "When that attempt ended"})
 
 
-class NextRunOutput(Output):
+class NextRunOutput(OutputSchema):
     """What is to come next, as long as it is active."""
 
     time = Instant(required=True)
 
 
-class ScheduleOutput(Output):
+class ScheduleOutput(OutputSchema):
     """A schedule as it is shown. Header values, the values of the URL's query and the body are masked."""
 
     id = fields.String(required=True)
@@ -94,7 +94,7 @@ class SchedulePage(Listed):
 LAST_OUTCOMES = [State.COMPLETED.value, State.ERROR.value, State.RETRYING.value]
 
 
-class ScheduleChoice(Strict):
+class ScheduleChoice(InputSchema):
     """Which schedules; all that is given must match."""
 
     state = fields.String(

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
-from api.fields import Cursor, Instant, StatusCodes
-from api.schemas.common import MAX_LIMIT, Output, Paging, ScheduleId, Strict
-from api.schemas.many import OfMany, Skipped
+from api.wire.field_types import Cursor, Instant, StatusCodes
+from api.wire.schemas import MAX_LIMIT, InputSchema, OutputSchema, Paging, ScheduleId
+from api.wire.selection import Selection, Skipped
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
 from scheduler_app.domain.local_time import instant_at
@@ -72,7 +72,7 @@ class StatusChoice(fields.Field[Any]):
         return self._codes.deserialize(single)
 
 
-class _EventChoice(Strict):
+class _EventChoice(InputSchema):
     """What narrows events; all that is given must match."""
 
     schedule_id = ScheduleId(metadata={"description": "The schedule they belong to"})
@@ -159,7 +159,7 @@ class HistoryFilter(Paging):
     )
 
 
-class RedriveInput(_EventChoice, OfMany):
+class RedriveInput(_EventChoice, Selection):
     """Which dead letters; all that is given must match."""
 
     FILTERS: ClassVar = {
@@ -178,7 +178,7 @@ class RedriveInput(_EventChoice, OfMany):
     )
 
 
-class RedriveOutput(Output):
+class RedriveOutput(OutputSchema):
     redriven = fields.Integer(required=True, metadata={"description": "Events that are on their way again"})
     skipped = fields.List(
         fields.Nested(Skipped),

@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from api import dry_run, examples
-from api.noun import Noun
-from api.schemas import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, window
+from api import dry_run
+from api.blueprint import ApiBlueprint
 from api.services import services
+from api.wire import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, examples, window
 from scheduler_app.domain.schedule import TENANT
 
 MAX_SKIPPED = 100
 
-blueprint = Noun("events", __name__, url_prefix="/api/events", description="Occurrences and their history")
+blueprint = ApiBlueprint(
+    "events", __name__, url_prefix="/api/events", description="Occurrences and their history"
+)
 
 
 @blueprint.route("", methods=["GET"])

@@ -4,18 +4,20 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from api import examples, hops, idempotency
-from api.errors import Problem, of_field, of_validation
-from api.noun import Noun
-from api.schemas import BulkInput, BulkOutput
+from api import hop_limit, idempotency
+from api.blueprint import ApiBlueprint
+from api.problems import Problem, of_field, of_validation
 from api.services import services
+from api.wire import BulkInput, BulkOutput, examples
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule
 
 #: Fields that are wrong are named for so many in one answer; the others are counted.
 MAX_ERRORS_TOGETHER = 1_000
 
-blueprint = Noun("bulk", __name__, url_prefix="/api/schedules", description="Many schedules in one request")
+blueprint = ApiBlueprint(
+    "bulk", __name__, url_prefix="/api/schedules", description="Many schedules in one request"
+)
 
 
 @blueprint.route("/bulk", methods=["POST"])
@@ -25,8 +27,8 @@ def create_schedules(given: dict[str, Any]) -> dict[str, Any]:
     """Create up to 1,000 schedules; each is taken or refused by itself"""
     items = given["schedules"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
-    now, seed = services().now(), idempotency.seed()
-    made = iter(services().creation.create_many(drafts, now, seed=seed, hops=hops.given()))
+    now, seed = services().now(), idempotency.request_seed()
+    made = iter(services().creation.create_many(drafts, now, seed=seed, hops=hop_limit.request_hops()))
     results = [
         _refused(of_validation(item)) if isinstance(item, ValidationError) else _result(next(made))
         for item in items

@@ -4,10 +4,11 @@ from typing import Any
 
 from flask import Response
 
-from api import examples, hops, idempotency
-from api.conditions import etag, put_conditions, unchanged, version_wanted
-from api.noun import Noun
-from api.schemas import (
+from api import hop_limit, idempotency
+from api.blueprint import ApiBlueprint
+from api.preconditions import etag, put_conditions, unchanged, version_wanted
+from api.services import services
+from api.wire import (
     Created,
     Edited,
     EventPage,
@@ -22,10 +23,10 @@ from api.schemas import (
     SchedulePage,
     Triggered,
     check_same_id,
+    examples,
     window,
 )
-from api.services import services
-from api.views import shown
+from api.wire.presenters import shown
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
@@ -33,7 +34,9 @@ from scheduler_app.domain.schedule import TENANT, Schedule
 from scheduler_app.store.event_lists import EVERYTHING, Narrowing
 from scheduler_app.usecases.upsert import put
 
-blueprint = Noun("schedules", __name__, url_prefix="/api/schedules", description="Rules, callbacks, policies")
+blueprint = ApiBlueprint(
+    "schedules", __name__, url_prefix="/api/schedules", description="Rules, callbacks, policies"
+)
 
 Headers = dict[str, str]
 Tagged = tuple[dict[str, Any], Headers]
@@ -47,7 +50,7 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     made, now = services(), services().now()
     schedule_id, draft = given
     schedule = made.creation.create(
-        draft, now, schedule_id=schedule_id, seed=idempotency.seed(), hops=hops.given()
+        draft, now, schedule_id=schedule_id, seed=idempotency.request_seed(), hops=hop_limit.request_hops()
     )
     view, headers = _tagged(schedule)
     if schedule.signing:
@@ -94,7 +97,13 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
     now, made = services().now(), services()
     conditions = put_conditions(schedule_id)
     schedule, created = put(
-        made.creation, made.manager, schedule_id, draft, now, conditions=conditions, hops=hops.given()
+        made.creation,
+        made.manager,
+        schedule_id,
+        draft,
+        now,
+        conditions=conditions,
+        hops=hop_limit.request_hops(),
     )
     view, headers = _tagged(schedule)
     if schedule.signing and schedule.signing.since == now and draft.signing is True:
@@ -127,7 +136,9 @@ def pause_schedule(schedule_id: str) -> Tagged:
 def resume_schedule(schedule_id: str) -> Tagged:
     """Resume a paused schedule, or one in error whose rule was mended"""
     now, version = services().now(), version_wanted(schedule_id)
-    return _tagged(services().manager.resume(schedule_id, now, version=version, hops=hops.given()))
+    return _tagged(
+        services().manager.resume(schedule_id, now, version=version, hops=hop_limit.request_hops())
+    )
 
 
 @blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
@@ -135,7 +146,7 @@ def resume_schedule(schedule_id: str) -> Tagged:
 def trigger_schedule(schedule_id: str) -> dict[str, Any]:
     """Call the callback at once, whatever the rule or the state"""
     event = services().manager.trigger(
-        schedule_id, services().now(), seed=idempotency.seed(), hops=hops.given()
+        schedule_id, services().now(), seed=idempotency.request_seed(), hops=hop_limit.request_hops()
     )
     return {"event_id": event.id, "message": "Event triggered."}
 

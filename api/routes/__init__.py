@@ -1,0 +1,11 @@
+"""The routes, a module for each group: a route reads its arguments, calls a use case and answers."""
+
+from flask_smorest import Api
+
+from api.routes import bulk, bulk_edits, events, export, preview, schedules, signing
+
+
+def register_blueprints(api: Api) -> None:
+    """Adds every route below /api; this order is the order of the specification."""
+    for module in (schedules, bulk, bulk_edits, export, preview, signing, events):
+        api.register_blueprint(module.blueprint)
