@@ -12,7 +12,7 @@ from webargs.flaskparser import FlaskParser
 from api.declared_parameters import declaring
 from api.json_body import read_json
 from api.problems import Problem
-from api.wire.schemas import WriteQuery
+from api.wire.input_schema import WriteQuery
 
 
 class Parser(FlaskParser):

@@ -4,7 +4,10 @@ from api.wire.bulk import BulkInput, BulkOutput
 from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.output_schema import Message
+from api.wire.paging import Paging, window
 from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
+from api.wire.problem_output import Problem
 from api.wire.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
 from api.wire.schedule_output import (
     Created,
@@ -14,7 +17,6 @@ from api.wire.schedule_output import (
     ScheduleOutput,
     SchedulePage,
 )
-from api.wire.schemas import Message, Paging, Problem, window
 from api.wire.signing import SigningInput, SigningOutput
 
 __all__ = [

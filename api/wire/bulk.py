@@ -5,8 +5,10 @@ from typing import Any
 from marshmallow import ValidationError, fields, validate
 
 from api.wire.field_types import BoundedList, Instant
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OutputSchema
+from api.wire.problem_output import Problem
 from api.wire.schedule_input import NewSchedule
-from api.wire.schemas import InputSchema, OutputSchema, Problem
 
 MAX_BULK = 1_000
 

@@ -5,8 +5,9 @@ from typing import ClassVar
 from marshmallow import fields, validate
 
 from api.wire.field_types import Cursor
+from api.wire.output_schema import OutputSchema
+from api.wire.paging import MAX_LIMIT
 from api.wire.schedule_output import ScheduleChoice
-from api.wire.schemas import MAX_LIMIT, OutputSchema
 from api.wire.selection import Selection, Skipped
 
 

@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
-from api.wire.field_types import Cursor, Instant, StatusCodes
-from api.wire.schemas import MAX_LIMIT, InputSchema, OutputSchema, Paging, ScheduleId
+from api.wire.field_types import Cursor, Instant, ScheduleId, StatusCodes
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OutputSchema
+from api.wire.paging import MAX_LIMIT, Paging
 from api.wire.selection import Selection, Skipped
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State

@@ -3,7 +3,8 @@
 from marshmallow import fields, validate
 
 from api.wire.field_types import Instant
-from api.wire.schemas import Listed, OutputSchema
+from api.wire.output_schema import OutputSchema
+from api.wire.paging import Listed
 from scheduler_app.domain.event import State
 
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError, fields, validate
 
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.listing import Position
 
+ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 _PLUS_READ_AS_BLANK = re.compile(r"[0-9-]+[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
@@ -51,6 +52,18 @@ class Instant(fields.AwareDateTime):
         except OverflowError:
             raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
         return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+class ScheduleId(fields.String):
+    """The id of a schedule: its owner's choice, or ours."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
+            # In the dialect of JSON Schema, where `$` is the very end.
+            metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
+            **kwargs,
+        )
 
 
 class BoundedList(fields.List[Any]):

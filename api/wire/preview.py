@@ -3,8 +3,10 @@
 from marshmallow import fields, validate
 
 from api.wire.field_types import Instant
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OmitNone, OutputSchema
+from api.wire.paging import MAX_LIMIT
 from api.wire.schedule_input import gap_field, overlap_field, rrule_field, timezone_field
-from api.wire.schemas import MAX_LIMIT, InputSchema, OmitNone, OutputSchema
 
 
 class PreviewQuery(InputSchema):

@@ -9,8 +9,8 @@ from marshmallow import ValidationError, fields, post_load, validate, validates,
 
 from api.converters import SCHEDULE_WORDS
 from api.services import services
-from api.wire.field_types import BoundedList, Headers, Instant, StatusCodes, check_visible
-from api.wire.schemas import ID, InputSchema, ScheduleId, WriteQuery
+from api.wire.field_types import ID, BoundedList, Headers, Instant, ScheduleId, StatusCodes, check_visible
+from api.wire.input_schema import InputSchema, WriteQuery
 from scheduler_app.actions.http import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft

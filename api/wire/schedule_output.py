@@ -3,7 +3,9 @@
 from marshmallow import fields, validate
 
 from api.wire.field_types import Instant, StatusCodes
-from api.wire.schemas import InputSchema, Listed, OmitNone, OutputSchema, Paging
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OmitNone, OutputSchema
+from api.wire.paging import Listed, Paging
 from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import HARMLESS, MASK
 from scheduler_app.domain.schedule import MAX_NAME, ScheduleState

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields, validates_schema
 
 from api.wire.field_types import Cursor
-from api.wire.schemas import InputSchema, OutputSchema
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OutputSchema
 
 
 class Selection(InputSchema):

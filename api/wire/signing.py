@@ -3,7 +3,8 @@
 from marshmallow import fields, validate
 
 from api.wire.field_types import Instant
-from api.wire.schemas import InputSchema, OmitNone
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OmitNone
 from scheduler_app.domain.signing import DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS
 
 

@@ -1,0 +1,36 @@
+"""What all answers have in common."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import INCLUDE, Schema, fields, post_dump
+
+
+class OutputSchema(Schema):
+    """What is shown. Clients must not mind a field they do not know: answers grow."""
+
+    class Meta:
+        unknown = INCLUDE
+
+    def _serialize(self, obj: Any, *, many: bool = False) -> Any:
+        """As marshmallow's own; of a mapping only the fields that it has are shown, without asking for each
+        by way of accessors, which is most of the work of a long list."""
+        if many or not isinstance(obj, Mapping):
+            return super()._serialize(obj, many=many)
+        return {
+            field.data_key or name: field._serialize(obj[field.attribute or name], name, obj)
+            for name, field in self.dump_fields.items()
+            if (field.attribute or name) in obj
+        }
+
+
+class OmitNone(OutputSchema):
+    """What there is nothing to say of is left out."""
+
+    @post_dump
+    def without_nothing(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+        return {name: value for name, value in data.items() if value is not None}
+
+
+class Message(OutputSchema):
+    message = fields.String(required=True)
