@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -11,12 +10,10 @@ from flask import Response
 from api.blueprint import ApiBlueprint
 from api.services import services
 from api.wire import ScheduleChoice
-from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.masking import MASK, masked, masked_url
-from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
-from scheduler_app.store import Envelope, Schedules
+from api.wire.presenters import View, exported
+from scheduler_app.domain.schedule import TENANT, Schedule
+from scheduler_app.store import Schedules
 from scheduler_app.store.listing import Window
-from scheduler_app.store.sealed_action import sealed_action
 from scheduler_app.store.unreadable import Unreadable
 
 NDJSON = "application/x-ndjson"
@@ -47,8 +44,9 @@ def export_schedules(query: dict[str, Any]) -> Response:
     pages = _pages(services().store.schedules, query)
     # The first one now: if MongoDB is away, that is still an answer's status.
     begun = chain([next(pages)], pages)
-    line = partial(_line, envelope=services().store.envelope)
-    return Response(_pieces(map(line, chain.from_iterable(begun))), mimetype=NDJSON)
+    now, envelope = services().now(), services().store.envelope
+    lines = (_line(exported(schedule, now, envelope)) for schedule in chain.from_iterable(begun))
+    return Response(_pieces(lines), mimetype=NDJSON)
 
 
 def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedule | Unreadable]]:
@@ -73,40 +71,5 @@ def _pieces(found: Iterable[str]) -> Iterator[str]:
     yield "".join(lines)
 
 
-def _line(schedule: Schedule | Unreadable, envelope: Envelope) -> str:
-    return json.dumps(_asked(schedule, envelope), ensure_ascii=False, separators=(",", ":")) + "\n"
-
-
-def _asked(schedule: Schedule | Unreadable, envelope: Envelope) -> dict[str, Any]:
-    """The schedule as somebody would ask for it. What can no longer be read says why; nobody takes that for
-    a schedule, and nothing is left out silently."""
-    if isinstance(schedule, Unreadable):
-        return {"id": schedule.schedule_id, "reason": schedule.reason}
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
-    given: dict[str, Any] = {
-        "id": schedule.id,
-        "name": schedule.name,
-        "rrule": timing.portable(schedule.created_at),
-        "run_at": shown_instant(timing.run_at) if timing.run_at else None,
-        "timezone": timing.timezone,
-        "gap": timing.gap,
-        "overlap": timing.overlap,
-        "callback_url": masked_url(action.url),
-        "method": action.method,
-        "headers": dict(masked(action.headers)) or None,
-        "max_retries": retry.max_retries,
-        "retry_backoff_seconds": retry.backoff_seconds,
-        "retry_backoff_max_seconds": retry.backoff_max_seconds,
-        "retry_codes": list(retry.codes.written),
-        "timeout_seconds": schedule.timeout_seconds,
-        "success_codes": list(schedule.success.written),
-        "tags": list(schedule.tags) or None,
-        "signing": True if schedule.signing else None,
-        "sealed": sealed_action(action, envelope),
-        "state": schedule.state.value,
-        "reason": schedule.reason if schedule.state is ScheduleState.ERROR else None,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    if action.body is not None:
-        given[action.body.kind.value] = MASK
-    return given
+def _line(view: View) -> str:
+    return json.dumps(view, ensure_ascii=False, separators=(",", ":")) + "\n"

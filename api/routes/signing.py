@@ -8,7 +8,6 @@ from api.blueprint import ApiBlueprint
 from api.preconditions import version_wanted
 from api.services import services
 from api.wire import Message, SigningInput, SigningOutput, examples
-from api.wire.presenters import signing_shown
 
 blueprint = ApiBlueprint(
     "signing",
@@ -30,7 +29,11 @@ def make_signing_secret(given: dict[str, int], schedule_id: str) -> dict[str, An
     now, version = services().now(), version_wanted(schedule_id)
     overlap = timedelta(seconds=given["overlap_seconds"])
     signing = services().manager.sign(schedule_id, now, overlap=overlap, version=version)
-    return {"signing_secret": idempotency.shown_once(signing.secret), **signing_shown(signing, now)}
+    return {
+        "signing_secret": idempotency.shown_once(signing.secret),
+        "signing_since": signing.since,
+        "signing_overlap_until": signing.overlap_until(now),
+    }
 
 
 @blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["DELETE"])

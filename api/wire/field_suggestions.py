@@ -5,37 +5,27 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from typing import NamedTuple
 
-_RULE = "rrule, such as FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
-_INTERVAL = "rrule, such as FREQ=SECONDLY;INTERVAL=5"
-_INSTANT = "run_at, an instant with an offset such as 2030-01-05T12:00:00Z"
-_DELAY = "run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z"
-_BODY = "json for a JSON value, or body for text"
-_MEANT = {
-    "callback_url": "url uri callback endpoint target webhook webhook_url callback_uri link address",
-    _BODY: "payload data message content params request_body",
-    _DELAY: "delay delay_seconds delay_ms in after countdown",
-    _INSTANT: "at when time date datetime start start_at starts_at scheduled_at run_time execute_at eta",
-    _RULE: "cron cron_expression crontab schedule rule frequency phrase",
-    _INTERVAL: "interval every every_seconds interval_seconds",
-    "timezone": "tz time_zone zone",
-    "max_retries": "retries retry attempts max_attempts retry_count",
-    "retry_backoff_seconds": "backoff retry_delay retry_backoff",
-    "timeout_seconds": "timeout timeout_ms",
-    "method": "http_method verb",
-    "headers": "header http_headers",
-    "tags": "tag labels label",
-    "name": "title description",
-    "signing": "sign signed secret signing_secret",
-    "state": "status enabled disabled active paused",
+from api.wire.schedule_fields import SCHEDULE_FIELDS
+
+#: What people try for something that no single field is the answer to, and what to use.
+_ADVICE = {
+    "json for a JSON value, or body for text": "payload data message content params request_body",
+    "run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z": (
+        "delay delay_seconds delay_ms in after countdown"
+    ),
+    "run_at, an instant with an offset such as 2030-01-05T12:00:00Z": (
+        "at when time date datetime start start_at starts_at scheduled_at run_time execute_at eta"
+    ),
+    "rrule, such as FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0": (
+        "cron cron_expression crontab schedule rule frequency phrase"
+    ),
+    "rrule, such as FREQ=SECONDLY;INTERVAL=5": "interval every every_seconds interval_seconds",
 }
+_MEANT = {row.name: row.aliases for row in SCHEDULE_FIELDS if row.input} | _ADVICE
+#: The advice for each name that people try.
 _FIELD_OF = {name: field for field, names in _MEANT.items() for name in names.split()}
-#: What answers show and the API works out by itself: for who sends back all that was read.
-_SHOWN_ONLY = frozenset(
-    (
-        *("recurrence", "dtstart", "next_run_at", "next_run", "last_run", "version", "revision", "warnings"),
-        *("created_at", "updated_at", "signing_since", "signing_overlap_until", "message", "result"),
-    )
-)
+#: What answers show and no request may give: for a person who sends back everything that was read.
+_SHOWN_ONLY = {row.name for row in SCHEDULE_FIELDS if not row.input} | {"message", "result"}
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST = 40
 

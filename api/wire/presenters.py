@@ -1,83 +1,58 @@
-"""Schedules as the wire shows them."""
+"""Schedules and recurrences as answers and exports show them."""
 
 from datetime import UTC, datetime
-from typing import Any
 
-from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.masking import MASK, masked, masked_url
+from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
 from scheduler_app.domain.recurrence import Once, Recurrence
-from scheduler_app.domain.schedule import TICK, LastRun, Schedule, ScheduleState
-from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.store import Envelope
 from scheduler_app.store.unreadable import Unreadable
 
-#: Later instants are not looked for: the calendar of Python ends that year.
+#: A JSON object on its way out.
+View = dict[str, object]
+
+#: Later occurrences are not looked for: Python's calendar ends with this year.
 END = datetime(9999, 12, 31, tzinfo=UTC)
 
+_SHOWN = tuple((row.name, row.shown) for row in SCHEDULE_FIELDS if row.shown and row.output)
 
-def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
-    """The fields of ScheduleOutput; what there is nothing to say of is left out."""
+
+def shown(schedule: Schedule | Unreadable, now: datetime) -> View:
+    """The fields of ScheduleOutput without those that have no value. For a document that cannot be read, its
+    id and the reason."""
     if isinstance(schedule, Unreadable):
         return {"id": schedule.schedule_id, "state": ScheduleState.ERROR.value, "reason": schedule.reason}
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
-    view: dict[str, Any] = {
-        "id": schedule.id,
-        "name": schedule.name,
-        "rrule": timing.rrule,
-        "run_at": timing.run_at,
-        "timezone": timing.timezone,
-        "gap": timing.gap,
-        "overlap": timing.overlap,
-        "callback_url": masked_url(action.url),
-        "method": action.method,
-        "headers": dict(masked(action.headers)),
-        "max_retries": retry.max_retries,
-        "retry_backoff_seconds": retry.backoff_seconds,
-        "retry_backoff_max_seconds": retry.backoff_max_seconds,
-        "retry_codes": retry.codes,
-        "timeout_seconds": schedule.timeout_seconds,
-        "success_codes": schedule.success,
-        "tags": list(schedule.tags),
-        "state": schedule.state.value,
-        "reason": schedule.reason,
-        "version": schedule.version,
-        "revision": schedule.revision,
-        "created_at": schedule.created_at,
-        "updated_at": schedule.updated_at,
-        **signing_shown(schedule.signing, now),
-        **_recurrence(schedule, now),
-        "last_run": _last_run(schedule.last_run),
-    }
-    if action.body is not None:
-        view[action.body.kind.value] = MASK
-    return {key: value for key, value in view.items() if value is not None}
+    source = ShownSchedule(schedule, now)
+    values = ((name, show(source)) for name, show in _SHOWN)
+    return {name: value for name, value in values if value is not None}
 
 
-def _last_run(last: LastRun | None) -> dict[str, Any] | None:
-    if last is None:
-        return None
-    return {
-        "time": last.time,
-        "outcome": last.outcome,
-        "event_id": last.event_id,
-        "ended_at": last.ended_at,
-    }
+def exported(schedule: Schedule | Unreadable, now: datetime, envelope: Envelope) -> View:
+    """The body with which POST creates the schedule again, without fields that have no value or an empty one.
+
+    Values are masked; `sealed` holds them, encrypted with the key of `envelope`. For a document that cannot
+    be read, its id and the reason: no API takes that for a schedule, and nothing is left out silently.
+    """
+    if isinstance(schedule, Unreadable):
+        return {"id": schedule.schedule_id, "reason": schedule.reason}
+    source = ShownSchedule(schedule, now, envelope)
+    values = ((row.name, _exported(row, source)) for row in SCHEDULE_FIELDS if row.input)
+    return {name: value for name, value in values if value not in (None, [], {})}
 
 
-def signing_shown(signing: Signing | None, now: datetime) -> dict[str, Any]:
-    """That callbacks are signed, and since when; never by what."""
-    if signing is None:
-        return {"signing": False}
-    return {
-        "signing": True,
-        "signing_since": signing.since,
-        "signing_overlap_until": signing.overlap_until(now),
-    }
+def _exported(row: ScheduleField, source: ShownSchedule) -> object:
+    """The value as JSON has it."""
+    show = row.exported or row.shown
+    value = show(source) if show else None
+    if value is None or row.output is None:
+        return value
+    return row.output._serialize(value, row.name, source)
 
 
-def previewed(recurrence: Recurrence | Once, after: datetime, limit: int) -> dict[str, Any]:
+def previewed(recurrence: Recurrence | Once, after: datetime, limit: int) -> View:
     """The fields of PreviewOutput. Raises InvalidRecurrence when it takes too long to tell."""
     found = recurrence.occurrences(after + TICK, END, limit) if after < END else []
-    view: dict[str, Any] = {
+    view: View = {
         "occurrences": [
             {"run_time": each.instant, "local": each.local.isoformat(), "dst": each.dst} for each in found
         ],
@@ -85,20 +60,3 @@ def previewed(recurrence: Recurrence | Once, after: datetime, limit: int) -> dic
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
-
-
-def _recurrence(schedule: Schedule, now: datetime) -> dict[str, Any]:
-    try:
-        recurrence = schedule.recurrence()
-        active = schedule.state is ScheduleState.ACTIVE
-        view: dict[str, Any] = {
-            "description": recurrence.description,
-            "warnings": list(recurrence.warnings),
-        }
-        if active and (following := recurrence.after(now)):
-            view |= {"next_run_at": following, "next_run": {"time": following}}
-    except InvalidRecurrence as error:
-        return {"warnings": [f"the stored rule no longer evaluates: {error}"]}
-    if isinstance(recurrence, Recurrence):
-        view |= {"recurrence": recurrence.text, "dtstart": recurrence.dtstart}
-    return view

@@ -6,7 +6,7 @@ from api.wire.field_types import Instant
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OmitNone, OutputSchema
 from api.wire.paging import MAX_LIMIT
-from api.wire.schedule_input import gap_field, overlap_field, rrule_field, timezone_field
+from api.wire.schedule_fields import PREVIEW_FIELDS
 
 
 class PreviewQuery(InputSchema):
@@ -21,12 +21,10 @@ class PreviewQuery(InputSchema):
 
 
 class PreviewInput(PreviewQuery):
-    """A rule that is not saved, and which of its occurrences."""
+    """A trigger that is not saved, and which of its occurrences."""
 
-    rrule = rrule_field(required=True)
-    timezone = timezone_field(load_default="UTC")
-    gap = gap_field(load_default="shift")
-    overlap = overlap_field(load_default="first")
+    class Meta(PreviewQuery.Meta):
+        include = PREVIEW_FIELDS
 
 
 class OccurrenceOutput(OmitNone):
