@@ -1,21 +1,20 @@
 """The application factory."""
 
 from flask import Flask
-from flask_smorest import Api
 
 from api import (
     auth,
-    converters,
     cross_site,
     declared_parameters,
     dry_run,
     hop_limit,
     idempotency,
     problems,
+    routes,
     size_limits,
 )
 from api.openapi import spec_options
-from api.routes import health, manual, metrics, register_blueprints, swagger_ui
+from api.routes import health, manual, metrics, swagger_ui
 from api.services import make_services
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings, load_settings
@@ -37,8 +36,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     with starting():
         made = make_services(settings, CeleryPublisher(make_app(settings)))
     app.extensions["scheduler"] = made
-    converters.register(app)
-    api = Api(app)
+    api = routes.register(app)
     problems.register(app)
     auth.register(app, settings)
     cross_site.register(app)
@@ -51,7 +49,6 @@ def create_app(settings: Settings | None = None) -> Flask:
     metrics.register(app)
     swagger_ui.register(app, api)
     manual.register(app)
-    register_blueprints(api)
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")
     if not made.store.envelope.encrypts:

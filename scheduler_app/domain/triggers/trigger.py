@@ -43,7 +43,9 @@ class Trigger:
     """What the written text implies for holidays, unless the schedule says otherwise."""
 
     @classmethod
-    def translated(cls, kind: TriggerKind, written: Mapping[str, Value], context: TriggerContext) -> "Trigger":
+    def translated(
+        cls, kind: TriggerKind, written: Mapping[str, Value], context: TriggerContext
+    ) -> "Trigger":
         """The trigger that `written` means in `context`. Raises InvalidField, whose field is the kind's name
         unless a choice beside it (timezone, gap, overlap) is wrong."""
         timezone, gap, overlap = context.timezone, context.gap, context.overlap
@@ -76,9 +78,7 @@ class Trigger:
         """False for one that only runs on demand: its schedule stays active without a next occurrence."""
         return self.pinned is not None or self.instant is not None
 
-    def recurrence(
-        self, created_at: datetime, checkpoint: Mapping[str, Any] | None = None
-    ) -> AnyRecurrence:
+    def recurrence(self, created_at: datetime, checkpoint: Mapping[str, Any] | None = None) -> AnyRecurrence:
         """What answers when it fires. `created_at` is the schedule's; `checkpoint` is what
         `Recurrence.checkpoint` gave earlier. Raises InvalidRecurrence when what is stored no longer parses.
         """

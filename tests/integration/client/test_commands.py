@@ -172,7 +172,7 @@ def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "give either --rrule or --run-at"),
+        ((), "give exactly one of --rrule, --run-at"),
         (("--rrule", YEARLY, "--header", "no colon"), "is not NAME: VALUE"),
         (("--rrule", YEARLY, "--data", "{"), "is not JSON"),
     ],

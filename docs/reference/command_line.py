@@ -1,6 +1,4 @@
-"""Writes what the manual repeats of the code: the command line, as `--help` says it."""
-
-from pathlib import Path
+"""The page of the command line, as `--help` prints it."""
 
 import click
 from click.testing import CliRunner
@@ -25,10 +23,3 @@ def command_line() -> str:
             raise RuntimeError(f"scheduler {name} --help: {done.output}")
         parts.append(f"## scheduler {name}\n\n```text\n{done.output.strip()}\n```\n")
     return "\n".join(parts)
-
-
-def write(folder: Path) -> None:
-    """Writes `cli.md` into `folder`, if it is not there as it should be."""
-    path, text = folder / "cli.md", command_line()
-    if not path.exists() or path.read_text() != text:
-        path.write_text(text)

@@ -1,0 +1,16 @@
+"""The specification without a running application, for the manual."""
+
+from typing import Any
+
+from flask import Flask
+
+from api import routes
+from api.openapi import completed, spec_options
+from scheduler_app.config import Settings
+
+
+def specification(settings: Settings) -> dict[str, Any]:
+    """The OpenAPI document of every route below /api, as `/docs/openapi.yml` gives it with these settings."""
+    app = Flask("rrule-scheduler")
+    app.config.update(spec_options(settings))
+    return completed(routes.register(app).spec.to_dict())
