@@ -37,6 +37,7 @@ bench: .venv/installed-dev ## measure everything beside the budgets, or one thin
 	@$(BIN)/python -m tests.bench $(ARGS)
 
 docs: .venv/installed-dev ## build the manual as a site: build/docs/index.html
+	@$(BIN)/python -m docs.reference
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
 
 lock: .venv/installed-tools ## write requirements/*.txt anew for what pyproject.toml asks for (ARGS="--upgrade" for newer releases)

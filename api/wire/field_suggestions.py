@@ -1,4 +1,4 @@
-"""Names that people give to fields of a schedule, and what they mean by them."""
+"""Advice for a field that does not exist: the names that people try, and which field each of them means."""
 
 import re
 from collections.abc import Collection
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from api.wire.schedule_fields import SCHEDULE_FIELDS
 
-#: What people try for something that no single field is the answer to, and what to use.
+#: Advice that says more than the name of a field, and the names that it is given for.
 _ADVICE = {
     "json for a JSON value, or body for text": "payload data message content params request_body",
     "run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z": (
@@ -26,12 +26,14 @@ _MEANT = {row.name: row.aliases for row in SCHEDULE_FIELDS if row.input} | _ADVI
 _FIELD_OF = {name: field for field, names in _MEANT.items() for name in names.split()}
 #: What answers show and no request may give: for a person who sends back everything that was read.
 _SHOWN_ONLY = {row.name for row in SCHEDULE_FIELDS if not row.input} | {"message", "result"}
+#: Where a capital begins the next word of a name, as in callbackUrl.
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+#: Longer names are not looked up: comparing them costs time, and no field has one.
 _LONGEST = 40
 
 
 class Meant(NamedTuple):
-    """What somebody may have meant by an unknown field."""
+    """What a person may have meant by an unknown field."""
 
     advice: str
     field: str | None = None
@@ -39,23 +41,29 @@ class Meant(NamedTuple):
 
 
 def meant(name: str, known: Collection[str]) -> Meant | None:
-    """What somebody may have meant by a field that is not `known`; None where nothing comes near."""
+    """The advice for a field `name`, which is not among the `known` ones; None where nothing comes near."""
     if len(name) > _LONGEST:
         return None
     plain = _HUMP.sub("_", name).replace("-", "_").lower()
     if plain in known:
         return _use(plain)
-    # A table of a schedule's fields: other things have other ones.
-    if "callback_url" in known and plain == "dry_run":
+    # Only a schedule has this field.
+    of_schedule = "callback_url" in known
+    if of_schedule and plain == "dry_run":
         return Meant("give it as a parameter of the query, ?dry_run=true")
-    if "callback_url" in known and plain in _SHOWN_ONLY:
-        return Meant("leave it out, the API works it out by itself")
     said = _FIELD_OF.get(plain)
-    if said is not None and said.split(",")[0].split()[0] in known:
+    if said is not None and _first_name(said) in known:
         return _use(said)
+    if of_schedule and plain in _SHOWN_ONLY:
+        return Meant("leave it out, the API works it out by itself")
     close = get_close_matches(plain, known, n=1, cutoff=0.8)
     return _use(close[0]) if close else None
 
 
 def _use(said: str) -> Meant:
-    return Meant(f"use {said}", said.split(",")[0].split()[0])
+    return Meant(f"use {said}", _first_name(said))
+
+
+def _first_name(said: str) -> str:
+    """The field that a piece of advice begins with."""
+    return said.split(",")[0].split()[0]

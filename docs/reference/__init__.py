@@ -1,6 +1,6 @@
 """Writes what is made from the code: the pages of the command line and the API, and the client's fields.
 
-`make docs` calls `write`; `python -m docs.reference` does the same without building the site.
+`python -m docs.reference` writes them; `make docs` does so before it builds the site.
 """
 
 from pathlib import Path
@@ -22,8 +22,16 @@ def generated(root: Path = ROOT) -> dict[Path, str]:
     }
 
 
+def stale(root: Path = ROOT) -> list[tuple[Path, str]]:
+    """The generated files that do not hold what they must, with the text that they must hold."""
+    return [
+        (path, text)
+        for path, text in generated(root).items()
+        if not path.exists() or path.read_text() != text
+    ]
+
+
 def write(root: Path = ROOT) -> None:
-    """Writes every generated file that does not hold what it must."""
-    for path, text in generated(root).items():
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+    """Writes the stale files anew."""
+    for path, text in stale(root):
+        path.write_text(text)

@@ -71,7 +71,7 @@ class NewScheduleFields(TriggerFields, total=False):
     ]
     sealed: Annotated[
         str,
-        "The encrypted values of an export, which its masks (********) stand for",
+        "The encrypted values of an export, which its masks (`********`) stand for",
     ]
     max_retries: Annotated[
         int,

@@ -71,7 +71,7 @@ REQUEST = (
         output=fields.String(),
         draft="url",
         shown=lambda it: masked_url(it.schedule.action.url),
-        shown_meaning=f"The URL to call, with {MASK} for the values of its query",
+        shown_meaning=f"The URL to call, with `{MASK}` for the values of its query",
         aliases="url uri callback endpoint target webhook webhook_url callback_uri link address",
     ),
     ScheduleField(
@@ -93,7 +93,7 @@ REQUEST = (
         input=Headers(validate=validate.Length(max=MAX_HEADERS)),
         output=fields.Dict(keys=fields.String(), values=fields.String()),
         shown=lambda it: dict(masked(it.schedule.action.headers)),
-        shown_meaning=f"Header names and values, with {MASK} for the values of all but harmless names"
+        shown_meaning=f"Header names and values, with `{MASK}` for the values of all but harmless names"
         f" ({', '.join(sorted(HARMLESS))})",
         aliases="header http_headers",
     ),
@@ -106,7 +106,7 @@ REQUEST = (
         output=fields.String(),
         read=partial(_body, BodyKind.TEXT),
         shown=_mask_of(BodyKind.TEXT),
-        shown_meaning=f"{MASK} where the body was given as text",
+        shown_meaning=f"`{MASK}` where the body was given as text",
     ),
     ScheduleField(
         name="json",
@@ -116,7 +116,7 @@ REQUEST = (
         draft="body",
         read=partial(_body, BodyKind.JSON),
         shown=_mask_of(BodyKind.JSON),
-        shown_meaning=f"{MASK} where the body was given as JSON",
+        shown_meaning=f"`{MASK}` where the body was given as JSON",
     ),
     ScheduleField(
         name="body_base64",
@@ -126,11 +126,11 @@ REQUEST = (
         draft="body",
         read=partial(_body, BodyKind.BASE64),
         shown=_mask_of(BodyKind.BASE64),
-        shown_meaning=f"{MASK} where the body was given in base64",
+        shown_meaning=f"`{MASK}` where the body was given in base64",
     ),
     ScheduleField(
         name="sealed",
-        meaning=f"The encrypted values of an export, which its masks ({MASK}) stand for",
+        meaning=f"The encrypted values of an export, which its masks (`{MASK}`) stand for",
         input=fields.String(),
         exported=lambda it: sealed_action(it.schedule.action, it.envelope) if it.envelope else None,
     ),
