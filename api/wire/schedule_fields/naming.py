@@ -32,6 +32,6 @@ NAMING = (
         ),
         output=fields.String(),
         shown=lambda it: it.schedule.name,
-        aliases="title description",
+        aliases="title",
     ),
 )
