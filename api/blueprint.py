@@ -1,4 +1,4 @@
-"""The blueprint that every noun's routes hang on, and how it reads a request."""
+"""The blueprint of every group of routes, and how it reads a request."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,7 +16,7 @@ from api.wire.input_schema import WriteQuery
 
 
 class Parser(FlaskParser):
-    """Reads a body by `read_json`. Unknown query parameters are refused before (`parameters`)."""
+    """Reads a body by `read_json`. `declared_parameters` has refused unknown query parameters before."""
 
     def load_json(self, req: Request, schema: Any) -> Any:
         raw = req.get_data(cache=True)
@@ -28,14 +28,14 @@ class Parser(FlaskParser):
 
 
 class ApiBlueprint(Blueprint):  # type: ignore[misc]
-    """Operation ids are the functions' names: client generators make methods of them."""
+    """A blueprint whose operation ids are its functions' names: client generators name their methods so."""
 
     ARGUMENTS_PARSER = Parser()
 
     def arguments(
         self, schema: type[Schema], *, location: str = "json", **options: Any
     ) -> Callable[..., Any]:
-        # One for all requests: making one copies every field, which takes longer than reading a request.
+        # One schema serves all requests: creating one copies every field, which takes longer than a request.
         made = schema()
         decorate = super().arguments(made, location=location, **options)
         return lambda function: declaring(decorate(function), location, made)
@@ -43,7 +43,7 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
     def route(
         self, rule: str, *, query: type[Schema] | None = WriteQuery, **options: Any
     ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """`query`: what a route that writes takes beside its body; None for a POST that only looks."""
+        """`query`: the parameters of a route that writes; None for a POST that changes nothing."""
 
         def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
             view = function
@@ -56,7 +56,7 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
 
 
 def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Keeps what the query said for those who ask the request, and not the route."""
+    """Keeps the query of a request that writes in `g.write_query`, and calls the route without it."""
 
     @wraps(function)
     def kept(query: dict[str, Any], *args: Any, **options: Any) -> Any:

@@ -1,7 +1,7 @@
-"""What a route does not declare is refused, on every route: query parameters, and bodies.
+"""Refuses what a route does not declare, on every route: query parameters and bodies.
 
-A parameter that is passed over in silence, such as `dry_run` with a slip in it, does what nobody asked for.
-What a route takes is what its schemas declare, by `ApiBlueprint.arguments`.
+A parameter that is ignored silently, such as a misspelt `dry_run`, does what nobody asked for. A route
+declares what it takes by its schemas, in `ApiBlueprint.arguments`.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ from scheduler_app.domain.text import visible
 View = Callable[..., Any]
 _DECLARED = "declared_arguments"
 _SHOWN = 64
-#: Of a body where none belongs: it is read only to say what is wrong with it.
+#: Bound for a body that a route does not take: it is read only to say what is wrong with it.
 _FEW_VALUES = 1_000
 
 
 def declaring(view: View, location: str, schema: Schema) -> View:
-    """`view`, which also takes what `schema` reads from there: "query" or "json"."""
+    """`view`, marked as taking what `schema` reads from `location` ("query" or "json")."""
     setattr(view, _DECLARED, (*_declared(view), (location, schema)))
     return view
 
@@ -41,7 +41,7 @@ def query_parameters(view: View) -> dict[str, bool]:
 
 
 def register(app: Flask) -> None:
-    """After authentication, before a route reads anything."""
+    """Must follow authentication and precede everything that reads a body."""
     app.before_request(_check)
 
 
@@ -74,7 +74,7 @@ def _check_body(view: View) -> None:
     if not request.is_json:
         raise Problem(415, "send JSON: Content-Type: application/json")
     if any(location == "json" for location, _ in _declared(view)):
-        return  # its schema refuses what it does not know
+        return  # its schema refuses unknown fields
     given = read_json(body, _FEW_VALUES)
     if given and isinstance(given, dict):
         unknown = ["Unknown field: this path takes no body"]

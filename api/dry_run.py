@@ -13,11 +13,12 @@ from structlog.contextvars import bind_contextvars, unbind_contextvars
 
 PARAMETER = "dry_run"
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
-#: They are about what a dry run has not made.
+#: Headers that would describe what a dry run has not created.
 _HEADERS = ("Location", "ETag")
 
 
 def register(app: Flask) -> None:
+    """Must follow everything that may refuse a request without reading its parameters."""
     app.before_request(_begin)
     app.after_request(_mark)
     app.teardown_request(_end)
@@ -29,7 +30,7 @@ def asked() -> bool:
 
 
 def ask() -> None:
-    """For a request that says so in its body."""
+    """Makes this request a dry run; for a request that asks for it in its body."""
     g.dry_run = True
     bind_contextvars(dry_run=True)
 

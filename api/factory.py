@@ -25,7 +25,7 @@ log = get_logger(__name__)
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """The API. Without `settings` they are read as every process reads them, and a wrong one ends it."""
+    """The application. Without `settings` they are read as in every process, and a wrong one ends it."""
     if settings is None:
         with starting():
             settings = load_settings()
@@ -50,7 +50,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     swagger_ui.register(app, api)
     manual.register(app)
     if not settings.api_keys:
-        log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")
+        log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
     if not made.store.envelope.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
     made.presence.start()

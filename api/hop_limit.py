@@ -1,5 +1,8 @@
-"""`X-Scheduler-Hops`: callbacks carry how many of them led to this one. One that ends at an API of ours may
-trigger another, and so on, but not for ever."""
+"""`X-Scheduler-Hops`: protection against callbacks that trigger each other for ever.
+
+Every callback carries the number of callbacks that led to it. One that calls the scheduler's own API may
+trigger another, and so on, up to `MAX_HOPS`.
+"""
 
 import re
 
@@ -14,12 +17,12 @@ _NUMBER = re.compile(r"[0-9]{1,9}\Z")
 
 
 def register(app: Flask) -> None:
-    """After authentication, before anything is done."""
+    """Must follow authentication and precede everything that writes."""
     app.before_request(_check)
 
 
 def request_hops() -> int:
-    """How many callbacks of ours led to this request."""
+    """How many of the scheduler's callbacks led to this request."""
     return int(g.get("hops", 0))
 
 

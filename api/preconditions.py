@@ -15,8 +15,8 @@ _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 
 
 def etag(view: dict[str, Any]) -> str:
-    """`"3-9f1c2a40"`: the version, which people's edits raise, and a digest of what moves on by itself, so
-    that somebody who polls with If-None-Match does not miss that a schedule has finished."""
+    """The ETag of a schedule's view, `"3-9f1c2a40"`: the version, which edits raise, and a digest of what
+    changes without an edit. So a client that polls with If-None-Match notices a finished schedule."""
     moving = repr(
         [view.get(name) for name in ("state", "next_run_at", "last_run", "reason", "revision", "warnings")]
     )
@@ -24,13 +24,13 @@ def etag(view: dict[str, Any]) -> str:
 
 
 def unchanged(tag: str) -> bool:
-    """Whether the client has this already. Weak comparison, as for any cache."""
+    """Whether If-None-Match names `tag`, by the weak comparison (RFC 9110, 8.8.3.2)."""
     return request.if_none_match.contains_weak(tag.strip('"'))
 
 
 def put_conditions(schedule_id: str) -> Conditions:
-    """What a PUT must find: nothing, by `If-None-Match: *` or `?if-absent`; something, or one version of it,
-    by If-Match. Raises StaleVersion."""
+    """What a PUT requires to find: no schedule (`If-None-Match: *` or `?if-absent`), any schedule
+    (`If-Match: *`) or one version of it (If-Match). Raises StaleVersion."""
     if request.if_none_match.star_tag or g.write_query.get("if_absent") is not None:
         return Conditions(absent=True)
     try:
@@ -47,10 +47,10 @@ def put_conditions(schedule_id: str) -> Conditions:
 
 
 def version_wanted(schedule_id: str) -> int | None:
-    """The version that If-Match asks for; None when it asks for nothing. Only the version counts: that the
-    next occurrence has moved on is no edit that an edit could overwrite. Raises NotFound, StaleVersion.
+    """The version that If-Match names; None without one. Raises NotFound, StaleVersion.
 
-    `"3"` is accepted beside the whole tag. Weak tags match nothing (RFC 9110, 13.1.1).
+    Of an ETag only the version counts: a next occurrence that has moved on is no edit that this request could
+    overwrite. `"3"` is accepted beside the whole tag. Weak tags match nothing (RFC 9110, 13.1.1).
     """
     given = request.if_match
     if "If-Match" not in request.headers or given.star_tag:

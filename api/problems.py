@@ -1,4 +1,4 @@
-"""Every error is a problem (RFC 9457, application/problem+json). The table of errors and statuses is here."""
+"""Every error is a problem (RFC 9457, application/problem+json). `register` maps errors to statuses."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
@@ -16,7 +16,7 @@ from scheduler_app.telemetry import get_logger
 log = get_logger(__name__)
 
 RETRY_AFTER_SECONDS = 2
-#: An answer names so many fields that are wrong, and counts the others.
+#: An answer names this many wrong fields, and counts the others.
 MAX_ERRORS = 100
 MAX_POINTER = 200
 MAX_DETAIL = 500
@@ -30,11 +30,11 @@ DETAILS = {
 
 
 class Omitted(int):
-    """Among the messages of a validation: how many others were left out, which were not even made."""
+    """Among the messages of a validation: the number of messages that were left out."""
 
 
 class Problem(Exception):
-    """An answer that is an error: a status, a sentence that says what to do, the fields concerned."""
+    """An error answer: a status, a sentence that says what to do, and the fields concerned."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Problem(Exception):
         headers: Mapping[str, str] | None = None,
         errors_omitted: int = 0,
     ) -> None:
-        """`errors_omitted`: how many more there are than `errors`."""
+        """`errors_omitted`: how many more there are than `errors` names."""
         super().__init__(detail)
         self.status = status
         self.detail = detail
@@ -67,7 +67,7 @@ class Problem(Exception):
 
     def response(self) -> Response:
         return Response(
-            # As Flask ends its own answers: a shell's prompt begins on a line of its own.
+            # Ends with a newline like Flask's own answers, for the prompt of a shell.
             json.dumps(self.body()) + "\n",
             status=self.status,
             headers=self.headers,
@@ -97,15 +97,15 @@ def of_field(error: InvalidField) -> Problem:
 
 
 def of_validation(error: ValidationError) -> Problem:
-    """What a schema of its own says, for one item of many."""
+    """The problem of one item among many, whose schema raised `error`."""
     return _of_messages(422, error.messages, "item")
 
 
 def _of_http(error: HTTPException) -> Response:
-    """Werkzeug's and webargs' errors; the latter carry messages by location and field."""
+    """Answers errors of Werkzeug and webargs; the latter carry messages by location and field."""
     status = error.code or 500
     data = getattr(error, "data", None) or {}
-    # The first key is where webargs looked: a JSON body gives pointers, the rest names.
+    # The outer keys are the locations that webargs read: "json", "query".
     if any(messages := data.get("messages", {}).values()):
         return _of_messages(status, messages, "request").response()
     headers = {
@@ -120,7 +120,7 @@ def _of_http(error: HTTPException) -> Response:
 
 
 def _of_messages(status: int, messages: Any, whole: str) -> Problem:
-    """`whole` is what a message is about that names no field."""
+    """`whole` is the subject of messages that name no field: "request" or "item"."""
     found = _flattened(messages)
     errors = [
         {"pointer": ("/" + "/".join(path))[:MAX_POINTER], "detail": str(message)[:MAX_DETAIL].rstrip(".")}
@@ -137,7 +137,7 @@ def _without_counts(found: Iterable[tuple[tuple[str, ...], Any]]) -> Iterator[tu
 
 
 def _flattened(messages: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Each message with the path of what it is about."""
+    """Each message with the path of the field that it is about."""
     if isinstance(messages, Mapping):
         for key, value in messages.items():
             yield from _flattened(value, path if key == "_schema" else (*path, str(key)))
@@ -164,4 +164,4 @@ def _of_store(error: Exception) -> Response:
 
 def _of_ourselves(error: Exception) -> Response:
     log.exception("api.failed", message="A request failed", method=request.method, path=request.path)
-    return Problem(500, "this is our fault, and it is in the log").response()
+    return Problem(500, "the server failed; the reason is in its log").response()

@@ -6,7 +6,7 @@ from scheduler_app.webserver.limits import MAX_BODY_BYTES, max_body_bytes
 
 
 def register(app: Flask) -> None:
-    """Before anything reads a body. The web server has refused larger ones already, where it is ours."""
+    """Must precede everything that reads a body. The web server's own check is earlier, where it is ours."""
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
 
     @app.before_request

@@ -12,7 +12,7 @@ from api.wire import BulkInput, BulkOutput, examples
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule
 
-#: Fields that are wrong are named for so many in one answer; the others are counted.
+#: An answer names this many wrong fields of all its items together, and counts the others.
 MAX_ERRORS_TOGETHER = 1_000
 
 blueprint = ApiBlueprint(

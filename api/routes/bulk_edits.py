@@ -1,6 +1,6 @@
-"""/api/schedules/pause, /resume, /delete: all schedules that match a filter, a page a call.
+"""/api/schedules/pause, /resume, /delete: edits all schedules that match a filter, one page in each call.
 
-A schedule may have such a word as its id: none of its own paths is a POST to the word alone.
+A schedule may have one of these words as its id: no route of a single schedule is a POST to the id alone.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""/api/events: events with their history; what people do with single ones."""
+"""/api/events: events with their history; cancelling and redriving them."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def get_event(event_id: str) -> dict[str, Any]:
 @blueprint.route("/<event:event_id>/cancel", methods=["POST"])
 @blueprint.response(200, EventOutput)
 def cancel_event(event_id: str) -> dict[str, Any]:
-    """Withdraw an event that is not in flight and not finished"""
+    """Cancel an event that is neither running nor finished"""
     return services().events.cancel(event_id, services().now())
 
 

@@ -1,4 +1,4 @@
-"""/api/schedules/export: every schedule as a line, in the form in which POST takes it back."""
+"""/api/schedules/export: every schedule as a line of JSON, as POST takes it."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from scheduler_app.store.listing import Window
 from scheduler_app.store.unreadable import Unreadable
 
 NDJSON = "application/x-ndjson"
-#: Schedules that wait in memory for a reader; their bodies may be large.
+#: Schedules read at a time: all of them wait in memory for the client, and their bodies may be large.
 A_PAGE = 25
 A_PIECE = 64 * 1024
 LINES = {
@@ -42,7 +42,7 @@ blueprint = ApiBlueprint(
 def export_schedules(query: dict[str, Any]) -> Response:
     """Export schedules as NDJSON, however many there are"""
     pages = _pages(services().store.schedules, query)
-    # The first one now: if MongoDB is away, that is still an answer's status.
+    # The first page is read here: if MongoDB does not answer, the status can still say so.
     begun = chain([next(pages)], pages)
     now, envelope = services().now(), services().store.envelope
     lines = (_line(exported(schedule, now, envelope)) for schedule in chain.from_iterable(begun))
@@ -50,7 +50,7 @@ def export_schedules(query: dict[str, Any]) -> Response:
 
 
 def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedule | Unreadable]]:
-    """Page by page: a cursor of MongoDB's would end where a reader is slow or a primary falls."""
+    """Pages of schedules. A single cursor of MongoDB would not survive a slow client or a failover."""
     window: Window | None = Window(limit=A_PAGE)
     while window is not None:
         found = schedules.page(window, tenant=TENANT, **query)
@@ -59,7 +59,7 @@ def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedul
 
 
 def _pieces(found: Iterable[str]) -> Iterator[str]:
-    """Lines, as many as make up a piece that is worth sending."""
+    """The lines in pieces of at least `A_PIECE` characters, which are worth sending."""
     lines: list[str] = []
     size = 0
     for line in found:

@@ -1,4 +1,4 @@
-"""What operators and their tools ask: health, readiness."""
+"""`/health` and `/readyz`: whether this process answers, and whether callbacks can be made."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def register(app: Flask) -> None:
 
     @app.get("/readyz")
     def ready() -> tuple[Response, int]:
-        """Everything that a callback needs is there; if not, what is missing."""
+        """Says whether everything that a callback needs is there, and what is missing."""
         checks = _checks(services())
         fine = all(check["ok"] for check in checks.values())
         return jsonify(status="ready" if fine else "not ready", checks=checks), 200 if fine else 503

@@ -1,4 +1,4 @@
-"""The manual as a site, where `make docs` has built it."""
+"""The manual as a site, if `make docs` has built it."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from scheduler_app.domain.errors import NotFound
 
 FOLDER = Path(__file__).parents[2] / "build" / "docs"
 
-#: The pages hold a few lines of script (the choice of light or dark); nothing comes from elsewhere.
+#: The pages hold a few lines of inline script (the choice of light or dark) and load from this host only.
 POLICY = "; ".join(
     (
         "default-src 'none'",

@@ -1,4 +1,4 @@
-"""`/metrics`: what the API's processes count, and what the store knows of the whole fleet, read by index."""
+"""`/metrics`: the counters of the API's processes, and gauges of the whole system, read from the store."""
 
 import os
 import re
@@ -19,19 +19,19 @@ from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import STORE_FAULTS, within
 from scheduler_app.telemetry.metrics import Role, own_registry, requests
 
-#: A scrape that lasts longer is lost with all that it holds.
+#: Prometheus drops a scrape that lasts too long; a gauge that takes longer than this is left out of it.
 ANSWER_SECONDS = 1.5
-#: What a scrape counts of them, so that it costs some 50 ms however many there are.
+#: Counting stops here, so that a scrape costs some 50 ms however many there are.
 MOST_DEAD_LETTERS = 10_000
 MOST_SCHEDULES = 100_000
-#: Requests that led to no route, and methods that are none.
+#: The label of requests to no route, and of methods that HTTP does not define.
 OTHER = "other"
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Fleet(Collector):
-    """Read anew at each scrape. What does not answer is left out (`scheduler_dependency_up` says so): a gauge
-    that stood still would look like a fleet that does."""
+    """Gauges of the whole system, read at each scrape. Those of a dependency that does not answer are left
+    out (`scheduler_dependency_up` tells): a gauge that kept its value would look like a system that is fine."""
 
     def __init__(self, made: Services) -> None:
         self._made = made
@@ -80,7 +80,7 @@ def _gauge(name: str, about: str, value: float) -> Metric:
 
 
 def _counted() -> CollectorRegistry:
-    """This process's own, or those of all that count together under one gunicorn."""
+    """The counters of this process, or of all processes of one gunicorn together."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return own_registry(Role.API, REGISTRY)
     together = CollectorRegistry()
@@ -89,7 +89,7 @@ def _counted() -> CollectorRegistry:
 
 
 def _count(response: Response) -> Response:
-    """By templates, of which there are few; paths have ids."""
+    """Counts a request under its route's template: paths hold ids, and there would be too many labels."""
     route = _template(request.url_rule.rule) if request.url_rule else OTHER
     method = request.method if request.method in _METHODS else OTHER
     requests.labels(method, route, str(response.status_code)).inc()
@@ -110,6 +110,6 @@ def register(app: Flask) -> None:
         """For Prometheus; it needs a key when keys are set, as the API does."""
         fleet = CollectorRegistry()
         fleet.register(Fleet(services()))
-        # The fleet first: asking it is what tells whether its parts answer.
+        # The gauges first: reading them sets `scheduler_dependency_up`.
         text = generate_latest(fleet) + generate_latest(_counted())
         return Response(text, content_type=CONTENT_TYPE_LATEST)

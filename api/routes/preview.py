@@ -1,4 +1,4 @@
-"""/api/schedules/preview: when will it really run?"""
+"""/api/schedules/preview: the next occurrences of a trigger, saved or not."""
 
 from typing import Any
 

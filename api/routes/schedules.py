@@ -1,4 +1,4 @@
-"""/api/schedules: a route is arguments, one call, an answer."""
+"""/api/schedules: one schedule, their list, and the events of one."""
 
 from typing import Any
 
@@ -88,9 +88,9 @@ def get_schedule(schedule_id: str) -> Tagged | Response:
 def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[dict[str, Any], int, Headers]:
     """Change a schedule, or create it where there is none
 
-    The fields given are set, the others stay; a new one has their defaults, and needs `name`, `callback_url`
-    and when it runs. `If-None-Match: *` or `?if-absent` only creates, `If-Match` only changes: a 412 says
-    that this was not so.
+    The fields given are set, the others stay. A new schedule needs `name`, `callback_url` and a trigger, and
+    has the defaults of the other fields. `If-None-Match: *` or `?if-absent` only creates, `If-Match` only
+    changes; where that is not possible the answer is a 412.
     """
     body_id, draft = given
     check_same_id(body_id, schedule_id)
@@ -118,7 +118,7 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
 @blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])
 @blueprint.response(200, Message)
 def delete_schedule(schedule_id: str) -> dict[str, Any]:
-    """Delete a schedule; what it has not sent is withdrawn, its history stays"""
+    """Delete a schedule; its unsent events are cancelled, its history stays"""
     services().manager.delete(schedule_id, services().now(), version=version_wanted(schedule_id))
     return {"message": "Schedule and associated events deleted."}
 
@@ -134,7 +134,7 @@ def pause_schedule(schedule_id: str) -> Tagged:
 @blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
 @blueprint.response(200, ScheduleOutput)
 def resume_schedule(schedule_id: str) -> Tagged:
-    """Resume a paused schedule, or one in error whose rule was mended"""
+    """Resume a paused schedule, or one in error whose document was repaired"""
     now, version = services().now(), version_wanted(schedule_id)
     return _tagged(
         services().manager.resume(schedule_id, now, version=version, hops=hop_limit.request_hops())
@@ -144,7 +144,7 @@ def resume_schedule(schedule_id: str) -> Tagged:
 @blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
 @blueprint.response(202, Triggered)
 def trigger_schedule(schedule_id: str) -> dict[str, Any]:
-    """Call the callback at once, whatever the rule or the state"""
+    """Call the callback at once, whatever the trigger and the state"""
     event = services().manager.trigger(
         schedule_id, services().now(), seed=idempotency.request_seed(), hops=hop_limit.request_hops()
     )
@@ -155,7 +155,7 @@ def trigger_schedule(schedule_id: str) -> dict[str, Any]:
 @blueprint.arguments(Paging, location="query")
 @blueprint.response(200, EventPage)
 def list_pending_events(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
-    """List what is to come, the next one first"""
+    """List the events to come, the next one first"""
     return _events(schedule_id, LIVING, query, soonest_first=True)
 
 
@@ -163,7 +163,7 @@ def list_pending_events(query: dict[str, Any], schedule_id: str) -> dict[str, An
 @blueprint.arguments(HistoryFilter, location="query")
 @blueprint.response(200, EventPage)
 def list_archived_events(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
-    """List what was done, newest first; that of a deleted schedule too"""
+    """List the finished events, newest first; also those of a deleted schedule"""
     return _events(schedule_id, FINAL, query, narrowing=Narrowing(early_withdrawals="include" in query))
 
 

@@ -1,4 +1,4 @@
-"""/api/schedules/{id}/signing-secret: the secret that receivers check callbacks with."""
+"""/api/schedules/{id}/signing-secret: the secret by which receivers verify callbacks."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,10 +21,10 @@ blueprint = ApiBlueprint(
 @blueprint.arguments(SigningInput, required=False, example=examples.ROTATION)
 @blueprint.response(201, SigningOutput)
 def make_signing_secret(given: dict[str, int], schedule_id: str) -> dict[str, Any]:
-    """Make a signing secret, or replace the one in force
+    """Generate a signing secret, or replace the one in force
 
-    The secret that is replaced signs beside the new one for `overlap_seconds`, so that a receiver can change
-    over without refusing a callback.
+    The replaced secret signs beside the new one for `overlap_seconds`, so that a receiver can switch to the
+    new one without refusing a callback.
     """
     now, version = services().now(), version_wanted(schedule_id)
     overlap = timedelta(seconds=given["overlap_seconds"])
@@ -39,6 +39,6 @@ def make_signing_secret(given: dict[str, int], schedule_id: str) -> dict[str, An
 @blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["DELETE"])
 @blueprint.response(200, Message)
 def remove_signing_secret(schedule_id: str) -> dict[str, Any]:
-    """Sign no more; every secret of the schedule is forgotten"""
+    """Stop signing; every secret of the schedule is deleted"""
     services().manager.unsign(schedule_id, services().now(), version=version_wanted(schedule_id))
     return {"message": "Callbacks are no longer signed."}

@@ -1,4 +1,4 @@
-"""The specification, and Swagger UI from assets that we serve: no other host is asked for anything."""
+"""The specification, and Swagger UI with all its assets: a browser asks no other host for anything."""
 
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from flask_smorest import Api
 
 from api.openapi import completed
 
-#: swagger-ui-dist, as the package carries it; its Flask parts are not used.
+#: The files of swagger-ui-dist in the package; its Flask blueprint is not used.
 ASSETS = Path(flask_swagger_ui.__file__).parent / "dist"
 SERVED = ("swagger-ui.css", "swagger-ui-bundle.js", "favicon-32x32.png")
 
-#: Scripts from here alone and none in the page. Swagger UI sets styles on elements, and draws by `data:`.
+#: Scripts only from this host and none inline. Swagger UI needs inline styles and `data:` images.
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -56,7 +56,7 @@ START = """SwaggerUIBundle({
 
 
 class _Plain(yaml.SafeDumper):
-    """Without anchors: what stands twice is written twice, which every reader understands."""
+    """Writes no anchors: not every YAML reader of a client generator understands them."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -67,7 +67,7 @@ def register(app: Flask, api: Api) -> None:
 
     @app.get("/docs/openapi.yml")
     def specification() -> Response:
-        """Made when first asked for: every noun is registered by then, and it does not change."""
+        """Made at the first request: by then every route is registered, and it does not change."""
         if "yaml" not in made:
             spec = completed(api.spec.to_dict())
             made["yaml"] = yaml.dump(spec, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
@@ -88,6 +88,6 @@ def register(app: Flask, api: Api) -> None:
 
     @app.after_request
     def harden(response: Response) -> Response:
-        """No browser may take an answer for something that it does not say it is."""
+        """Forbids browsers to guess another content type than the one declared."""
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
         return response

@@ -1,4 +1,4 @@
-"""The wire, noun by noun: the only place that knows JSON names."""
+"""JSON in and out: the schemas of bodies, queries and answers, and what fills the answers."""
 
 from api.wire.bulk import BulkInput, BulkOutput
 from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage

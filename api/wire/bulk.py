@@ -14,7 +14,7 @@ MAX_BULK = 1_000
 
 
 class ListOfResults(BoundedList):
-    """A list whose items are valid one by one: what an item makes, or the ValidationError of it."""
+    """A list of results: for each item its value, or the ValidationError that its schema raised."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         self.check_length(value)
@@ -33,23 +33,30 @@ class BulkInput(InputSchema):
         fields.Nested(NewSchedule),
         required=True,
         validate=validate.Length(1, MAX_BULK),
-        metadata={"description": "Each is taken or refused by itself"},
+        metadata={"description": "Each is accepted or refused by itself"},
     )
 
 
 class BulkResult(OutputSchema):
-    """What became of the item at the same place of the request."""
+    """The result of the item at the same place in the request."""
 
     status = fields.Integer(
-        required=True, metadata={"description": "As a request of its own would be answered", "example": 201}
+        required=True,
+        metadata={"description": "The status that a request of its own would have", "example": 201},
     )
-    id = fields.String(metadata={"description": "The schedule made"})
-    next_run_at = Instant()
-    signing_secret = fields.String(metadata={"description": "Shown this once, where `signing` was asked for"})
+    id = fields.String(metadata={"description": "The id of the new schedule"})
+    next_run_at = Instant(metadata={"description": "Its next occurrence"})
+    signing_secret = fields.String(
+        metadata={"description": "Shown only in this answer, if `signing` was asked for"}
+    )
     problem = fields.Nested(Problem, metadata={"description": "Why it was refused"})
 
 
 class BulkOutput(OutputSchema):
-    created = fields.Integer(required=True)
-    refused = fields.Integer(required=True)
-    results = fields.List(fields.Nested(BulkResult), required=True)
+    created = fields.Integer(required=True, metadata={"description": "How many schedules were created"})
+    refused = fields.Integer(required=True, metadata={"description": "How many were refused"})
+    results = fields.List(
+        fields.Nested(BulkResult),
+        required=True,
+        metadata={"description": "One for each item, in the order of the request"},
+    )

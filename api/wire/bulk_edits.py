@@ -1,4 +1,4 @@
-"""All schedules that match a filter, edited in one request."""
+"""Editing all schedules that match a filter."""
 
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from api.wire.selection import Selection, Skipped
 
 
 class EditFilter(ScheduleChoice, Selection):
-    """Which schedules to edit, and how many in this call."""
+    """Which schedules to edit, and how many in one call."""
 
     FILTERS: ClassVar = {name: name for name in ("state", "name", "tag", "last_outcome")}
     THINGS = "schedule"
@@ -29,9 +29,9 @@ class _EditedPage(OutputSchema):
     skipped = fields.List(
         fields.Nested(Skipped),
         required=True,
-        metadata={"description": "The first 100 that were left as they are"},
+        metadata={"description": "The first 100 schedules that were not edited"},
     )
-    skipped_omitted = fields.Integer(metadata={"description": "How many more were; absent for none"})
+    skipped_omitted = fields.Integer(metadata={"description": "How many more there are; absent if none"})
     next_cursor = Cursor(
         required=True,
         allow_none=True,
@@ -43,12 +43,12 @@ class _EditedPage(OutputSchema):
 
 
 class PausedPage(_EditedPage):
-    paused = fields.Integer(required=True)
+    paused = fields.Integer(required=True, metadata={"description": "How many were paused"})
 
 
 class ResumedPage(_EditedPage):
-    resumed = fields.Integer(required=True)
+    resumed = fields.Integer(required=True, metadata={"description": "How many were resumed"})
 
 
 class DeletedPage(_EditedPage):
-    deleted = fields.Integer(required=True)
+    deleted = fields.Integer(required=True, metadata={"description": "How many were deleted"})

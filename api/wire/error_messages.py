@@ -1,10 +1,10 @@
-"""Refusals of marshmallow's own field types, in words that say what to give instead."""
+"""The errors of marshmallow's own field types, in words that say what to give instead."""
 
 from typing import Any
 
 from marshmallow import fields
 
-#: What marshmallow says, and what an answer says.
+#: marshmallow's messages, and ours.
 _PLAIN = {
     "Field may not be null.": "must not be null; leave it out, or give a value",
     "Not a valid string.": "must be text, in quotes",
@@ -16,7 +16,7 @@ _PLAIN = {
 
 
 def speak_plainly(field: fields.Field[Any]) -> None:
-    """Also for what a list or an object holds."""
+    """Replaces the messages of a field, and of the items of a list or an object."""
     for key, said in field.error_messages.items():
         if isinstance(said, str):
             field.error_messages[key] = _PLAIN.get(said, said)

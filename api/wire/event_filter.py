@@ -1,4 +1,4 @@
-"""Which events a list, or a redrive, is about."""
+"""The filters of lists of events and of redrives."""
 
 import re
 from datetime import datetime
@@ -22,7 +22,7 @@ _ALL_STATES = ", ".join(state.value for state in State)
 
 
 class LocalOrInstant(Instant):
-    """An instant; or, without an offset, what the clocks of the filter's `timezone` show."""
+    """An instant with an offset; or a local time without one, in the zone that stands beside it."""
 
     _LOCAL = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
 
@@ -36,7 +36,7 @@ class LocalOrInstant(Instant):
 
 
 class States(fields.String):
-    """One state or several, with commas between them."""
+    """One state, or several separated by commas."""
 
     def __init__(self, **kwargs: Any) -> None:
         about = {"pattern": f"^({_STATE})(, ?({_STATE}))*$", "maxLength": 200}
@@ -47,7 +47,9 @@ class States(fields.String):
         names = [name.strip() for name in text[:200].split(",")]
         for name in names:
             if name not in _ALL_STATES.split(", "):
-                raise ValidationError(f"{name[:50]!r} is no state; give some of {_ALL_STATES}, as in a,b")
+                raise ValidationError(
+                    f"{name[:50]!r} is no state; give one or several of {_ALL_STATES}, separated by commas"
+                )
         return {State(name) for name in names}
 
 
@@ -55,7 +57,7 @@ _STATUS_PATTERN = r"[1-5](xx|[0-9]{2}(-[1-5][0-9]{2})?)"
 
 
 class StatusChoice(fields.Field[Any]):
-    """Statuses of the last attempt: a number, text such as "503,5xx", or a list of both."""
+    """Statuses of the last attempt: a number, text such as "503,5xx", or a list of these."""
 
     def __init__(self, *, in_query: bool, **kwargs: Any) -> None:
         text = {"type": "string", "pattern": f"^{_STATUS_PATTERN}(,{_STATUS_PATTERN})*$", "maxLength": 400}
@@ -75,22 +77,21 @@ class StatusChoice(fields.Field[Any]):
 
 
 class _EventChoice(InputSchema):
-    """What narrows events; all that is given must match."""
+    """A filter of events: they must match every field given."""
 
     schedule_id = ScheduleId(metadata={"description": "The schedule they belong to"})
     origin = fields.String(
         validate=validate.Length(min=1, max=2048),
         metadata={
             "description": "Scheme, host and port of the URL that the schedule had when the event was made;"
-            " a whole URL will do",
+            " a whole URL is accepted",
             "example": "https://example.com",
         },
     )
     error = fields.String(
         validate=validate.Length(min=1, max=200),
         metadata={
-            "description": "Part of the last attempt's error, or of the history's last line; capitals do not"
-            " matter",
+            "description": "Part of the last attempt's error or of the history's last line; case is ignored",
             "example": "timed out",
         },
     )
@@ -119,7 +120,7 @@ class _EventChoice(InputSchema):
     def narrow(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
         zone = data.pop("timezone", None)
         if zone is not None:
-            self._instant(datetime(2000, 1, 1), zone, "timezone")  # noqa: DTZ001 (any will do)
+            self._instant(datetime(2000, 1, 1), zone, "timezone")  # noqa: DTZ001 (any date)
         for name, key in (("since", "from"), ("until", "to")):
             if name in data and data[name].tzinfo is None:
                 data[name] = self._instant(data[name], zone, key)
@@ -146,9 +147,9 @@ class _EventChoice(InputSchema):
 
 
 class EventFilter(_EventChoice, Paging):
-    """What narrows the list of events; all that is given must match."""
+    """The parameters of the list of events."""
 
-    state = States(metadata={"description": "The states they are in, with commas between them"})
+    state = States(metadata={"description": "The state they are in, or several separated by commas"})
     status_code = StatusChoice(in_query=True)
 
 
@@ -157,12 +158,14 @@ class HistoryFilter(Paging):
 
     include = fields.String(
         validate=validate.OneOf(["cancelled"]),
-        metadata={"description": "`cancelled`: also what was withdrawn before it was due"},
+        metadata={
+            "description": "`cancelled` also lists the events that were cancelled before they were due"
+        },
     )
 
 
 class RedriveInput(_EventChoice, Selection):
-    """Which dead letters; all that is given must match."""
+    """Which dead letters to send again; they must match every field given."""
 
     FILTERS: ClassVar = {
         **{name: name for name in ("schedule_id", "origin", "status_code", "error", "tag")},
@@ -181,12 +184,16 @@ class RedriveInput(_EventChoice, Selection):
 
 
 class RedriveOutput(OutputSchema):
-    redriven = fields.Integer(required=True, metadata={"description": "Events that are on their way again"})
+    redriven = fields.Integer(required=True, metadata={"description": "How many events will be sent again"})
     skipped = fields.List(
         fields.Nested(Skipped),
         required=True,
-        metadata={"description": "The first 100 that stay dead letters"},
+        metadata={"description": "The first 100 events that stay dead letters"},
     )
-    skipped_omitted = fields.Integer(metadata={"description": "How many more do; absent for none"})
-    more = fields.Boolean(required=True, metadata={"description": "Whether to call again, with `cursor`"})
-    next_cursor = Cursor(allow_none=True)
+    skipped_omitted = fields.Integer(metadata={"description": "How many more there are; absent if none"})
+    more = fields.Boolean(
+        required=True, metadata={"description": "Whether there may be more: then call again with `cursor`"}
+    )
+    next_cursor = Cursor(
+        allow_none=True, metadata={"description": "Give it as `cursor` in the next call; null at the end"}
+    )

@@ -1,4 +1,4 @@
-"""Requests as people write them, for the specification; every one is accepted as it stands."""
+"""Example requests of the specification. The API accepts each of them as it stands."""
 
 from typing import Any
 

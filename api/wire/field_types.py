@@ -1,4 +1,4 @@
-"""Field types of the wire that marshmallow does not have."""
+"""Types of JSON fields that marshmallow does not have."""
 
 import binascii
 import re
@@ -21,13 +21,13 @@ _PLUS_READ_AS_BLANK = re.compile(r"[0-9-]+[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
 
 
 def check_visible(text: str) -> None:
-    """A validator: raises ValidationError for text that drives a terminal, or is shown in another order."""
+    """A validator: raises ValidationError for text that controls a terminal or reorders letters."""
     if found := control_in(text):
         raise ValidationError(f"must not contain control characters or bidirectional marks, such as {found}")
 
 
 class Instant(fields.AwareDateTime):
-    """An instant: RFC 3339 with an offset in, UTC out; milliseconds count, finer digits are cut off."""
+    """An instant: read as RFC 3339 with an offset, written in UTC; digits beyond milliseconds are dropped."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(format="iso", **kwargs)
@@ -55,19 +55,19 @@ class Instant(fields.AwareDateTime):
 
 
 class ScheduleId(fields.String):
-    """The id of a schedule: its owner's choice, or ours."""
+    """The id of a schedule."""
 
     def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(
             validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
-            # In the dialect of JSON Schema, where `$` is the very end.
+            # As JSON Schema writes it, where `$` is the very end of the text.
             metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
             **kwargs,
         )
 
 
 class BoundedList(fields.List[Any]):
-    """A list whose length is checked before its items: 100,000 that are wrong cost no more than one."""
+    """A list whose length is checked before its items, so that a refused list costs little however long."""
 
     def check_length(self, value: Any) -> None:
         if not isinstance(value, list):
@@ -93,12 +93,12 @@ class Headers(fields.Dict):
     ) -> Any:
         if not isinstance(value, Mapping):
             raise ValidationError('must be an object of names and values, such as {"X-Team": "ops"}')
-        # Before its items, as in BoundedList.
+        # The length is checked before the items, as in BoundedList.
         self._validate(value)
         try:
             return tuple(super()._deserialize(value, attr, data, **kwargs).items())
         except ValidationError as error:
-            # marshmallow tells the "key" from the "value" below a name; a client's JSON has neither.
+            # marshmallow reports keys and values apart, below the name; the client's JSON has no such levels.
             of_names = error.normalized_messages()
             raise ValidationError(
                 {name: [text for part in said.values() for text in part] for name, said in of_names.items()}
@@ -138,13 +138,13 @@ class StatusCodes(BoundedList):
 
 
 class Cursor(fields.String):
-    """A place in a list, opaque on the wire: nobody should build one, so that its inside may change."""
+    """A place in a list, opaque to clients, so that its content may change between releases."""
 
     _INSIDE = re.compile(r"(-?\d{1,15})\.([\x20-\x7e]{1,200})\Z")
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.error_messages["unknown"] = "is no next_cursor of this API; begin again without it"
+        self.error_messages["unknown"] = "is no next_cursor of this API; start again without it"
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
         if value is None:

@@ -1,4 +1,4 @@
-"""What all requests have in common: they are strict."""
+"""What all requests have in common: unknown fields are refused, in words that name the remedy."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -12,11 +12,11 @@ from api.wire.field_suggestions import meant
 
 
 class InputSchema(Schema):
-    """Unknown fields are refused by name."""
+    """A body or a query. Unknown fields are refused by name."""
 
     #: Whether a request without any body means an empty object.
     body_optional = False
-    #: Values in a body, at all depths: each takes far more memory than the bytes that it came in.
+    #: Bound of the values in a body, at all depths: each takes far more memory than its bytes.
     max_values = 256 * 1024
 
     error_messages = {"type": "must be a JSON object, in braces"}  # noqa: RUF012 (marshmallow's own name)
@@ -26,7 +26,7 @@ class InputSchema(Schema):
 
     def _init_fields(self) -> None:
         super()._init_fields()
-        #: Name, wire name, field, and whether the field has a say where it is not given.
+        #: For each field its name, its wire name, and whether it must be read where it is not given.
         self._reads = [
             (
                 field.attribute or name,
@@ -41,8 +41,8 @@ class InputSchema(Schema):
             speak_plainly(field)
 
     def _deserialize(self, data: Any, *, error_store: Any, **options: Any) -> Any:
-        """As marshmallow's own, but fields that were not given and have no say then are passed over: of a
-        schedule's twenty that is most of them, and asking each was most of the work."""
+        """As marshmallow's own, but optional fields that were not given are skipped: most of a schedule's are
+        not given, and reading them took most of the time."""
         if not isinstance(data, Mapping) or options.get("many") or options.get("partial"):
             return super()._deserialize(data, error_store=error_store, **options)
         read: dict[str, Any] = {}
@@ -51,7 +51,7 @@ class InputSchema(Schema):
         elsewhere = {each.field for each in better.values() if each}
         for name, key, field, always in self._reads:
             value = data.get(key, missing)
-            # What was given under another name is not said to be missing.
+            # A field that was given under another name is not reported as missing.
             if value is missing and (not always or key in elsewhere):
                 continue
             try:
@@ -61,7 +61,7 @@ class InputSchema(Schema):
                 value = error.valid_data or missing
             if value is not missing:
                 read[name] = value
-        # The names are long: said once, of the first field that nothing comes near.
+        # The list of names is long, so only the first field without advice gets it.
         names = f": this takes {', '.join(sorted(self._known))}"
         for key, found in better.items():
             if found:
@@ -75,14 +75,14 @@ class InputSchema(Schema):
 
 
 class WriteQuery(InputSchema):
-    """What every route that writes takes beside its body."""
+    """The query parameters of every route that writes."""
 
     dry_run = fields.Boolean(
         truthy={"true"},
         falsy={"false"},
         load_default=False,
         metadata={
-            "description": "Answer what would be done, with `dry_run: true`, and do nothing. Ids that would"
-            " be generated are examples, and secrets are masks."
+            "description": "Change nothing, and answer what would be done, with `dry_run: true`. Ids that"
+            " would be generated are examples, and secrets are masks"
         },
     )

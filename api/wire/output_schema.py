@@ -7,14 +7,14 @@ from marshmallow import INCLUDE, Schema, fields, post_dump
 
 
 class OutputSchema(Schema):
-    """What is shown. Clients must not mind a field they do not know: answers grow."""
+    """An answer. Clients must ignore fields that they do not know: answers grow."""
 
     class Meta:
         unknown = INCLUDE
 
     def _serialize(self, obj: Any, *, many: bool = False) -> Any:
-        """As marshmallow's own; of a mapping only the fields that it has are shown, without asking for each
-        by way of accessors, which is most of the work of a long list."""
+        """As marshmallow's own, but of a mapping only the keys that it has are read, and directly:
+        marshmallow's accessors take most of the time of a long list."""
         if many or not isinstance(obj, Mapping):
             return super()._serialize(obj, many=many)
         return {
@@ -25,7 +25,7 @@ class OutputSchema(Schema):
 
 
 class OmitNone(OutputSchema):
-    """What there is nothing to say of is left out."""
+    """Omits fields whose value is None."""
 
     @post_dump
     def without_nothing(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -33,4 +33,6 @@ class OmitNone(OutputSchema):
 
 
 class Message(OutputSchema):
-    message = fields.String(required=True)
+    """An answer that only says that it is done."""
+
+    message = fields.String(required=True, metadata={"description": "The result in words"})

@@ -1,4 +1,4 @@
-"""Lists: which page is asked for, and what every page says."""
+"""Lists: which page to answer, and what every page says."""
 
 from typing import Any
 
@@ -16,6 +16,8 @@ MAX_WALKED = 100_000
 
 
 class Paging(InputSchema):
+    """Which page of a list."""
+
     limit = fields.Integer(
         load_default=10,
         validate=validate.Range(1, MAX_LIMIT),
@@ -25,12 +27,14 @@ class Paging(InputSchema):
         load_default=1,
         validate=validate.Range(1, MAX_PAGE),
         metadata={
-            "description": "Which page of `limit` each, from 1. What comes and goes meanwhile shifts pages:"
-            " to read a whole list use `cursor`."
+            "description": "The number of the page, from 1. Rows that come and go shift the pages: to read a"
+            " whole list use `cursor`"
         },
     )
     cursor = Cursor(
-        metadata={"description": "The `next_cursor` of the answer before: the list goes on right after it"}
+        metadata={
+            "description": "The `next_cursor` of the previous answer: the list continues right after it"
+        }
     )
 
     @validates_schema
@@ -42,7 +46,7 @@ class Paging(InputSchema):
 
 
 def window(query: dict[str, Any]) -> Window:
-    """Takes paging and times out of a query that `Paging` has read."""
+    """The part of a list that a query asks for; takes those parameters out of `query`."""
     limit, page = query.pop("limit"), query.pop("page", 1)
     return Window(
         limit=limit,
@@ -56,13 +60,13 @@ def window(query: dict[str, Any]) -> Window:
 class Listed(OutputSchema):
     """A page of a list."""
 
-    page = fields.Integer(required=True)
-    limit = fields.Integer(required=True)
+    page = fields.Integer(required=True, metadata={"description": "As in the request"})
+    limit = fields.Integer(required=True, metadata={"description": "As in the request"})
     next_cursor = Cursor(
         required=True,
         allow_none=True,
         metadata={
             "description": "Give it as `cursor` for the next page; null at the end. Before the end a page may"
-            " be shorter than `limit`, or empty: one call looks through at most 100,000 rows for its filter."
+            " be shorter than `limit`, or empty: one call reads at most 100,000 rows to find matching ones"
         },
     )

@@ -1,4 +1,4 @@
-"""A rule tried out before, or after, it is saved."""
+"""Previews: when a trigger fires, before or after it is saved."""
 
 from marshmallow import fields, validate
 
@@ -10,9 +10,11 @@ from api.wire.schedule_fields import PREVIEW_FIELDS
 
 
 class PreviewQuery(InputSchema):
-    """Which occurrences of a saved schedule's rule."""
+    """Which occurrences to show."""
 
-    after = Instant(metadata={"description": "The first one shown comes after this instant; now by default"})
+    after = Instant(
+        metadata={"description": "The first occurrence shown comes after this instant; default: now"}
+    )
     limit = fields.Integer(
         load_default=10,
         validate=validate.Range(1, MAX_LIMIT),
@@ -28,13 +30,13 @@ class PreviewInput(PreviewQuery):
 
 
 class OccurrenceOutput(OmitNone):
-    """An instant of a rule; `dst` is absent where no clock change has a say."""
+    """One occurrence."""
 
-    run_time = Instant(required=True)
+    run_time = Instant(required=True, metadata={"description": "The instant, in UTC"})
     local = fields.String(
         required=True,
         metadata={
-            "description": "The same instant on the wall clock of the rule's zone, with its offset",
+            "description": "The same instant in the trigger's zone, with its offset",
             "example": "2026-10-25T02:30:00+02:00",
         },
     )
@@ -42,19 +44,25 @@ class OccurrenceOutput(OmitNone):
         validate=validate.OneOf(["gap_shifted", "overlap_first", "overlap_last"]),
         metadata={
             "description": "What a clock change did: a local time that does not exist fires later by the"
-            " gap's length; one that exists twice fires the first or the last time. Absent otherwise."
+            " gap's length, one that exists twice fires the first or the last time. Absent otherwise"
         },
     )
 
 
 class PreviewOutput(OutputSchema):
-    """What a rule comes to."""
+    """When a trigger fires."""
 
-    occurrences = fields.List(fields.Nested(OccurrenceOutput), required=True)
+    occurrences = fields.List(
+        fields.Nested(OccurrenceOutput),
+        required=True,
+        metadata={"description": "The next occurrences, the earliest first"},
+    )
     warnings = fields.List(
         fields.String(),
         required=True,
-        metadata={"description": "What may surprise who wrote the rule"},
+        metadata={"description": "What may surprise the person who wrote the trigger"},
     )
-    description = fields.String(metadata={"description": "What the rule says, in words"})
-    recurrence = fields.String(metadata={"description": "The rule with its DTSTART made explicit"})
+    description = fields.String(metadata={"description": "What the trigger says, in words"})
+    recurrence = fields.String(
+        metadata={"description": "The trigger as an RFC 5545 recurrence with its DTSTART made explicit"}
+    )

@@ -7,13 +7,16 @@ from api.wire.output_schema import OutputSchema
 
 
 class FieldProblem(OutputSchema):
-    """What is wrong with one field."""
+    """One field that is wrong."""
 
     pointer = fields.String(
         required=True,
-        metadata={"description": "Where: a JSON pointer, or the parameter's name", "example": "/rrule"},
+        metadata={
+            "description": "The field: a JSON pointer, or the parameter's name after a slash",
+            "example": "/rrule",
+        },
     )
-    detail = fields.String(required=True)
+    detail = fields.String(required=True, metadata={"description": "What is wrong with it, and the remedy"})
 
 
 class Problem(OutputSchema):
@@ -22,12 +25,14 @@ class Problem(OutputSchema):
     type = fields.String(required=True, metadata={"example": "about:blank"})
     title = fields.String(required=True, metadata={"example": "Unprocessable Entity"})
     status = fields.Integer(required=True, metadata={"example": 422})
-    detail = fields.String(required=True, metadata={"description": "What to do about it"})
+    detail = fields.String(required=True, metadata={"description": "What is wrong, and the remedy"})
     errors = fields.List(
         fields.Nested(FieldProblem),
         metadata={
-            "description": f"The fields that are wrong, where some are: the first {MAX_ERRORS} of them, and"
-            " in an answer to a bulk 1,000 of all its items together"
+            "description": f"The fields that are wrong, if any: the first {MAX_ERRORS} of them, and in the"
+            " answer to a bulk 1,000 of all its items together"
         },
     )
-    errors_omitted = fields.Integer(metadata={"description": "How many more are wrong; absent for none"})
+    errors_omitted = fields.Integer(
+        metadata={"description": "How many more fields are wrong; absent if none"}
+    )

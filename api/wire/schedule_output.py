@@ -1,4 +1,4 @@
-"""A schedule as it is shown, and which of them a list shows."""
+"""A schedule in answers, and the filter of their list."""
 
 from marshmallow import fields, validate
 
@@ -10,19 +10,26 @@ from scheduler_app.domain.schedule import MAX_NAME
 
 
 class ScheduleOutput(OutputSchema):
-    """A schedule as it is shown. Header values, the values of the URL's query and the body are masked."""
+    """A schedule. Header values, the values of the URL's query and the body are masked."""
 
     class Meta(OutputSchema.Meta):
         include = OUTPUT_FIELDS
 
 
 class Created(ScheduleOutput):
-    signing_secret = fields.String(metadata={"description": "Shown this once, where `signing` was asked for"})
+    signing_secret = fields.String(
+        metadata={"description": "Shown only in this answer, if this request generated it"}
+    )
 
 
 class Edited(Created):
-    message = fields.String(metadata={"example": "Schedule updated successfully."})
-    result = fields.String(validate=validate.OneOf(["created", "changed", "unchanged"]))
+    message = fields.String(
+        metadata={"description": "The result in words", "example": "Schedule updated successfully."}
+    )
+    result = fields.String(
+        validate=validate.OneOf(["created", "changed", "unchanged"]),
+        metadata={"description": "What the request did"},
+    )
 
 
 class SchedulePage(Listed):
@@ -30,7 +37,7 @@ class SchedulePage(Listed):
 
 
 class ScheduleChoice(InputSchema):
-    """Which schedules; all that is given must match."""
+    """A filter of schedules: they must match every field given."""
 
     state = fields.String(
         validate=validate.OneOf(STATES),
@@ -47,4 +54,4 @@ class ScheduleChoice(InputSchema):
 
 
 class ScheduleFilter(ScheduleChoice, Paging):
-    """What narrows the list of schedules."""
+    """The parameters of the list of schedules."""

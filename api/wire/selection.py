@@ -1,4 +1,4 @@
-"""What edits and redrives of many have in common: a filter or all, a page at a time, and what was skipped."""
+"""What bulk edits and redrives share: a filter or all, one page in each call, and what was skipped."""
 
 from typing import Any, ClassVar
 
@@ -10,12 +10,13 @@ from api.wire.output_schema import OutputSchema
 
 
 class Selection(InputSchema):
-    """All that match a filter, or `all` without one."""
+    """Everything that matches a filter, or `all` without one."""
 
     body_optional = True
 
-    #: The fields that are filters, by their names on the wire, and what they choose from.
+    #: The names of the filters in Python and on the wire.
     FILTERS: ClassVar[dict[str, str]]
+    #: What is selected, in the singular, for error messages.
     THINGS: ClassVar[str]
 
     all = fields.Boolean(
@@ -44,7 +45,7 @@ class Selection(InputSchema):
 
 
 class Skipped(OutputSchema):
-    """One that was left as it is."""
+    """A schedule or an event that was not changed."""
 
-    id = fields.String(required=True)
-    reason = fields.String(required=True)
+    id = fields.String(required=True, metadata={"description": "Its id"})
+    reason = fields.String(required=True, metadata={"description": "Why it was not changed"})

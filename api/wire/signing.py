@@ -1,4 +1,4 @@
-"""Signing secrets: asked for, and shown once."""
+"""Generating a signing secret."""
 
 from marshmallow import fields, validate
 
@@ -14,7 +14,7 @@ class SigningInput(InputSchema):
         strict=True,
         load_default=DEFAULT_OVERLAP_SECONDS,
         validate=validate.Range(0, MAX_OVERLAP_SECONDS),
-        metadata={"description": "How long the secret that is replaced signs beside the new one"},
+        metadata={"description": "How long the replaced secret signs beside the new one"},
     )
 
 
@@ -22,10 +22,10 @@ class SigningOutput(OmitNone):
     signing_secret = fields.String(
         required=True,
         metadata={
-            "description": "`whsec_` and base64 (Standard Webhooks). Shown this once: it is not in any other"
-            " answer, and what is kept for an Idempotency-Key has a mask in its place.",
+            "description": "`whsec_` and base64 (Standard Webhooks). Shown only in this answer: a repeated"
+            " request with the same Idempotency-Key is answered with a mask in its place.",
             "example": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         },
     )
-    signing_since = Instant(required=True)
-    signing_overlap_until = Instant(metadata={"description": "Until then an older secret signs as well"})
+    signing_since = Instant(required=True, metadata={"description": "When the secret was generated"})
+    signing_overlap_until = Instant(metadata={"description": "Until when an older secret signs as well"})
