@@ -31,7 +31,7 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 class Fleet(Collector):
     """Gauges of the whole system, read at each scrape. Those of a dependency that does not answer are left
-    out (`scheduler_dependency_up` tells): a gauge that kept its value would look like a system that is fine."""
+    out (`scheduler_dependency_up` tells): a gauge that kept its value would look fine."""
 
     def __init__(self, made: Services) -> None:
         self._made = made

@@ -1,12 +1,11 @@
 """The filters of lists of events and of redrives."""
 
-import re
 from datetime import datetime
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
-from api.wire.field_types import Cursor, Instant, ScheduleId, StatusCodes
+from api.wire.field_types import Cursor, LocalOrInstant, ScheduleId, StatusCodes
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
 from api.wire.paging import MAX_LIMIT, Paging
@@ -19,20 +18,6 @@ from scheduler_app.store.event_lists import Narrowing
 
 _STATE = "|".join(state.value for state in State)
 _ALL_STATES = ", ".join(state.value for state in State)
-
-
-class LocalOrInstant(Instant):
-    """An instant with an offset; or a local time without one, in the zone that stands beside it."""
-
-    _LOCAL = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?", re.ASCII)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if isinstance(value, str) and self._LOCAL.fullmatch(value):
-            try:
-                return datetime.fromisoformat(value)
-            except ValueError:
-                raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
-        return super()._deserialize(value, attr, data, **kwargs)
 
 
 class States(fields.String):
@@ -98,8 +83,12 @@ class _EventChoice(InputSchema):
     tag = fields.String(
         validate=validate.Length(min=1, max=64), metadata={"description": "A tag of their schedule"}
     )
-    since = LocalOrInstant(data_key="from", metadata={"description": "Run times from this instant on"})
-    until = LocalOrInstant(data_key="to", metadata={"description": "Run times before this instant"})
+    since = LocalOrInstant(
+        dates=True, data_key="from", metadata={"description": "Run times from this instant on"}
+    )
+    until = LocalOrInstant(
+        dates=True, data_key="to", metadata={"description": "Run times before this instant"}
+    )
     timezone = fields.String(
         validate=validate.Length(min=1, max=64),
         metadata={

@@ -7,23 +7,26 @@ from typing import NamedTuple
 
 from api.wire.schedule_fields import SCHEDULE_FIELDS
 
-#: Advice that says more than the name of a field, and the names that it is given for.
-_ADVICE = {
-    "json for a JSON value, or body for text": "payload data message content params request_body",
-    "run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z": (
-        "delay delay_seconds delay_ms in after countdown"
+_RULE = "rrule, such as FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
+_INSTANT = "run_at, an instant with an offset such as 2030-01-05T12:00:00Z"
+#: Names that people try, and the advice for them: the first whose field exists.
+_ADVICE: dict[str, tuple[str, ...]] = {
+    "payload data message content params request_body": ("json for a JSON value, or body for text",),
+    "delay delay_seconds delay_ms in after countdown": (
+        "delay_seconds",
+        "run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z",
     ),
-    "run_at, an instant with an offset such as 2030-01-05T12:00:00Z": (
-        "at when time date datetime start start_at starts_at scheduled_at run_time execute_at eta"
+    "at when time date datetime start start_at starts_at scheduled_at run_time execute_at eta": (_INSTANT,),
+    "cron cron_expression crontab": ("cron", _RULE),
+    "phrase schedule rule frequency": ("phrase", _RULE),
+    "interval every every_seconds interval_seconds": (
+        "every_seconds",
+        "rrule, such as FREQ=SECONDLY;INTERVAL=5",
     ),
-    "rrule, such as FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0": (
-        "cron cron_expression crontab schedule rule frequency phrase"
-    ),
-    "rrule, such as FREQ=SECONDLY;INTERVAL=5": "interval every every_seconds interval_seconds",
 }
-_MEANT = {row.name: row.aliases for row in SCHEDULE_FIELDS if row.input} | _ADVICE
-#: The advice for each name that people try.
-_FIELD_OF = {name: field for field, names in _MEANT.items() for name in names.split()}
+_MEANT = {row.aliases: (row.name,) for row in SCHEDULE_FIELDS if row.input and row.aliases} | _ADVICE
+#: The pieces of advice for each name that people try.
+_ADVICE_FOR = {name: advice for names, advice in _MEANT.items() for name in names.split()}
 #: What answers show and no request may give: for a person who sends back everything that was read.
 _SHOWN_ONLY = {row.name for row in SCHEDULE_FIELDS if not row.input} | {"message", "result"}
 #: Where a capital begins the next word of a name, as in callbackUrl.
@@ -51,9 +54,9 @@ def meant(name: str, known: Collection[str]) -> Meant | None:
     of_schedule = "callback_url" in known
     if of_schedule and plain == "dry_run":
         return Meant("give it as a parameter of the query, ?dry_run=true")
-    said = _FIELD_OF.get(plain)
-    if said is not None and _first_name(said) in known:
-        return _use(said)
+    for said in _ADVICE_FOR.get(plain, ()):
+        if _first_name(said) in known:
+            return _use(said)
     if of_schedule and plain in _SHOWN_ONLY:
         return Meant("leave it out, the API works it out by itself")
     close = get_close_matches(plain, known, n=1, cutoff=0.8)

@@ -51,7 +51,7 @@ class Instant(fields.AwareDateTime):
             moment = moment.astimezone(UTC)
         except OverflowError:
             raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        return _in_milliseconds(moment)
 
 
 class ScheduleId(fields.String):
@@ -64,6 +64,42 @@ class ScheduleId(fields.String):
             metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
             **kwargs,
         )
+
+
+class LocalOrInstant(Instant):
+    """An instant, or a local time where there is no offset: a naive datetime, which another field or the
+    owner of this one puts into a zone."""
+
+    _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
+    _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+    def __init__(self, *, dates: bool = False, **kwargs: Any) -> None:
+        """`dates`: whether a date alone is taken, as its midnight."""
+        super().__init__(**kwargs)
+        self._dates = dates
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        return None if value is None else shown_time(value)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, str) and (
+            self._LOCAL.fullmatch(value) or (self._dates and self._DATE.fullmatch(value))
+        ):
+            try:
+                return _in_milliseconds(datetime.fromisoformat(value))
+            except ValueError:
+                raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+def shown_time(value: datetime) -> str:
+    """An instant in UTC; a local time without an offset."""
+    return value.isoformat() if value.tzinfo is None else shown_instant(value)
+
+
+def _in_milliseconds(moment: datetime) -> datetime:
+    """`moment` without its finer digits, which the store does not keep."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 class BoundedList(fields.List[Any]):

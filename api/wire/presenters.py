@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 
 from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
-from scheduler_app.domain.recurrence import Once, Recurrence
+from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
+from scheduler_app.domain.triggers import Trigger
 from scheduler_app.store import Envelope
 from scheduler_app.store.unreadable import Unreadable
 
@@ -49,14 +50,16 @@ def _exported(row: ScheduleField, source: ShownSchedule) -> object:
     return row.output._serialize(value, row.name, source)
 
 
-def previewed(recurrence: Recurrence | Once, after: datetime, limit: int) -> View:
-    """The fields of PreviewOutput. Raises InvalidRecurrence when it takes too long to tell."""
+def previewed(trigger: Trigger, recurrence: AnyRecurrence, after: datetime, limit: int) -> View:
+    """The fields of PreviewOutput: at most `limit` occurrences of `recurrence`, which is the trigger's, after
+    `after`. Raises InvalidRecurrence when it takes too long to tell."""
     found = recurrence.occurrences(after + TICK, END, limit) if after < END else []
     view: View = {
+        "trigger": dict(trigger.written),
         "occurrences": [
             {"run_time": each.instant, "local": each.local.isoformat(), "dst": each.dst} for each in found
         ],
-        "warnings": list(recurrence.warnings),
+        "warnings": [*trigger.warnings, *recurrence.warnings],
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})

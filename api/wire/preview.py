@@ -6,7 +6,7 @@ from api.wire.field_types import Instant
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OmitNone, OutputSchema
 from api.wire.paging import MAX_LIMIT
-from api.wire.schedule_fields import PREVIEW_FIELDS
+from api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS
 
 
 class PreviewQuery(InputSchema):
@@ -27,6 +27,13 @@ class PreviewInput(PreviewQuery):
 
     class Meta(PreviewQuery.Meta):
         include = PREVIEW_FIELDS
+
+    at = Instant(
+        metadata={
+            "description": "The instant at which the trigger is given: delays, intervals and a missing"
+            " DTSTART count from it; default: now"
+        }
+    )
 
 
 class OccurrenceOutput(OmitNone):
@@ -49,8 +56,17 @@ class OccurrenceOutput(OmitNone):
     )
 
 
+class WrittenTrigger(OutputSchema):
+    """The fields of a trigger as they were written."""
+
+    class Meta(OutputSchema.Meta):
+        include = TRIGGER_OUTPUT_FIELDS
+
+
 class PreviewOutput(OutputSchema):
     """When a trigger fires."""
+
+    trigger = fields.Nested(WrittenTrigger, metadata={"description": "What was asked for"})
 
     occurrences = fields.List(
         fields.Nested(OccurrenceOutput),

@@ -13,6 +13,7 @@ from api.wire.schedule_fields import BODY_FIELDS, CREATION_FIELDS, EDIT_FIELDS, 
 from scheduler_app.actions.http import check_header
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 
 MAX_HEADER_BYTES = 16 * 1024
 
@@ -77,11 +78,14 @@ class NewSchedule(ScheduleInput):
 
 
 def _draft_values(data: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a Draft. Raises ValidationError."""
+    """The fields of a Draft, which has those of the trigger together. Raises ValidationError."""
     values: dict[str, Any] = {}
     for name, value in data.items():
         row = FIELDS[name]
-        values[row.draft_name] = row.read(value) if row.read else value
+        if name in TRIGGER_FIELDS:
+            values.setdefault(row.draft_name, {})[name] = value
+        else:
+            values[row.draft_name] = row.read(value) if row.read else value
     return values
 
 

@@ -21,6 +21,10 @@ class TriggerFields(TypedDict, total=False):
         str | None,
         "An RFC 5545 rule, with or without DTSTART",
     ]
+    run_at: Annotated[
+        datetime | str | None,
+        "A single time: an instant with an offset, in which milliseconds count",
+    ]
     timezone: Annotated[
         str,
         "The IANA zone in which times without a zone or an offset are read",
@@ -43,10 +47,6 @@ class NewScheduleFields(TriggerFields, total=False):
         str,
         "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used"
         " again",
-    ]
-    run_at: Annotated[
-        datetime | str | None,
-        "A single time: an instant with an offset, in which milliseconds count",
     ]
     method: Annotated[
         Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"],

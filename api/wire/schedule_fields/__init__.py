@@ -12,6 +12,7 @@ from api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
 from api.wire.schedule_fields.naming import NAMING
 from api.wire.schedule_fields.request import BODY_FIELDS, REQUEST
 from api.wire.schedule_fields.trigger import TRIGGER
+from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 
 __all__ = [
     "BODY_FIELDS",
@@ -23,6 +24,7 @@ __all__ = [
     "PREVIEW_FIELDS",
     "SCHEDULE_FIELDS",
     "STATES",
+    "TRIGGER_OUTPUT_FIELDS",
     "RecurrenceFacts",
     "ScheduleField",
     "ShownSchedule",
@@ -47,3 +49,5 @@ CREATION_FIELDS = _described((row, row.creation or row.input, row.meaning) for r
 PREVIEW_FIELDS = _described((row, row.preview, row.meaning) for row in SCHEDULE_FIELDS)
 #: What answers show.
 OUTPUT_FIELDS = _described((row, row.output, row.shown_meaning or row.meaning) for row in SCHEDULE_FIELDS)
+#: What answers show of the fields of trigger kinds.
+TRIGGER_OUTPUT_FIELDS = {name: OUTPUT_FIELDS[name] for name in TRIGGER_FIELDS}

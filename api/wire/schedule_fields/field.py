@@ -1,6 +1,6 @@
 """A row of the table of a schedule's fields, and what a row reads its value from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -11,6 +11,7 @@ from marshmallow.fields import Field
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.triggers import Value
 from scheduler_app.store import Envelope
 
 AnyField = Field[Any]
@@ -40,7 +41,7 @@ class RecurrenceFacts:
             return cls(warnings=[f"the stored rule no longer evaluates: {error}"])
         is_rule = isinstance(recurrence, Recurrence)
         return cls(
-            warnings=list(recurrence.warnings),
+            warnings=[*schedule.trigger.warnings, *recurrence.warnings],
             description=described,
             next_run_at=following,
             text=recurrence.text if is_rule else None,
@@ -56,6 +57,11 @@ class ShownSchedule:
     now: datetime
     envelope: Envelope | None = None
     """What an export's secrets are encrypted with; answers hold none."""
+
+    @cached_property
+    def portable_trigger(self) -> Mapping[str, Value]:
+        """The trigger's fields with which a new schedule fires at the same instants, whenever it is made."""
+        return self.schedule.trigger.portable(self.schedule.created_at)
 
     @cached_property
     def facts(self) -> RecurrenceFacts:

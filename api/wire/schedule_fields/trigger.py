@@ -4,14 +4,13 @@ The fields of each trigger kind come from the registry of kinds: a new kind need
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Instant
+from api.wire.field_types import Instant, LocalOrInstant
 from api.wire.output_schema import OutputSchema
 from api.wire.schedule_fields.field import AnyField, ScheduleField, Show
-from scheduler_app.domain.triggers import FIELDS, KINDS, FieldType, TriggerField
+from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType, TriggerField
 
 MAX_TIMEZONE = 64
 
@@ -23,27 +22,30 @@ class NextRunOutput(OutputSchema):
 
 
 def _text_input(field: TriggerField) -> AnyField:
-    checks: list[Callable[[str], object]] = [validate.Length(min=1, max=field.max_length)]
-    if field.choices:
-        checks = [validate.OneOf(field.choices)]
-    return fields.String(validate=checks, allow_none=True)
+    check = validate.OneOf(field.choices) if field.choices else validate.Length(min=1, max=field.max_length)
+    return fields.String(validate=check, allow_none=True)
 
 
 def _whole_input(field: TriggerField) -> AnyField:
     return fields.Integer(strict=True, validate=validate.Range(field.minimum, field.maximum), allow_none=True)
 
 
+def _true_input(field: TriggerField) -> AnyField:
+    return fields.Boolean(truthy={True}, falsy=set(), validate=validate.Equal(True), allow_none=True)
+
+
+#: How a request gives the fields of trigger kinds; null takes one away.
 _INPUTS: dict[FieldType, Callable[[TriggerField], AnyField]] = {
     FieldType.TEXT: _text_input,
     FieldType.WHOLE: _whole_input,
-    FieldType.TRUE: lambda field: fields.Boolean(truthy={True}, falsy={False}, allow_none=True),
-    FieldType.TIME: lambda field: Instant(allow_none=True),
+    FieldType.TRUE: _true_input,
+    FieldType.TIME: lambda field: LocalOrInstant(allow_none=True),
 }
 _OUTPUTS: dict[FieldType, Callable[[], AnyField]] = {
     FieldType.TEXT: fields.String,
     FieldType.WHOLE: fields.Integer,
     FieldType.TRUE: fields.Boolean,
-    FieldType.TIME: Instant,
+    FieldType.TIME: LocalOrInstant,
 }
 
 
@@ -54,13 +56,11 @@ def _input(field: TriggerField) -> AnyField:
 
 
 def _written(name: str) -> Show:
-    return lambda it: getattr(it.schedule.timing, name)  # transitional
+    return lambda it: it.schedule.trigger.written.get(name)
 
 
 def _portable(name: str) -> Show:
-    if name == "rrule":
-        return lambda it: it.schedule.timing.portable(it.schedule.created_at)
-    return lambda it: it.schedule.timing.run_at
+    return lambda it: it.portable_trigger.get(name)
 
 
 def _kind_rows() -> tuple[ScheduleField, ...]:
@@ -69,25 +69,26 @@ def _kind_rows() -> tuple[ScheduleField, ...]:
         ScheduleField(
             name=field.name,
             meaning=field.description,
-            default="one of these is required" if field.name in {kind.name for kind in KINDS} else None,
+            default="one of these is required" if field.name in BY_NAME else None,
             input=_input(field),
-            preview=_input(field) if field.name == "rrule" else None,
+            preview=_input(field),
             output=_OUTPUTS[field.type](),
+            draft="trigger",
             shown=_written(field.name),
             exported=_portable(field.name),
-            shown_meaning=f"As it was written: {field.description[0].lower()}{field.description[1:]}",
+            shown_meaning=f"{field.description}, as it was written",
         )
         for field in FIELDS.values()
     )
 
 
-def _choice(*words: str, **options: Any) -> AnyField:
-    return fields.String(validate=validate.OneOf(words), **options)
+def _choice(*words: str) -> AnyField:
+    return fields.String(validate=validate.OneOf(words))
 
 
-def _timezone(**options: Any) -> AnyField:
+def _timezone() -> AnyField:
     return fields.String(
-        validate=validate.Length(min=1, max=MAX_TIMEZONE), metadata={"example": "Europe/Zurich"}, **options
+        validate=validate.Length(min=1, max=MAX_TIMEZONE), metadata={"example": "Europe/Zurich"}
     )
 
 
@@ -110,9 +111,9 @@ TRIGGER = (
         meaning="The IANA zone in which times without a zone or an offset are read",
         default="`UTC`",
         input=_timezone(),
-        preview=_timezone(load_default="UTC"),
+        preview=_timezone(),
         output=fields.String(),
-        shown=lambda it: it.schedule.timing.timezone,
+        shown=lambda it: it.schedule.trigger.timezone,
         aliases="tz time_zone zone",
     ),
     ScheduleField(
@@ -121,18 +122,18 @@ TRIGGER = (
         " gap's length, `skip` does not fire",
         default="`shift`",
         input=_choice("shift", "skip"),
-        preview=_choice("shift", "skip", load_default="shift"),
+        preview=_choice("shift", "skip"),
         output=fields.String(),
-        shown=lambda it: it.schedule.timing.gap,
+        shown=lambda it: it.schedule.trigger.gap,
     ),
     ScheduleField(
         name="overlap",
         meaning="Which of the two a local time means that a clock change repeats: the `first` or the `last`",
         default="`first`",
         input=_choice("first", "last"),
-        preview=_choice("first", "last", load_default="first"),
+        preview=_choice("first", "last"),
         output=fields.String(),
-        shown=lambda it: it.schedule.timing.overlap,
+        shown=lambda it: it.schedule.trigger.overlap,
     ),
     ScheduleField(
         name="description",

@@ -45,7 +45,7 @@ def _chosen(given: Given, old: Trigger | None) -> tuple[TriggerKind, dict[str, V
             FIELDS[name].check(value)
     named = [name for name in BY_NAME if given.get(name) is not None]
     if len(named) > 1:
-        raise InvalidField(named[1], f"give exactly one of {ONE_OF}, not {' and '.join(named)}")
+        raise InvalidField(named[1], f"give exactly one of {ONE_OF}, not both {named[0]} and {named[1]}")
     if named:
         kind = BY_NAME[named[0]]
     elif old is not None and given.get(old.kind.name, ...) is not None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
+from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Gap, Overlap
 
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 #: The value of one wire field as a person wrote it. A naive datetime is a local time in the schedule's zone.
 Value = str | int | bool | datetime
+
+V = TypeVar("V")
 
 #: What becomes of an occurrence that falls on a holiday of the schedule's calendar.
 OnHoliday = Literal["skip", "next", "previous"]
@@ -46,6 +49,42 @@ class TriggerField:
     choices: tuple[str, ...] = ()
     """Of a text: the only words that are allowed; empty: any text."""
 
+    def check(self, value: Value) -> None:
+        """Raises InvalidField for a value that this field cannot hold."""
+        wrong = self._wrong(value)
+        if wrong is not None:
+            raise InvalidField(self.name, wrong)
+
+    def _wrong(self, value: Value) -> str | None:
+        if self.type is FieldType.TRUE:
+            return None if value is True else "must be true; leave it out otherwise"
+        if self.type is FieldType.TIME:
+            return None if isinstance(value, datetime) else "must be a time, such as 2030-01-05T12:00:00Z"
+        if self.type is FieldType.WHOLE:
+            if type(value) is not int:
+                return "must be a whole number"
+            if self.minimum is not None and value < self.minimum:
+                return f"must be at least {self.minimum}"
+            if self.maximum is not None and value > self.maximum:
+                return f"must be at most {self.maximum}"
+            return None
+        if not isinstance(value, str) or not value:
+            return "must be text of at least one character"
+        if self.max_length is not None and len(value) > self.max_length:
+            return f"must have at most {self.max_length} characters"
+        if self.choices and value not in self.choices:
+            return f"must be {' or '.join(self.choices)}"
+        return None
+
+
+def written_value(written: Mapping[str, Value], name: str, type_: type[V]) -> V:
+    """The value of the field `name`, which was checked before, as the Python type of the field's type:
+    str, int, bool (TRUE) or datetime (TIME)."""
+    value = written[name]
+    if not isinstance(value, type_):
+        raise TypeError(f"{name} has not been checked: it is of the type {type(value).__name__}")
+    return value
+
 
 @dataclass(frozen=True, slots=True)
 class TriggerContext:
@@ -77,6 +116,24 @@ class Translation:
     """What may surprise the person who wrote it, beside what the recurrence itself warns of."""
     on_holiday: OnHoliday | None = None
     """What the schedule does on holidays of its calendar unless it says otherwise itself."""
+
+
+class NotUnderstood(InvalidField):
+    """A text that is ambiguous or not understood is refused, and nothing is guessed."""
+
+    def __init__(
+        self,
+        field: str,
+        message: str,
+        *,
+        not_understood: tuple[str, ...] = (),
+        readings: tuple[Translation, ...] = (),
+    ) -> None:
+        super().__init__(field, message)
+        self.not_understood = not_understood
+        """The words that were not understood, as they were written."""
+        self.readings = readings
+        """What it may mean, where that is known: the person gives one of them instead."""
 
 
 class TriggerKind(Protocol):

@@ -11,6 +11,7 @@ from scheduler_app.domain.triggers.kind import (
     TriggerField,
     TriggerKind,
     Value,
+    written_value,
 )
 
 if TYPE_CHECKING:
@@ -33,11 +34,11 @@ class RRule(TriggerKind):
 
     def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
         """The text itself."""
-        return Translation(recurrence=str(written["rrule"]))
+        return Translation(recurrence=written_value(written, "rrule", str))
 
     def names_start(self, written: Mapping[str, Value]) -> bool:
         """Whether the text has a DTSTART."""
-        return "DTSTART" in str(written["rrule"]).upper()
+        return "DTSTART" in written_value(written, "rrule", str).upper()
 
     def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
         """The rule with its DTSTART made explicit."""

@@ -12,6 +12,7 @@ from scheduler_app.domain.triggers.kind import (
     TriggerField,
     TriggerKind,
     Value,
+    written_value,
 )
 
 _RUN_AT: Final = TriggerField(
@@ -29,11 +30,11 @@ class RunAt(TriggerKind):
 
     def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
         """The instant itself."""
-        run_at = written["run_at"]
-        assert isinstance(run_at, datetime)
+        run_at = written_value(written, "run_at", datetime)
         if context.active and run_at <= context.at:
             raise InvalidField(
                 "run_at",
-                f"lies in the past (it is {context.at:%Y-%m-%dT%H:%M:%SZ}); give a later instant, or trigger it",
+                f"lies in the past (it is {context.at:%Y-%m-%dT%H:%M:%SZ});"
+                " give a later instant, or trigger it",
             )
         return Translation(instant=run_at)

@@ -12,7 +12,6 @@ from scheduler_app.domain.recurrence import (
     Never,
     Once,
     Overlap,
-    Recurrence,
     zone_data_version,
 )
 from scheduler_app.domain.triggers.kind import OnHoliday, TriggerContext, TriggerKind, Value

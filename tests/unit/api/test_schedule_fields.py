@@ -31,7 +31,7 @@ def named(row: ScheduleField) -> str:
 def schedule() -> Schedule:
     draft = Draft(
         name="n",
-        rrule="FREQ=DAILY",
+        trigger={"rrule": "FREQ=DAILY"},
         url="https://example.com/?token=secret",
         headers=(("X-Key", "secret"),),
         body=Body.from_json({"a": 1}),
