@@ -6,10 +6,10 @@ none, generate no secrets and dispatch nothing. Every route that writes declares
 declare the parameter changes nothing either.
 """
 
-from typing import Any
-
 from flask import Flask, Response, g, json, request
 from structlog.contextvars import bind_contextvars, unbind_contextvars
+
+from api.json_types import View
 
 PARAMETER = "dry_run"
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -46,7 +46,7 @@ def _mark(response: Response) -> Response:
     for name in _HEADERS:
         response.headers.pop(name, None)
     if response.is_json and response.status_code < 400:
-        view: dict[str, Any] = response.get_json()
+        view: View = response.get_json()
         response.set_data(json.dumps(view | {PARAMETER: True}) + "\n")
     return response
 

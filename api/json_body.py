@@ -11,7 +11,6 @@ from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator
 from json import JSONDecodeError
-from typing import Any
 
 from api.problems import MAX_POINTER, Problem
 from scheduler_app.domain.text import visible
@@ -27,11 +26,11 @@ class _Repeated(Exception):
     """A name stands twice in an object."""
 
 
-class _Members(list[tuple[str, Any]]):
+class _Members(list[tuple[str, object]]):
     """An object's members as they were written."""
 
 
-def read_json(raw: bytes, max_values: int) -> Any:
+def read_json(raw: bytes, max_values: int) -> object:
     """The value of `raw`. `max_values` bounds the number of values at all depths, because each takes far more
     memory than its bytes. Raises Problem (400, 413)."""
     if _values(raw, max_values) > max_values:
@@ -72,7 +71,7 @@ def read_json(raw: bytes, max_values: int) -> Any:
     return value
 
 
-def _once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once_each(members: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(members)
     if len(found) < len(members):
         raise _Repeated
@@ -81,7 +80,7 @@ def _once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _first_repeated(text: str) -> str:
     """The JSON pointer of the first repeated name, in a text that has one."""
-    open_: deque[tuple[str, Any]] = deque([("", json.loads(text, object_pairs_hook=_Members))])
+    open_: deque[tuple[str, object]] = deque([("", json.loads(text, object_pairs_hook=_Members))])
     while open_:
         path, value = open_.popleft()
         if isinstance(value, _Members):
@@ -116,7 +115,7 @@ def _refuse_constant(name: str) -> None:
     raise _NoConstant(f"{name} is no JSON value")
 
 
-def _floats(value: Any) -> Iterator[float]:
+def _floats(value: object) -> Iterator[float]:
     """Every float in `value`. Without recursion: JSON may be nested deeper than Python's call stack."""
     open_ = [value]
     while open_:

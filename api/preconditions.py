@@ -2,10 +2,10 @@
 
 import re
 import zlib
-from typing import Any
 
 from flask import g, request
 
+from api.json_types import View
 from api.services import services
 from api.wire.presenters import shown
 from scheduler_app.domain.errors import NotFound, StaleVersion
@@ -14,7 +14,7 @@ from scheduler_app.usecases.upsert import Conditions
 _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 
 
-def etag(view: dict[str, Any]) -> str:
+def etag(view: View) -> str:
     """The ETag of a schedule's view, `"3-9f1c2a40"`: the version, which edits raise, and a digest of what
     changes without an edit. So a client that polls with If-None-Match notices a finished schedule."""
     moving = repr(

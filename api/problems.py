@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from itertools import islice
-from typing import Any
 
 from flask import Flask, Response, json, request
 from marshmallow import ValidationError
 from werkzeug.exceptions import HTTPException
 
+from api.json_types import View
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
@@ -27,6 +27,10 @@ DETAILS = {
     413: "the request is larger than 1 MiB, or than 16 MiB in bulk; send less at once",
     415: "send JSON: Content-Type: application/json",
 }
+
+
+#: A message, and the path of the field that it is about.
+Located = tuple[tuple[str, ...], object]
 
 
 class Omitted(int):
@@ -52,8 +56,8 @@ class Problem(Exception):
         self.errors_omitted = errors_omitted
         self.headers = dict(headers or {})
 
-    def body(self) -> dict[str, Any]:
-        body: dict[str, Any] = {
+    def body(self) -> View:
+        body: View = {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
@@ -119,7 +123,7 @@ def _of_http(error: HTTPException) -> Response:
     return Problem(status, detail, headers=headers).response()
 
 
-def _of_messages(status: int, messages: Any, whole: str) -> Problem:
+def _of_messages(status: int, messages: object, whole: str) -> Problem:
     """`whole` is the subject of messages that name no field: "request" or "item"."""
     found = _flattened(messages)
     errors = [
@@ -132,11 +136,11 @@ def _of_messages(status: int, messages: Any, whole: str) -> Problem:
     return Problem(status, detail, errors, errors_omitted=omitted - len(errors))
 
 
-def _without_counts(found: Iterable[tuple[tuple[str, ...], Any]]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _without_counts(found: Iterable[Located]) -> Iterator[Located]:
     return (each for each in found if not isinstance(each[1], Omitted))
 
 
-def _flattened(messages: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _flattened(messages: object, path: tuple[str, ...] = ()) -> Iterator[Located]:
     """Each message with the path of the field that it is about."""
     if isinstance(messages, Mapping):
         for key, value in messages.items():

@@ -1,15 +1,13 @@
 """The specification without a running application, for the manual."""
 
-from typing import Any
-
 from flask import Flask
 
 from api import routes
-from api.openapi import completed, spec_options
+from api.openapi import Node, completed, spec_options
 from scheduler_app.config import Settings
 
 
-def specification(settings: Settings) -> dict[str, Any]:
+def specification(settings: Settings) -> Node:
     """The OpenAPI document of every route below /api, as `/docs/openapi.yml` gives it with these settings."""
     app = Flask("rrule-scheduler")
     app.config.update(spec_options(settings))

@@ -1,11 +1,10 @@
 """/api/schedules/bulk: many schedules in one request."""
 
-from typing import Any
-
 from marshmallow import ValidationError
 
 from api import hop_limit, idempotency
 from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
 from api.problems import Problem, of_field, of_validation
 from api.services import services
 from api.wire import BulkInput, BulkOutput, examples
@@ -23,7 +22,7 @@ blueprint = ApiBlueprint(
 @blueprint.route("/bulk", methods=["POST"])
 @blueprint.arguments(BulkInput, example=examples.BULK)
 @blueprint.response(200, BulkOutput)
-def create_schedules(given: dict[str, Any]) -> dict[str, Any]:
+def create_schedules(given: Loaded) -> View:
     """Create up to 1,000 schedules; each is taken or refused by itself"""
     items = given["schedules"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
@@ -38,12 +37,12 @@ def create_schedules(given: dict[str, Any]) -> dict[str, Any]:
     return {"created": created, "refused": len(results) - created, "results": results}
 
 
-def _result(made: Schedule | InvalidField | Conflict) -> dict[str, Any]:
+def _result(made: Schedule | InvalidField | Conflict) -> View:
     if isinstance(made, InvalidField):
         return _refused(of_field(made))
     if isinstance(made, Conflict):
         return _refused(Problem(409, str(made)))
-    result: dict[str, Any] = {"status": 201, "id": made.id}
+    result: View = {"status": 201, "id": made.id}
     if made.next_run_at:
         result["next_run_at"] = made.next_run_at
     if made.signing:
@@ -51,11 +50,11 @@ def _result(made: Schedule | InvalidField | Conflict) -> dict[str, Any]:
     return result
 
 
-def _refused(problem: Problem) -> dict[str, Any]:
+def _refused(problem: Problem) -> View:
     return {"status": problem.status, "problem": problem.body()}
 
 
-def _bound_errors(results: list[dict[str, Any]]) -> None:
+def _bound_errors(results: list[View]) -> None:
     room = MAX_ERRORS_TOGETHER
     for problem in (result["problem"] for result in results if "problem" in result):
         errors = problem.get("errors", [])

@@ -3,10 +3,9 @@
 A schedule may have one of these words as its id: no route of a single schedule is a POST to the id alone.
 """
 
-from typing import Any
-
 from api import dry_run, hop_limit
 from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
 from api.services import services
 from api.wire import DeletedPage, EditFilter, PausedPage, ResumedPage, examples
 from scheduler_app.domain.schedule import TENANT
@@ -23,7 +22,7 @@ blueprint = ApiBlueprint(
 @blueprint.route("/pause", methods=["POST"])
 @blueprint.arguments(EditFilter, example=examples.EDIT)
 @blueprint.response(200, PausedPage)
-def pause_schedules(given: dict[str, Any]) -> dict[str, Any]:
+def pause_schedules(given: Loaded) -> View:
     """Pause the schedules that match a filter, newest first, a page a call"""
     return _edited(Verb.PAUSE, "paused", given)
 
@@ -31,7 +30,7 @@ def pause_schedules(given: dict[str, Any]) -> dict[str, Any]:
 @blueprint.route("/resume", methods=["POST"])
 @blueprint.arguments(EditFilter, example=examples.EDIT)
 @blueprint.response(200, ResumedPage)
-def resume_schedules(given: dict[str, Any]) -> dict[str, Any]:
+def resume_schedules(given: Loaded) -> View:
     """Resume the schedules that match a filter, newest first, a page a call"""
     return _edited(Verb.RESUME, "resumed", given)
 
@@ -39,19 +38,19 @@ def resume_schedules(given: dict[str, Any]) -> dict[str, Any]:
 @blueprint.route("/delete", methods=["POST"])
 @blueprint.arguments(EditFilter, example=examples.EDIT)
 @blueprint.response(200, DeletedPage)
-def delete_schedules(given: dict[str, Any]) -> dict[str, Any]:
+def delete_schedules(given: Loaded) -> View:
     """Delete the schedules that match a filter, newest first, a page a call; their history stays"""
     return _edited(Verb.DELETE, "deleted", given)
 
 
-def _edited(verb: Verb, done: str, given: dict[str, Any]) -> dict[str, Any]:
+def _edited(verb: Verb, done: str, given: Loaded) -> View:
     if given["dry_run"]:
         dry_run.ask()
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
     found = made.store.schedules.page(window, tenant=TENANT, **which)
     page = edit_page(made.manager, verb, found, made.now(), hops=hop_limit.request_hops())
-    view: dict[str, Any] = {
+    view: View = {
         done: page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
         "next_cursor": page.following,

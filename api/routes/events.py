@@ -1,9 +1,8 @@
 """/api/events: events with their history; cancelling and redriving them."""
 
-from typing import Any
-
 from api import dry_run
 from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
 from api.services import services
 from api.wire import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, examples, window
 from scheduler_app.domain.schedule import TENANT
@@ -18,7 +17,7 @@ blueprint = ApiBlueprint(
 @blueprint.route("", methods=["GET"])
 @blueprint.arguments(EventFilter, location="query")
 @blueprint.response(200, EventPage)
-def list_events(query: dict[str, Any]) -> dict[str, Any]:
+def list_events(query: Loaded) -> View:
     """List events, newest run time first"""
     limit, page = query["limit"], query["page"]
     found = services().store.event_lists.page(
@@ -33,21 +32,21 @@ def list_events(query: dict[str, Any]) -> dict[str, Any]:
 
 @blueprint.route("/<event:event_id>", methods=["GET"])
 @blueprint.response(200, EventOutput)
-def get_event(event_id: str) -> dict[str, Any]:
+def get_event(event_id: str) -> View:
     """Get an event with its history"""
     return services().events.get(event_id)
 
 
 @blueprint.route("/<event:event_id>/cancel", methods=["POST"])
 @blueprint.response(200, EventOutput)
-def cancel_event(event_id: str) -> dict[str, Any]:
+def cancel_event(event_id: str) -> View:
     """Cancel an event that is neither running nor finished"""
     return services().events.cancel(event_id, services().now())
 
 
 @blueprint.route("/<event:event_id>/redrive", methods=["POST"])
 @blueprint.response(202, EventOutput)
-def redrive_event(event_id: str) -> dict[str, Any]:
+def redrive_event(event_id: str) -> View:
     """Send an event that ended in error again, at once; its retries are counted from zero"""
     return services().events.redrive(event_id, services().now())
 
@@ -55,7 +54,7 @@ def redrive_event(event_id: str) -> dict[str, Any]:
 @blueprint.route("/redrive", methods=["POST"])
 @blueprint.arguments(RedriveInput, required=False, example=examples.REDRIVE)
 @blueprint.response(202, RedriveOutput)
-def redrive_events(given: dict[str, Any]) -> dict[str, Any]:
+def redrive_events(given: Loaded) -> View:
     """Send events that ended in error again, the newest first, a page a call"""
     if given["dry_run"]:
         dry_run.ask()
@@ -66,7 +65,7 @@ def redrive_events(given: dict[str, Any]) -> dict[str, Any]:
         schedule_id=given.get("schedule_id"),
         narrowing=given["narrowing"],
     )
-    view: dict[str, Any] = {
+    view: View = {
         "redriven": page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
         "more": page.following is not None,

@@ -3,14 +3,14 @@
 import json
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 from flask import Response
 
 from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
 from api.services import services
 from api.wire import ScheduleChoice
-from api.wire.presenters import View, exported
+from api.wire.presenters import exported
 from scheduler_app.domain.schedule import TENANT, Schedule
 from scheduler_app.store import Schedules
 from scheduler_app.store.listing import Window
@@ -39,7 +39,7 @@ blueprint = ApiBlueprint(
 @blueprint.route("/export", methods=["GET"])
 @blueprint.arguments(ScheduleChoice, location="query")
 @blueprint.response(200, LINES, content_type=NDJSON)
-def export_schedules(query: dict[str, Any]) -> Response:
+def export_schedules(query: Loaded) -> Response:
     """Export schedules as NDJSON, however many there are"""
     pages = _pages(services().store.schedules, query)
     # The first page is read here: if MongoDB does not answer, the status can still say so.
@@ -49,7 +49,7 @@ def export_schedules(query: dict[str, Any]) -> Response:
     return Response(_pieces(lines), mimetype=NDJSON)
 
 
-def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedule | Unreadable]]:
+def _pages(schedules: Schedules, query: Loaded) -> Iterator[list[Schedule | Unreadable]]:
     """Pages of schedules. A single cursor of MongoDB would not survive a slow client or a failover."""
     window: Window | None = Window(limit=A_PAGE)
     while window is not None:

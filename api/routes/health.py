@@ -1,9 +1,8 @@
 """`/health` and `/readyz`: whether this process answers, and whether callbacks can be made."""
 
-from typing import Any
-
 from flask import Flask, Response, jsonify
 
+from api.json_types import View
 from api.services import Services, services
 from scheduler_app.health.ready import check_ready
 
@@ -23,7 +22,7 @@ def register(app: Flask) -> None:
         return jsonify(status="ready" if fine else "not ready", checks=checks), 200 if fine else 503
 
 
-def _checks(made: Services) -> dict[str, dict[str, Any]]:
+def _checks(made: Services) -> dict[str, View]:
     checks = {}
     for check in check_ready(made.store, made.publisher):
         checks[check.name] = {"ok": check.ok, **check.facts}

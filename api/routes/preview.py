@@ -1,11 +1,10 @@
 """/api/schedules/preview: the next occurrences of a trigger, saved or not."""
 
-from typing import Any
-
 from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
 from api.services import services
 from api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
-from api.wire.presenters import View, previewed
+from api.wire.presenters import previewed
 from scheduler_app.domain.triggers import FIELDS, TriggerContext, new_trigger
 
 blueprint = ApiBlueprint(
@@ -16,7 +15,7 @@ blueprint = ApiBlueprint(
 @blueprint.route("/preview", methods=["POST"], query=None)
 @blueprint.arguments(PreviewInput, example=examples.PREVIEW)
 @blueprint.response(200, PreviewOutput)
-def preview_rule(given: dict[str, Any]) -> View:
+def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
     at = given.pop("at", None) or services().now()
     limit, after = given.pop("limit"), given.pop("after", at)
@@ -28,7 +27,7 @@ def preview_rule(given: dict[str, Any]) -> View:
 @blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
 @blueprint.arguments(PreviewQuery, location="query")
 @blueprint.response(200, PreviewOutput)
-def preview_schedule(query: dict[str, Any], schedule_id: str) -> View:
+def preview_schedule(query: Loaded, schedule_id: str) -> View:
     """Show the next occurrences of a schedule's rule, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id)
     after = query.get("after", services().now())

@@ -1,11 +1,10 @@
 """/api/schedules: one schedule, their list, and the events of one."""
 
-from typing import Any
-
 from flask import Response
 
 from api import hop_limit, idempotency
 from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
 from api.preconditions import etag, put_conditions, unchanged, version_wanted
 from api.services import services
 from api.wire import (
@@ -39,7 +38,7 @@ blueprint = ApiBlueprint(
 )
 
 Headers = dict[str, str]
-Tagged = tuple[dict[str, Any], Headers]
+Tagged = tuple[View, Headers]
 
 
 @blueprint.route("", methods=["POST"])
@@ -61,7 +60,7 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
 @blueprint.route("", methods=["GET"])
 @blueprint.arguments(ScheduleFilter, location="query")
 @blueprint.response(200, SchedulePage)
-def list_schedules(query: dict[str, Any]) -> dict[str, Any]:
+def list_schedules(query: Loaded) -> View:
     """List schedules, newest first"""
     limit, page, now = query["limit"], query["page"], services().now()
     found = services().store.schedules.page(window(query), tenant=TENANT, **query)
@@ -85,7 +84,7 @@ def get_schedule(schedule_id: str) -> Tagged | Response:
 @blueprint.arguments(ScheduleInput, example=examples.CHANGE)
 @blueprint.response(200, Edited)
 @blueprint.alt_response(201, schema=Edited, description="There was none: it is created")
-def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[dict[str, Any], int, Headers]:
+def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[View, int, Headers]:
     """Change a schedule, or create it where there is none
 
     The fields given are set, the others stay. A new schedule needs `name`, `callback_url` and a trigger, and
@@ -117,7 +116,7 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
 
 @blueprint.route("/<schedule:schedule_id>", methods=["DELETE"])
 @blueprint.response(200, Message)
-def delete_schedule(schedule_id: str) -> dict[str, Any]:
+def delete_schedule(schedule_id: str) -> View:
     """Delete a schedule; its unsent events are cancelled, its history stays"""
     services().manager.delete(schedule_id, services().now(), version=version_wanted(schedule_id))
     return {"message": "Schedule and associated events deleted."}
@@ -143,7 +142,7 @@ def resume_schedule(schedule_id: str) -> Tagged:
 
 @blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
 @blueprint.response(202, Triggered)
-def trigger_schedule(schedule_id: str) -> dict[str, Any]:
+def trigger_schedule(schedule_id: str) -> View:
     """Call the callback at once, whatever the trigger and the state"""
     event = services().manager.trigger(
         schedule_id, services().now(), seed=idempotency.request_seed(), hops=hop_limit.request_hops()
@@ -154,7 +153,7 @@ def trigger_schedule(schedule_id: str) -> dict[str, Any]:
 @blueprint.route("/<schedule:schedule_id>/events/pending", methods=["GET"])
 @blueprint.arguments(Paging, location="query")
 @blueprint.response(200, EventPage)
-def list_pending_events(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
+def list_pending_events(query: Loaded, schedule_id: str) -> View:
     """List the events to come, the next one first"""
     return _events(schedule_id, LIVING, query, soonest_first=True)
 
@@ -162,7 +161,7 @@ def list_pending_events(query: dict[str, Any], schedule_id: str) -> dict[str, An
 @blueprint.route("/<schedule:schedule_id>/events/history", methods=["GET"])
 @blueprint.arguments(HistoryFilter, location="query")
 @blueprint.response(200, EventPage)
-def list_archived_events(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
+def list_archived_events(query: Loaded, schedule_id: str) -> View:
     """List the finished events, newest first; also those of a deleted schedule"""
     return _events(schedule_id, FINAL, query, narrowing=Narrowing(early_withdrawals="include" in query))
 
@@ -175,11 +174,11 @@ def _tagged(schedule: Schedule) -> Tagged:
 def _events(
     schedule_id: str,
     states: frozenset[State],
-    query: dict[str, Any],
+    query: Loaded,
     *,
     narrowing: Narrowing = EVERYTHING,
     soonest_first: bool = False,
-) -> dict[str, Any]:
+) -> View:
     store, limit, page = services().store, query["limit"], query["page"]
     found = store.event_lists.page(
         window(query),

@@ -1,10 +1,10 @@
 """/api/schedules/{id}/signing-secret: the secret by which receivers verify callbacks."""
 
 from datetime import timedelta
-from typing import Any
 
 from api import idempotency
 from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
 from api.preconditions import version_wanted
 from api.services import services
 from api.wire import Message, SigningInput, SigningOutput, examples
@@ -20,7 +20,7 @@ blueprint = ApiBlueprint(
 @blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["POST"])
 @blueprint.arguments(SigningInput, required=False, example=examples.ROTATION)
 @blueprint.response(201, SigningOutput)
-def make_signing_secret(given: dict[str, int], schedule_id: str) -> dict[str, Any]:
+def make_signing_secret(given: Loaded, schedule_id: str) -> View:
     """Generate a signing secret, or replace the one in force
 
     The replaced secret signs beside the new one for `overlap_seconds`, so that a receiver can switch to the
@@ -38,7 +38,7 @@ def make_signing_secret(given: dict[str, int], schedule_id: str) -> dict[str, An
 
 @blueprint.route("/<schedule:schedule_id>/signing-secret", methods=["DELETE"])
 @blueprint.response(200, Message)
-def remove_signing_secret(schedule_id: str) -> dict[str, Any]:
+def remove_signing_secret(schedule_id: str) -> View:
     """Stop signing; every secret of the schedule is deleted"""
     services().manager.unsign(schedule_id, services().now(), version=version_wanted(schedule_id))
     return {"message": "Callbacks are no longer signed."}

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
+from api.json_types import Loaded
 from api.wire.field_types import Cursor, LocalOrInstant, ScheduleId, StatusCodes
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
@@ -98,7 +99,7 @@ class _EventChoice(InputSchema):
     )
 
     @validates_schema
-    def check_origin(self, data: dict[str, Any], **_: Any) -> None:
+    def check_origin(self, data: Loaded, **_: object) -> None:
         origin = data.get("origin")
         if origin is not None and origin != UNKNOWN_ORIGIN and origin_of(origin) == UNKNOWN_ORIGIN:
             raise ValidationError(
@@ -106,7 +107,7 @@ class _EventChoice(InputSchema):
             )
 
     @post_load
-    def narrow(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+    def narrow(self, data: Loaded, **_: object) -> Loaded:
         zone = data.pop("timezone", None)
         if zone is not None:
             self._instant(datetime(2000, 1, 1), zone, "timezone")  # noqa: DTZ001 (any date)

@@ -1,9 +1,10 @@
 """What all answers have in common."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from marshmallow import INCLUDE, Schema, fields, post_dump
+
+from api.json_types import View
 
 
 class OutputSchema(Schema):
@@ -12,7 +13,7 @@ class OutputSchema(Schema):
     class Meta:
         unknown = INCLUDE
 
-    def _serialize(self, obj: Any, *, many: bool = False) -> Any:
+    def _serialize(self, obj: object, *, many: bool = False) -> object:
         """As marshmallow's own, but of a mapping only the keys that it has are read, and directly:
         marshmallow's accessors take most of the time of a long list."""
         if many or not isinstance(obj, Mapping):
@@ -28,7 +29,7 @@ class OmitNone(OutputSchema):
     """Omits fields whose value is None."""
 
     @post_dump
-    def without_nothing(self, data: dict[str, Any], **_: Any) -> dict[str, Any]:
+    def without_nothing(self, data: View, **_: object) -> View:
         return {name: value for name, value in data.items() if value is not None}
 
 

@@ -1,9 +1,8 @@
 """Lists: which page to answer, and what every page says."""
 
-from typing import Any
-
 from marshmallow import ValidationError, fields, validate, validates_schema
 
+from api.json_types import Loaded
 from api.wire.field_types import Cursor
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
@@ -38,14 +37,14 @@ class Paging(InputSchema):
     )
 
     @validates_schema
-    def check_paging(self, data: dict[str, Any], **_: Any) -> None:
+    def check_paging(self, data: Loaded, **_: object) -> None:
         if "cursor" in data and data["page"] > 1:
             raise ValidationError("give cursor or page, not both", "page")
         if data["page"] * data["limit"] > MAX_WALKED:
             raise ValidationError(f"page × limit must not exceed {MAX_WALKED}; go on by cursor", "page")
 
 
-def window(query: dict[str, Any]) -> Window:
+def window(query: Loaded) -> Window:
     """The part of a list that a query asks for; takes those parameters out of `query`."""
     limit, page = query.pop("limit"), query.pop("page", 1)
     return Window(

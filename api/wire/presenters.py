@@ -2,15 +2,13 @@
 
 from datetime import UTC, datetime
 
+from api.json_types import View
 from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
 from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.domain.triggers import Trigger
 from scheduler_app.store import Envelope
 from scheduler_app.store.unreadable import Unreadable
-
-#: A JSON object on its way out.
-View = dict[str, object]
 
 #: Later occurrences are not looked for: Python's calendar ends with this year.
 END = datetime(9999, 12, 31, tzinfo=UTC)

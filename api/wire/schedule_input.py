@@ -1,11 +1,11 @@
 """A schedule as it is asked for: its fields checked one by one, and where they depend on each other."""
 
 from collections.abc import Callable
-from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
 
 from api.converters import SCHEDULE_WORDS
+from api.json_types import Loaded
 from api.services import services
 from api.wire.field_types import ID
 from api.wire.input_schema import InputSchema, WriteQuery
@@ -35,10 +35,10 @@ class ScheduleInput(InputSchema):
         include = EDIT_FIELDS
 
     @validates_schema
-    def check_callback(self, data: dict[str, Any], **_: Any) -> None:
+    def check_callback(self, data: Loaded, **_: object) -> None:
         problems: dict[str, list[str]] = {}
 
-        def check(field: str, checker: Callable[..., None], *args: Any) -> None:
+        def check(field: str, checker: Callable[..., None], *args: object) -> None:
             try:
                 checker(*args)
             except InvalidField as error:
@@ -59,7 +59,7 @@ class ScheduleInput(InputSchema):
             raise ValidationError(problems)
 
     @post_load
-    def draft(self, data: dict[str, Any], **_: Any) -> tuple[str | None, Draft]:
+    def draft(self, data: Loaded, **_: object) -> tuple[str | None, Draft]:
         """The id that the body names, and everything else that it gives."""
         schedule_id = data.pop("id", None)
         return schedule_id, Draft(**_draft_values(data))
@@ -72,14 +72,14 @@ class NewSchedule(ScheduleInput):
         include = CREATION_FIELDS
 
     @validates("id")
-    def check_id(self, value: str, **_: Any) -> None:
+    def check_id(self, value: str, **_: object) -> None:
         if value in SCHEDULE_WORDS:
             raise ValidationError(f"{value} is a word of this API's paths; take another")
 
 
-def _draft_values(data: dict[str, Any]) -> dict[str, Any]:
+def _draft_values(data: Loaded) -> Loaded:
     """The fields of a Draft, which has those of the trigger together. Raises ValidationError."""
-    values: dict[str, Any] = {}
+    values: Loaded = {}
     for name, value in data.items():
         row = FIELDS[name]
         if name in TRIGGER_FIELDS:

@@ -1,9 +1,10 @@
 """What bulk edits and redrives share: a filter or all, one page in each call, and what was skipped."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from marshmallow import ValidationError, fields, validates_schema
 
+from api.json_types import Loaded
 from api.wire.field_types import Cursor
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
@@ -34,7 +35,7 @@ class Selection(InputSchema):
     )
 
     @validates_schema
-    def check_filter(self, data: dict[str, Any], **_: Any) -> None:
+    def check_filter(self, data: Loaded, **_: object) -> None:
         filtered = any(name in data for name in self.FILTERS)
         if not filtered and not data["all"]:
             *others, last = self.FILTERS.values()
