@@ -28,20 +28,24 @@ def create_schedules(given: Loaded) -> View:
     drafts = [item for item in items if not isinstance(item, ValidationError)]
     now, seed = services().now(), idempotency.request_seed()
     made = iter(services().creation.create_many(drafts, now, seed=seed, hops=hop_limit.request_hops()))
-    results = [
-        _refused(of_validation(item)) if isinstance(item, ValidationError) else _result(next(made))
-        for item in items
+    outcomes = [
+        of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items
     ]
-    _bound_errors(results)
-    created = sum(result["status"] == 201 for result in results)
-    return {"created": created, "refused": len(results) - created, "results": results}
+    refused = [outcome for outcome in outcomes if isinstance(outcome, Problem)]
+    _bound_errors(refused)
+    results = [
+        {"status": each.status, "problem": each.body()} if isinstance(each, Problem) else each
+        for each in outcomes
+    ]
+    return {"created": len(results) - len(refused), "refused": len(refused), "results": results}
 
 
-def _result(made: Schedule | InvalidField | Conflict) -> View:
+def _outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
+    """The result of an item that was created, or why it was refused."""
     if isinstance(made, InvalidField):
-        return _refused(of_field(made))
+        return of_field(made)
     if isinstance(made, Conflict):
-        return _refused(Problem(409, str(made)))
+        return Problem(409, str(made))
     result: View = {"status": 201, "id": made.id}
     if made.next_run_at:
         result["next_run_at"] = made.next_run_at
@@ -50,15 +54,12 @@ def _result(made: Schedule | InvalidField | Conflict) -> View:
     return result
 
 
-def _refused(problem: Problem) -> View:
-    return {"status": problem.status, "problem": problem.body()}
-
-
-def _bound_errors(results: list[View]) -> None:
+def _bound_errors(refused: list[Problem]) -> None:
+    """Leaves out the errors beyond `MAX_ERRORS_TOGETHER` in all of them, and counts them."""
     room = MAX_ERRORS_TOGETHER
-    for problem in (result["problem"] for result in results if "problem" in result):
-        errors = problem.get("errors", [])
-        if len(errors) > room:
-            problem["errors"] = errors[:room]
-            problem["errors_omitted"] = problem.get("errors_omitted", 0) + len(errors) - room
-        room -= min(room, len(errors))
+    for problem in refused:
+        omitted = len(problem.errors) - room
+        if omitted > 0:
+            problem.errors = problem.errors[:room]
+            problem.errors_omitted += omitted
+        room -= len(problem.errors)

@@ -3,12 +3,17 @@
 `python -m docs.reference` writes them; `make docs` does so before it builds the site.
 """
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from .client_fields import client_fields
 from .command_line import command_line
 from .http_api import api_page
 
+#: Set in the second process: the options of the command line follow from the client's fields.
+AGAIN = "REFERENCE_AGAIN"
 ROOT = Path(__file__).parents[2]
 
 
@@ -32,6 +37,11 @@ def stale(root: Path = ROOT) -> list[tuple[Path, str]]:
 
 
 def write(root: Path = ROOT) -> None:
-    """Writes the stale files anew."""
-    for path, text in stale(root):
+    """Writes the stale files anew; those that follow from another generated file are written by a process
+    that has read it."""
+    found = stale(root)
+    for path, text in found:
         path.write_text(text)
+    if found and not os.environ.get(AGAIN):
+        command = [sys.executable, "-m", "docs.reference"]
+        subprocess.run(command, cwd=root, env={**os.environ, AGAIN: "1"}, check=True)  # noqa: S603

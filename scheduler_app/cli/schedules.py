@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.field_options import field_options, given_fields
+from scheduler_app.cli.field_options import field_options, flag, given_fields
 from scheduler_app.cli.remote import as_json, limit, remote
 from scheduler_app.cli.show import details, say, show_json, table
-from scheduler_app.client import TRIGGERS, Json, Scheduler
+from scheduler_app.client import TRIGGERS, Json, ScheduleFields, Scheduler
 
 STATES = ("active", "paused", "finished", "error")
 LAST_OUTCOMES = ("completed", "error", "retrying")
@@ -57,7 +57,7 @@ def get_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> None:
 @click.option("--name", help="[default: the URL without its query]")
 @click.option("--header", multiple=True, metavar="NAME: VALUE", help="May be repeated.")
 @click.option("--data", "json_body", metavar="JSON", help="A body of JSON, instead of --body.")
-@field_options(without=("callback_url", "name", "headers", "json", "sealed"))
+@field_options(ScheduleFields, without=("callback_url", "name", "headers", "json", "sealed"))
 @as_json
 @remote
 def create_schedule(
@@ -72,7 +72,7 @@ def create_schedule(
     """Call CALLBACK_URL by a rule, or once."""
     fields = given_fields(options)
     if sum(trigger in fields for trigger in TRIGGERS) != 1:
-        raise click.UsageError(f"give exactly one of {', '.join(map(_flag, TRIGGERS))}")
+        raise click.UsageError(f"give exactly one of {', '.join(map(flag, TRIGGERS))}")
     if header:
         fields["headers"] = dict(map(_header, header))
     if json_body is not None:
@@ -115,10 +115,6 @@ def _next(schedule: Json) -> str:
 
 def _calls(schedule: Json) -> str:
     return f"{schedule.get('method', '')} {schedule.get('callback_url', '')}".strip()
-
-
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
 
 
 def _header(text: str) -> tuple[str, str]:

@@ -39,13 +39,12 @@ class RecurrenceFacts:
             described = recurrence.description
         except InvalidRecurrence as error:
             return cls(warnings=[f"the stored rule no longer evaluates: {error}"])
-        is_rule = isinstance(recurrence, Recurrence)
         return cls(
             warnings=[*schedule.trigger.warnings, *recurrence.warnings],
             description=described,
             next_run_at=following,
-            text=recurrence.text if is_rule else None,
-            dtstart=recurrence.dtstart if is_rule else None,
+            text=recurrence.text if isinstance(recurrence, Recurrence) else None,
+            dtstart=recurrence.dtstart if isinstance(recurrence, Recurrence) else None,
         )
 
 
@@ -114,5 +113,5 @@ class ScheduleField:
 
     def described(self, field: AnyField, meaning: str) -> AnyField:
         """`field` with its meaning for the specification, unless it says more itself."""
-        field.metadata = {"description": meaning} | field.metadata
+        field.metadata = {"description": meaning, **field.metadata}
         return field

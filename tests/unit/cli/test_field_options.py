@@ -12,7 +12,7 @@ found: dict[str, object] = {}
 
 
 @click.command()
-@field_options(without=("id",))
+@field_options(ScheduleFields, without=("id",))
 def command(**options: object) -> None:
     found.clear()
     found.update(given_fields(options))
