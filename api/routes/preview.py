@@ -28,7 +28,7 @@ def preview_rule(given: Loaded) -> View:
 @blueprint.arguments(PreviewQuery, location="query")
 @blueprint.response(200, PreviewOutput)
 def preview_schedule(query: Loaded, schedule_id: str) -> View:
-    """Show the next occurrences of a schedule's rule, whatever the schedule's state"""
+    """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id)
     after = query.get("after", services().now())
     return previewed(schedule.trigger, schedule.recurrence(), after, query["limit"])

@@ -10,7 +10,10 @@ from typing import Annotated, Literal, TypedDict
 #: The fields of which a new schedule has exactly one.
 TRIGGERS = (
     "rrule",
+    "every_seconds",
     "run_at",
+    "delay_seconds",
+    "on_demand",
 )
 
 
@@ -21,9 +24,28 @@ class TriggerFields(TypedDict, total=False):
         str | None,
         "An RFC 5545 rule, with or without DTSTART",
     ]
+    every_seconds: Annotated[
+        int | None,
+        "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after this"
+        " is given",
+    ]
+    start_at: Annotated[
+        datetime | str | None,
+        "The first occurrence of every_seconds, in whole seconds; from one in the past it is counted on",
+    ]
     run_at: Annotated[
         datetime | str | None,
-        "A single time: an instant with an offset, in which milliseconds count",
+        "A single time: with an offset an instant, in which milliseconds count; without one the local "
+        "time in the timezone given beside it",
+    ]
+    delay_seconds: Annotated[
+        int | None,
+        "A single time: so many seconds after this is given; given again unchanged, it does not begin "
+        "anew",
+    ]
+    on_demand: Annotated[
+        bool | None,
+        "No time at all: it runs only when somebody triggers it, and stays active for ever",
     ]
     timezone: Annotated[
         str,
