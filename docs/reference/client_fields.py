@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from textwrap import wrap
 
 from marshmallow import fields
-from marshmallow.validate import OneOf
+from marshmallow.validate import Equal, OneOf
 
 from api.wire.field_types import Headers, Instant, StatusCodes
 from api.wire.schedule_fields import SCHEDULE_FIELDS, AnyField, ScheduleField
@@ -85,7 +85,9 @@ def _quoted(text: str) -> str:
 def _type(row: ScheduleField) -> str:
     field = row.input
     words = next((check.choices for check in field.validators if isinstance(check, OneOf)), None)
-    if words:
+    if any(isinstance(check, Equal) for check in field.validators):
+        python = "Literal[True]"
+    elif words:
         python = f"Literal[{', '.join(json.dumps(word) for word in words)}]"
     else:
         python = next(python for kind, python in TYPES if isinstance(field, kind))

@@ -45,6 +45,8 @@ def _option(name: str, kind: Any, meaning: str) -> Callable[[Command], Command]:
         kind = next(each for each in reversed(get_args(kind)) if each is not NoneType)
     if kind is bool:
         return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_text)
+    if kind == Literal[True]:
+        return click.option(option, name, is_flag=True, flag_value=True, default=None, help=help_text)
     if get_origin(kind) is Literal:
         choice = click.Choice(get_args(kind), case_sensitive=False)
         metavar = f"[{'|'.join(get_args(kind))}]"

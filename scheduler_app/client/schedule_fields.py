@@ -40,11 +40,10 @@ class TriggerFields(TypedDict, total=False):
     ]
     delay_seconds: Annotated[
         int | None,
-        "A single time: so many seconds after this is given; given again unchanged, it does not begin "
-        "anew",
+        "A single time: so many seconds after this is given; given again unchanged, it does not begin anew",
     ]
     on_demand: Annotated[
-        bool | None,
+        Literal[True] | None,
         "No time at all: it runs only when somebody triggers it, and stays active for ever",
     ]
     timezone: Annotated[

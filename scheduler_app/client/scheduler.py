@@ -48,7 +48,7 @@ class Scheduler:
         `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
         `run_at` counted from now. `name` is the URL without its query unless given. A request that is sent
         again with the same `idempotency_key` creates nothing a second time. Raises ValueError for none or
-        several triggers, and for a datetime without an offset.
+        several triggers, and for a datetime that has no offset and no `timezone` beside it.
         """
         given = {
             name: value for name, value in _wire(fields).items() if value is not None or name not in TRIGGERS
@@ -121,7 +121,7 @@ class Scheduler:
 
     def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Json:
         """Sets the fields given; the others stay. Where there is no such schedule it is created, if the
-        fields suffice. Raises ValueError for a datetime without an offset."""
+        fields suffice. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
         return self._http.put(_path(schedule_id), _wire(fields))
 
     def pause(self, schedule_id: str) -> Json:
@@ -266,8 +266,10 @@ def _event_filters(given: Json) -> Json:
 
 
 def _wire(fields: Mapping[str, object]) -> Json:
-    """Fields as JSON has them: instants as text. Raises ValueError for a datetime without an offset."""
-    return {name: _instant(value) if isinstance(value, datetime) else value for name, value in fields.items()}
+    """Fields as JSON has them: datetimes as text. Raises ValueError for one without an offset, unless the
+    fields name the `timezone` that it is local to."""
+    as_text = datetime.isoformat if "timezone" in fields else _instant
+    return {name: as_text(value) if isinstance(value, datetime) else value for name, value in fields.items()}
 
 
 def _maybe_instant(value: datetime | str | None) -> str | None:

@@ -38,6 +38,11 @@ def test_values_have_the_types_that_the_api_takes() -> None:
     }
 
 
+def test_a_field_that_may_only_be_true_is_a_flag() -> None:
+    assert run("--on-demand") == {"on_demand": True}
+    assert CliRunner().invoke(command, ["--no-on-demand"]).exit_code == 2
+
+
 def test_what_was_not_given_is_left_out() -> None:
     assert run() == {}
 
