@@ -9,8 +9,9 @@ from flask_smorest import Blueprint
 from marshmallow import Schema, missing
 from webargs.flaskparser import FlaskParser
 
-from api.declared_parameters import declaring
+from api.declared_parameters import Location, ViewFunction, declaring
 from api.json_body import read_json
+from api.json_types import Loaded
 from api.problems import Problem
 from api.wire.input_schema import WriteQuery
 
@@ -33,8 +34,8 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
     ARGUMENTS_PARSER = Parser()
 
     def arguments(
-        self, schema: type[Schema], *, location: str = "json", **options: Any
-    ) -> Callable[..., Any]:
+        self, schema: type[Schema], *, location: Location = "json", **options: Any
+    ) -> Callable[[ViewFunction], ViewFunction]:
         # One schema serves all requests: creating one copies every field, which takes longer than a request.
         made = schema()
         decorate = super().arguments(made, location=location, **options)
@@ -42,10 +43,10 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
 
     def route(
         self, rule: str, *, query: type[Schema] | None = WriteQuery, **options: Any
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    ) -> Callable[[ViewFunction], ViewFunction]:
         """`query`: the parameters of a route that writes; None for a POST that changes nothing."""
 
-        def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        def decorate(function: ViewFunction) -> ViewFunction:
             view = function
             if query is not None and options["methods"] != ["GET"]:
                 view = self.arguments(query, location="query")(_keeping(function))
@@ -55,11 +56,11 @@ class ApiBlueprint(Blueprint):  # type: ignore[misc]
         return decorate
 
 
-def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
+def _keeping(function: ViewFunction) -> ViewFunction:
     """Keeps the query of a request that writes in `g.write_query`, and calls the route without it."""
 
     @wraps(function)
-    def kept(query: dict[str, Any], *args: Any, **options: Any) -> Any:
+    def kept(query: Loaded, *args: Any, **options: Any) -> Any:
         g.write_query = query
         return function(*args, **options)
 

@@ -5,7 +5,7 @@ declares what it takes by its schemas, in `ApiBlueprint.arguments`.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from flask import Flask, current_app, request
 from marshmallow import Schema, ValidationError
@@ -16,20 +16,22 @@ from api.json_body import read_json
 from api.problems import Problem, of_validation
 from scheduler_app.domain.text import visible
 
-View = Callable[..., Any]
+#: A view function: flask-smorest's decorators have no types.
+ViewFunction = Callable[..., Any]
+Location = Literal["query", "json"]
 _DECLARED = "declared_arguments"
 _SHOWN = 64
 #: Bound for a body that a route does not take: it is read only to say what is wrong with it.
 _FEW_VALUES = 1_000
 
 
-def declaring(view: View, location: str, schema: Schema) -> View:
+def declaring(view: ViewFunction, location: Location, schema: Schema) -> ViewFunction:
     """`view`, marked as taking what `schema` reads from `location` ("query" or "json")."""
     setattr(view, _DECLARED, (*_declared(view), (location, schema)))
     return view
 
 
-def query_parameters(view: View) -> dict[str, bool]:
+def query_parameters(view: ViewFunction) -> dict[str, bool]:
     """The parameters that a view takes, by name; whether each may be given several times."""
     known: dict[str, bool] = {}
     for location, schema in _declared(view):
@@ -67,7 +69,7 @@ def _check_query(known: dict[str, bool]) -> None:
         raise of_validation(ValidationError(wrong))
 
 
-def _check_body(view: View) -> None:
+def _check_body(view: ViewFunction) -> None:
     body = request.get_data(cache=True)
     if not body:
         return
@@ -83,6 +85,6 @@ def _check_body(view: View) -> None:
         raise Problem(422, "this path takes no body: send none, or an empty JSON object")
 
 
-def _declared(view: View) -> tuple[tuple[str, Schema], ...]:
-    found: tuple[tuple[str, Schema], ...] = getattr(view, _DECLARED, ())
+def _declared(view: ViewFunction) -> tuple[tuple[Location, Schema], ...]:
+    found: tuple[tuple[Location, Schema], ...] = getattr(view, _DECLARED, ())
     return found

@@ -1,4 +1,7 @@
-"""Types of JSON fields that marshmallow does not have."""
+"""Types of JSON fields that marshmallow does not have.
+
+marshmallow gives no types to what its fields read, write and take as options: those are Any here.
+"""
 
 import binascii
 import re
@@ -38,7 +41,7 @@ class Instant(fields.AwareDateTime):
             "2025-01-05T12:00:00%2B01:00, or give the instant in UTC with a Z"
         )
 
-    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:
         return None if value is None else shown_instant(value)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -78,7 +81,7 @@ class LocalOrInstant(Instant):
         super().__init__(**kwargs)
         self._dates = dates
 
-    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:
         return None if value is None else shown_time(value)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
@@ -105,7 +108,7 @@ def _in_milliseconds(moment: datetime) -> datetime:
 class BoundedList(fields.List[Any]):
     """A list whose length is checked before its items, so that a refused list costs little however long."""
 
-    def check_length(self, value: Any) -> None:
+    def check_length(self, value: object) -> None:
         if not isinstance(value, list):
             raise ValidationError("must be a list, in brackets")
         self._validate(value)
@@ -155,9 +158,9 @@ class StatusCodes(BoundedList):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(fields.Raw(metadata=_STATUS), **kwargs)
 
-    def check_length(self, value: Any) -> None:
+    def check_length(self, value: object) -> None:
         super().check_length(value)
-        if not 1 <= len(value) <= 50:
+        if isinstance(value, list) and not 1 <= len(value) <= 50:
             raise ValidationError("needs 1 to 50 entries")
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:

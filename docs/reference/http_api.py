@@ -3,6 +3,7 @@
 The routes and objects are read from the specification, so they say what `/docs/openapi.yml` says.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -96,6 +97,13 @@ def _parameters(heading: str, parameters: Iterable[Node]) -> Iterator[str]:
 
 def _routes(spec: Node, shared: dict[str, Node]) -> Iterator[str]:
     yield "## Routes\n"
+    yield from _table(
+        ("route", "what it does"),
+        [
+            (f"[`{method.upper()} {path}`](#{_anchor(method, path)})", operation["summary"])
+            for method, path, operation, _ in _operations(spec)
+        ],
+    )
     for method, path, operation, parameters in _operations(spec):
         own = [each for each in parameters if shared.get(each["name"]) != each]
         others = [f"`{each['name']}`" for each in parameters if shared.get(each["name"]) == each]
@@ -108,6 +116,11 @@ def _routes(spec: Node, shared: dict[str, Node]) -> Iterator[str]:
         if others:
             yield f"[Parameters of several routes](#parameters-of-several-routes): {', '.join(others)}.\n"
         yield from _bodies(operation)
+
+
+def _anchor(method: str, path: str) -> str:
+    """The anchor of a route's heading."""
+    return re.sub(r"[^\w\- ]", "", f"{method} {path}").replace(" ", "-")
 
 
 def _bodies(operation: Node) -> Iterator[str]:

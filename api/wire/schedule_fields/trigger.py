@@ -69,7 +69,7 @@ def _kind_rows() -> tuple[ScheduleField, ...]:
         ScheduleField(
             name=field.name,
             meaning=field.description,
-            default="one of these is required" if field.name in BY_NAME else None,
+            default="exactly one required" if field.name in BY_NAME else None,
             input=_input(field),
             preview=_input(field),
             output=_OUTPUTS[field.type](),
