@@ -36,7 +36,8 @@ endif
 bench: .venv/installed-dev ## measure everything beside the budgets, or one thing (ARGS="tick --schedules 100000")
 	@$(BIN)/python -m tests.bench $(ARGS)
 
-docs: .venv/installed-dev ## build the manual as a site: build/docs/index.html
+docs: .venv/installed-dev ## write what is made from the code, and build the manual as a site: build/docs/index.html
+	@$(BIN)/python -m docs.reference
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
 
 lock: .venv/installed-tools ## write requirements/*.txt anew for what pyproject.toml asks for (ARGS="--upgrade" for newer releases)

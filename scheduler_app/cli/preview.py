@@ -1,24 +1,31 @@
 """`scheduler preview`: when will it really run?"""
 
+from typing import Any
+
 import click
 
+from scheduler_app.cli.field_options import field_options, flag, given_fields
 from scheduler_app.cli.remote import as_json, remote
 from scheduler_app.cli.show import say, show_json, table
-from scheduler_app.client import Scheduler
+from scheduler_app.client import TRIGGERS, Scheduler, TriggerFields
 
 
 @click.command()
-@click.argument("rrule")
-@click.option("--timezone", help="[default: UTC]")
+@click.argument("rrule", required=False)
+@field_options(TriggerFields, without=("rrule",))
 @click.option("--after", help="From this instant on.  [default: now]")
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many at most.")
 @as_json
 @remote
 def preview(
-    scheduler: Scheduler, rrule: str, timezone: str | None, after: str | None, limit: int, as_json: bool
+    scheduler: Scheduler, rrule: str | None, after: str | None, limit: int, as_json: bool, **options: Any
 ) -> None:
-    """Show when RRULE would run, without saving anything."""
-    found = scheduler.preview(rrule, timezone=timezone, after=after, limit=limit)
+    """Show when RRULE, or another trigger, would run, without saving anything."""
+    fields = given_fields(options)
+    if (rrule is not None) + sum(name in fields for name in TRIGGERS) != 1:
+        others = ", ".join(flag(name) for name in TRIGGERS if name != "rrule")
+        raise click.UsageError(f"give RRULE, or one of {others}")
+    found = scheduler.preview(rrule, after=after, limit=limit, **fields)
     if as_json:
         show_json(found)
         return

@@ -6,13 +6,13 @@ from typing import Any
 
 import click
 
+from scheduler_app.cli.field_options import field_options, flag, given_fields
 from scheduler_app.cli.remote import as_json, limit, remote
 from scheduler_app.cli.show import details, say, show_json, table
-from scheduler_app.client import Json, Scheduler
+from scheduler_app.client import TRIGGERS, Json, ScheduleFields, Scheduler
 
 STATES = ("active", "paused", "finished", "error")
 LAST_OUTCOMES = ("completed", "error", "retrying")
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
 
 
@@ -54,44 +54,30 @@ def get_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> None:
 
 @click.command("create")
 @click.argument("callback_url")
-@click.option("--rrule", help='An RFC 5545 rule: "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0".')
-@click.option("--run-at", help="A single instant instead: 2030-01-05T12:00:00Z.")
 @click.option("--name", help="[default: the URL without its query]")
-@click.option("--id", "id_", help="An id of your own.")
-@click.option("--timezone", help="[default: UTC]")
-@click.option("--method", type=click.Choice(METHODS, case_sensitive=False))
 @click.option("--header", multiple=True, metavar="NAME: VALUE", help="May be repeated.")
-@click.option("--body", help="Text.")
 @click.option("--data", "json_body", metavar="JSON", help="A body of JSON, instead of --body.")
-@click.option("--max-retries", type=click.IntRange(0))
-@click.option("--tag", multiple=True, help="May be repeated.")
+@field_options(ScheduleFields, without=("callback_url", "name", "headers", "json", "sealed"))
 @as_json
 @remote
 def create_schedule(
     scheduler: Scheduler,
     callback_url: str,
-    rrule: str | None,
-    run_at: str | None,
-    id_: str | None,
+    name: str | None,
     header: tuple[str, ...],
     json_body: str | None,
-    tag: tuple[str, ...],
     as_json: bool,
-    **others: Any,
+    **options: Any,
 ) -> None:
     """Call CALLBACK_URL by a rule, or once."""
-    if (rrule is None) == (run_at is None):
-        raise click.UsageError("give either --rrule or --run-at")
-    fields = {name: value for name, value in others.items() if value is not None}
-    if id_ is not None:
-        fields["id"] = id_
+    fields = given_fields(options)
+    if sum(trigger in fields for trigger in TRIGGERS) != 1:
+        raise click.UsageError(f"give exactly one of {', '.join(map(flag, TRIGGERS))}")
     if header:
         fields["headers"] = dict(map(_header, header))
     if json_body is not None:
         fields["json"] = _json(json_body)
-    if tag:
-        fields["tags"] = list(tag)
-    show_schedule(scheduler.schedule(callback_url, rrule=rrule, run_at=run_at, **fields), as_json)
+    show_schedule(scheduler.schedule(callback_url, name=name, **fields), as_json)
 
 
 @click.command("trigger")

@@ -2,14 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 from urllib.parse import quote
 
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http, Json
+from scheduler_app.client.schedule_fields import (
+    TRIGGERS,
+    NewScheduleFields,
+    ScheduleFields,
+    TriggerFields,
+)
 
 _A_PAGE = 100
 #: Schedules that an edit of many left as they are, of which it tells one by one.
@@ -32,28 +38,28 @@ class Scheduler:
         self,
         callback_url: str,
         *,
-        rrule: str | None = None,
-        run_at: datetime | str | None = None,
-        delay: timedelta | None = None,
         name: str | None = None,
+        delay: timedelta | None = None,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **fields: Unpack[NewScheduleFields],
     ) -> Json:
-        """Calls `callback_url` by a rule, at an instant, or once after `delay`; returns the schedule.
+        """Creates a schedule that calls `callback_url`, and returns it.
 
-        `name` is the URL without its query unless given; `fields` are the API's others: id, timezone, method,
-        headers, json, body, max_retries, timeout_seconds, tags, … Raises ValueError for none or several of
-        rrule, run_at and delay, and for a `run_at` without an offset.
+        `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
+        `run_at` counted from now. `name` is the URL without its query unless given. A request that is sent
+        again with the same `idempotency_key` creates nothing a second time. Raises ValueError for none or
+        several triggers, and for a datetime that has no offset and no `timezone` beside it.
         """
-        if [rrule, run_at, delay].count(None) != 2:
-            raise ValueError("give one of rrule, run_at and delay")
+        given = {
+            name: value for name, value in _wire(fields).items() if value is not None or name not in TRIGGERS
+        }
+        if sum(name in given for name in TRIGGERS) + (delay is not None) != 1:
+            raise ValueError(f"give one of {', '.join(TRIGGERS)} and delay")
+        if delay is not None:
+            given["run_at"] = _instant(datetime.now(UTC) + delay)
         # Names are shown, and a query may hold secrets.
         shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
-        body = {"name": name or shown_url[:100], "callback_url": callback_url, **fields}
-        if rrule is not None:
-            body["rrule"] = rrule
-        else:
-            body["run_at"] = _instant(run_at if delay is None else datetime.now(UTC) + delay)
+        body = {"name": name or shown_url[:100], "callback_url": callback_url, **given}
         return self._http.post("/api/schedules", body, key=idempotency_key)
 
     def cancel(self, schedule_id: str) -> None:
@@ -113,9 +119,10 @@ class Scheduler:
         query = _without_none(which)
         return map(json.loads, self._http.lines("/api/schedules/export", query))
 
-    def update(self, schedule_id: str, **fields: Any) -> Json:
-        """Sets the fields given; the others stay. Without such a schedule it is created, if they suffice."""
-        return self._http.put(_path(schedule_id), fields)
+    def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Json:
+        """Sets the fields given; the others stay. Where there is no such schedule it is created, if the
+        fields suffice. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
+        return self._http.put(_path(schedule_id), _wire(fields))
 
     def pause(self, schedule_id: str) -> Json:
         """Nothing is sent from now on, until `resume`."""
@@ -190,15 +197,21 @@ class Scheduler:
 
     def preview(
         self,
-        rrule: str,
+        rrule: str | None = None,
+        /,
         *,
-        timezone: str | None = None,
         after: datetime | str | None = None,
         limit: int | None = None,
+        **fields: Unpack[TriggerFields],
     ) -> Json:
-        """When a rule would run: `{"occurrences": [{"run_time", "local"}, …], "warnings": […]}`."""
-        given = {"rrule": rrule, "timezone": timezone, "after": _maybe_instant(after), "limit": limit}
-        return self._http.post("/api/schedules/preview", _without_none(given))
+        """When a trigger that is not saved would fire: `{"occurrences": [{"run_time", "local"}, …],
+        "warnings": […]}`.
+
+        Give a rule, or another trigger by its field; `timezone`, `gap` and `overlap` beside it. The first
+        occurrence shown comes after `after` (default: now); `limit` is how many at most (default: 10).
+        """
+        given = {"rrule": rrule, "after": _maybe_instant(after), "limit": limit}
+        return self._http.post("/api/schedules/preview", _without_none(given) | _without_none(_wire(fields)))
 
     def _edit(self, path: str, done: str, which: Json) -> Json:
         """Page by page; `done` is the count's name."""
@@ -250,6 +263,13 @@ def _event_filters(given: Json) -> Json:
     filters = dict(given)
     times = {"from": filters.pop("after", None), "to": filters.pop("before", None)}
     return filters | {name: _maybe_instant(value) for name, value in times.items()}
+
+
+def _wire(fields: Mapping[str, object]) -> Json:
+    """Fields as JSON has them: datetimes as text. Raises ValueError for one without an offset, unless the
+    fields name the `timezone` that it is local to."""
+    as_text = datetime.isoformat if "timezone" in fields else _instant
+    return {name: as_text(value) if isinstance(value, datetime) else value for name, value in fields.items()}
 
 
 def _maybe_instant(value: datetime | str | None) -> str | None:

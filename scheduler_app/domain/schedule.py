@@ -3,11 +3,12 @@
 import json
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
@@ -101,6 +102,25 @@ class LastRun:
     """`completed`, `error`, or `retrying` as long as another attempt follows."""
     event_id: str
     ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOver:
+    """The fields that a request gives and a schedule keeps as they are, under the same names in both.
+
+    `Draft` inherits them. A field that depends on others, or on what the schedule was before, is the
+    draft's own.
+    """
+
+    name: str = NOT_GIVEN
+    timeout_seconds: float = NOT_GIVEN
+    success: Codes = NOT_GIVEN
+    tags: tuple[str, ...] = NOT_GIVEN
+
+    def carried_over(self) -> dict[str, Any]:
+        """Those that were given."""
+        values = {each.name: getattr(self, each.name) for each in fields(CarriedOver)}
+        return {name: value for name, value in values.items() if value is not NOT_GIVEN}
 
 
 @dataclass(frozen=True, slots=True)

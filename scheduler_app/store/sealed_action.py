@@ -6,9 +6,10 @@ from typing import Any
 import bson
 from bson.errors import BSONError
 
-from scheduler_app.domain.draft import NOT_GIVEN, Draft
+from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.masking import is_secret, split_query
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Action, Body, BodyKind
 from scheduler_app.store.field_types import Corrupt, fields, items, one_of, text
 from scheduler_app.store.secrets import Envelope, UnreadableSecret

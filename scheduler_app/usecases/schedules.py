@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from scheduler_app.domain import event
-from scheduler_app.domain.draft import NOT_GIVEN, Draft
+from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_app.domain.draft import NOT_GIVEN, Draft
+from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
 from scheduler_app.usecases.creation import Creation
