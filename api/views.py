@@ -5,7 +5,7 @@ from typing import Any
 
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.masking import MASK, masked, masked_url
-from scheduler_app.domain.recurrence import Once, Recurrence
+from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.schedule import TICK, LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store.unreadable import Unreadable
@@ -18,15 +18,14 @@ def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
     """The fields of ScheduleOutput; what there is nothing to say of is left out."""
     if isinstance(schedule, Unreadable):
         return {"id": schedule.schedule_id, "state": ScheduleState.ERROR.value, "reason": schedule.reason}
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    trigger, action, retry = schedule.trigger, schedule.action, schedule.retry
     view: dict[str, Any] = {
         "id": schedule.id,
         "name": schedule.name,
-        "rrule": timing.rrule,
-        "run_at": timing.run_at,
-        "timezone": timing.timezone,
-        "gap": timing.gap,
-        "overlap": timing.overlap,
+        **trigger.written,
+        "timezone": trigger.timezone,
+        "gap": trigger.gap,
+        "overlap": trigger.overlap,
         "callback_url": masked_url(action.url),
         "method": action.method,
         "headers": dict(masked(action.headers)),
@@ -74,7 +73,7 @@ def signing_shown(signing: Signing | None, now: datetime) -> dict[str, Any]:
     }
 
 
-def previewed(recurrence: Recurrence | Once, after: datetime, limit: int) -> dict[str, Any]:
+def previewed(recurrence: AnyRecurrence, after: datetime, limit: int) -> dict[str, Any]:
     """The fields of PreviewOutput. Raises InvalidRecurrence when it takes too long to tell."""
     found = recurrence.occurrences(after + TICK, END, limit) if after < END else []
     view: dict[str, Any] = {
@@ -93,7 +92,7 @@ def _recurrence(schedule: Schedule, now: datetime) -> dict[str, Any]:
         active = schedule.state is ScheduleState.ACTIVE
         view: dict[str, Any] = {
             "description": recurrence.description,
-            "warnings": list(recurrence.warnings),
+            "warnings": [*schedule.trigger.warnings, *recurrence.warnings],
         }
         if active and (following := recurrence.after(now)):
             view |= {"next_run_at": following, "next_run": {"time": following}}
