@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from scheduler_app.domain.triggers.cron import Cron
 from scheduler_app.domain.triggers.kind import TriggerField, TriggerKind
 from scheduler_app.domain.triggers.rrule import RRule
 from scheduler_app.domain.triggers.run_at import RunAt
@@ -9,6 +10,7 @@ from scheduler_app.domain.triggers.run_at import RunAt
 #: In the order in which errors and documentation name them.
 KINDS: Final[tuple[TriggerKind, ...]] = (
     RRule(),
+    Cron(),
     RunAt(),
 )
 

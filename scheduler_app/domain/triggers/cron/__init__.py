@@ -5,6 +5,7 @@ and `#`, and seconds as a sixth field. Each expression becomes rules that fire a
 refused with the reason and with what to use instead.
 """
 
-from .reading import Reading, Surroundings, reading_of
+from .kind import Cron
+from .reading import Reading, reading_of
 
-__all__ = ["Reading", "Surroundings", "reading_of"]
+__all__ = ["Cron", "Reading", "reading_of"]

@@ -8,7 +8,8 @@ from cronsim import CronSim, CronSimError
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.triggers.cron import Surroundings, reading_of
+from scheduler_app.domain.triggers import TriggerContext
+from scheduler_app.domain.triggers.cron import reading_of
 from tests.unit.triggers.cron.cron_counter import Counter, count
 from tests.unit.triggers.cron.random_crons import random_cron
 
@@ -27,7 +28,7 @@ def instants(day: date, counter: Counter) -> list[datetime]:
 
 
 def translated(text: str, seconds: str | None) -> Recurrence:
-    found = reading_of(text, seconds, Surroundings(CREATED))  # type: ignore[arg-type]
+    found = reading_of(text, seconds, TriggerContext(CREATED))  # type: ignore[arg-type]
     return Recurrence.parse(found.recurrence, created_at=CREATED)
 
 
