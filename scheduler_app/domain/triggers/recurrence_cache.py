@@ -17,7 +17,8 @@ class RecurrenceText(NamedTuple):
 
     text: str
     created_at: datetime
-    timezone: str
+    timezone: str | None
+    """None where it has no influence: the text names a zone, or an instant in UTC."""
     gap: Gap
     overlap: Overlap
     start_implied: bool = False

@@ -3,7 +3,10 @@
 from typing import Final
 
 from scheduler_app.domain.triggers.cron import Cron
+from scheduler_app.domain.triggers.delay_seconds import DelaySeconds
+from scheduler_app.domain.triggers.every_seconds import EverySeconds
 from scheduler_app.domain.triggers.kind import TriggerField, TriggerKind
+from scheduler_app.domain.triggers.on_demand import OnDemand
 from scheduler_app.domain.triggers.rrule import RRule
 from scheduler_app.domain.triggers.run_at import RunAt
 
@@ -11,7 +14,10 @@ from scheduler_app.domain.triggers.run_at import RunAt
 KINDS: Final[tuple[TriggerKind, ...]] = (
     RRule(),
     Cron(),
+    EverySeconds(),
     RunAt(),
+    DelaySeconds(),
+    OnDemand(),
 )
 
 #: Each kind by its name, which is the name of its main field.

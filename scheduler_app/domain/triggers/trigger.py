@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
+from scheduler_app.domain.local_time import timezone_named
 from scheduler_app.domain.recurrence import (
     AnyRecurrence,
     Gap,
@@ -47,13 +48,14 @@ class Trigger:
     ) -> "Trigger":
         """The trigger that `written` means in `context`. Raises InvalidField, whose field is the kind's name
         unless a choice beside it (timezone, gap, overlap) is wrong."""
+        timezone_named(context.timezone)
         timezone, gap, overlap = context.timezone, context.gap, context.overlap
         try:
             found = kind.translate(written, context)
             parsed = None
             if found.recurrence is not None:
-                text = RecurrenceText(found.recurrence, context.at, timezone, gap, overlap)
-                parsed = cache.read(text)
+                zone = timezone if kind.uses_timezone(written) else None
+                parsed = cache.read(RecurrenceText(found.recurrence, context.at, zone, gap, overlap))
         except InvalidRecurrence as error:
             raise _named(error, kind.name) from None
         trigger = cls(
@@ -107,15 +109,20 @@ class Trigger:
 
     def zone_data(self) -> str | None:
         """The version of the zone data that occurrences are computed with; None where no zone matters."""
-        if self.pinned is None or (self.timezone == "UTC" and "TZID" not in self.pinned):
+        if self.pinned is None or (self._zone in (None, "UTC") and "TZID" not in self.pinned):
             return None
         return zone_data_version()
+
+    @property
+    def _zone(self) -> str | None:
+        """The timezone, if it has an influence."""
+        return self.timezone if self.kind.uses_timezone(self.written) else None
 
     def _pinned_text(self, created_at: datetime) -> RecurrenceText:
         return RecurrenceText(
             self.pinned or "",
             created_at,
-            self.timezone,
+            self._zone,
             self.gap,
             self.overlap,
             start_implied=not self.kind.names_start(self.written),
