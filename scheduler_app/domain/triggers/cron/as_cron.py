@@ -24,16 +24,20 @@ _WORKING: Final = range(5)
 
 def as_cron(recurrence: Recurrence) -> str | None:
     """The cron expression that fires at the same instants as `recurrence` from its DTSTART on, read with the
-    same timezone, gap and overlap; None where there is none. Cron has no start: whether a DTSTART that is still
-    to come matters is for the caller to tell. Six fields are given with the seconds first, and so that they
-    have no other reading."""
+    same timezone, gap and overlap; None where there is none.
+
+    Cron has no start: whether a DTSTART that is still to come matters is for the caller to tell. Six fields
+    are given with the seconds first, and so that they have no other reading.
+    """
     written = read_text(recurrence.text)
     if written.dates or written.exception_dates or written.exception_rules or not written.rules:
         return None
     wanted = day_sets(written.rules, recurrence.dtstart)
     if wanted is None:
         return None
-    fixed = find_zone(recurrence.timezone).fixed  # then it does not matter whether a rule steps in elapsed time
+    fixed = find_zone(
+        recurrence.timezone
+    ).fixed  # then it does not matter whether a rule steps in elapsed time
     context = TriggerContext(recurrence.dtstart, recurrence.timezone, recurrence.gap, recurrence.overlap)
     for text in _candidates(wanted, fixed):
         try:
@@ -89,7 +93,7 @@ def _day_fields(of: DaySets, *, names: bool) -> Iterator[tuple[str, str]]:
 
 
 def _ranks(found: dict[int, set[int]], common: set[int]) -> Iterator[tuple[int, int]]:
-    """Weekdays with the ranks whose days are all among theirs, but for those that are days of every weekday."""
+    """Weekdays with the ranks whose days are all among theirs, without those of every weekday."""
     for weekday, days in found.items():
         for rank in (1, 2, 3, 4, 5, -1):
             first = 7 * rank - 6 if rank > 0 else -7
@@ -100,12 +104,8 @@ def _ranks(found: dict[int, set[int]], common: set[int]) -> Iterator[tuple[int, 
 
 def _listed_weekdays(days: list[int], ranked: list[tuple[int, int]], names: bool) -> str:
     numbers = sorted((day + 1) % 7 for day in days)
-    runs = [
-        "-".join(dict.fromkeys(_weekday(number, names) for number in ends)) for ends in _runs(numbers)
-    ]
-    marks = [
-        f"{_weekday((day + 1) % 7, names)}{'L' if rank < 0 else f'#{rank}'}" for rank, day in ranked
-    ]
+    runs = ["-".join(dict.fromkeys(_weekday(number, names) for number in ends)) for ends in _runs(numbers)]
+    marks = [f"{_weekday((day + 1) % 7, names)}{'L' if rank < 0 else f'#{rank}'}" for rank, day in ranked]
     return ",".join(runs + marks)
 
 

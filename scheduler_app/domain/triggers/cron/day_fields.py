@@ -67,14 +67,13 @@ def read_month_days(text: str) -> MonthDays:
             nearest.add(read_number(match[1], MONTH_DAYS))
         elif upper.endswith("W") or upper.startswith("L"):
             raise refused(
-                f"{quoted(item)} in the days of the month is not understood; L is the last day, L-3 three days "
-                "before it, 15W the weekday nearest to the 15th, LW the last weekday; list several with commas"
+                f"{quoted(item)} in the days of the month is not understood; L is the last day, L-3 three "
+                "days before it, 15W the weekday nearest to the 15th, LW the last weekday; list several with "
+                "commas"
             )
         else:
             numbers.update(read_item(item, MONTH_DAYS))
-    return MonthDays(
-        text, tuple(sorted(numbers)), tuple(sorted(nearest)), last_weekday, text.startswith("*")
-    )
+    return MonthDays(text, tuple(sorted(numbers)), tuple(sorted(nearest)), last_weekday, text.startswith("*"))
 
 
 def read_weekdays(text: str) -> Weekdays:
@@ -127,4 +126,3 @@ def _rank(match: re.Match[str]) -> int:
             f"{match[1]}L for the last one of the month"
         )
     return number
-

@@ -1,7 +1,7 @@
 """What recurrence rules mean as days and times, in a form in which equal rules are equal.
 
-Rules are compared as: for each month and weekday, the days of the month on which they fire, from its beginning
-and from its end; beside it the times of day. Only what a cron expression can become has this form.
+Rules are compared as: for each month and weekday, the days of the month on which they fire, from its
+beginning and from its end; beside it the times of day. Only what a cron expression can become has this form.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,8 @@ from scheduler_app.domain.recurrence.rule import Frequency, Rule, Skip
 _LONGEST: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _WORKING: Final = (0, 1, 2, 3, 4)
 _MONDAY, _FRIDAY = 0, 4
-#: `(month, weekday)`, Monday is 0, with days of the month; a day in some years only has its BYYEARDAY beside it.
+#: `(month, weekday)`, Monday is 0, with days of the month. A day of leap years only, or of others only, has
+#: its BYYEARDAY beside it.
 Days = dict[tuple[int, int], frozenset[int | tuple[int, int]]]
 
 
@@ -91,7 +92,7 @@ def _implied_months(rule: Rule, start: datetime) -> tuple[int, ...]:
 
 
 def _pieces(rule: Rule, start: datetime, times: int) -> list[tuple[int, set[int]]] | None:
-    """`(weekday, days of the month)` of a rule; None where BYSETPOS picks anything but weekdays of a month."""
+    """`(weekday, days of the month)` of a rule; None where BYSETPOS picks something else."""
     if rule.by_set_pos:
         return _picked(rule, times)
     days = set(rule.by_month_day)
@@ -113,7 +114,9 @@ def _ranked(rank: int) -> set[int]:
 
 
 def _picked(rule: Rule, times: int) -> list[tuple[int, set[int]]] | None:
-    if rule.by_month_day or [(day.n, day.weekday) for day in rule.by_day] != [(None, day) for day in _WORKING]:
+    if rule.by_month_day or [(day.n, day.weekday) for day in rule.by_day] != [
+        (None, day) for day in _WORKING
+    ]:
         return None
     if rule.by_set_pos == tuple(range(1, times + 1)):
         return [(weekday, {1}) for weekday in _WORKING] + [(_MONDAY, {2, 3})]

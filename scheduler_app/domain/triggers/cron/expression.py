@@ -59,17 +59,18 @@ def split(text: str) -> list[str]:
         return _shorthand(text.strip())
     if zone := _ZONE.fullmatch(fields[0]):
         raise refused(
-            f"{quoted(fields[0])} does not belong here; give the zone as the field timezone, {quoted(zone[1])}"
+            f"{quoted(fields[0])} does not belong here; give the zone as the field timezone, "
+            f"{quoted(zone[1])}"
         )
     if not all(map(_FIELD.fullmatch, fields[5:])):
         raise refused(
-            f"{quoted(' '.join(fields[5:]))} is not a field; give the times alone, {quoted(' '.join(fields[:5]))}, "
-            "without a command"
+            f"{_joined(fields[5:])} is not a field; give the times alone, {_joined(fields[:5])}, without a "
+            "command"
         )
     if len(fields) == 7 or (len(fields) == 6 and _YEARS.fullmatch(fields[5])):
         raise refused(
-            f"the year {quoted(fields[-1])} cannot be given; leave it out, {quoted(' '.join(fields[:-1]))}, or "
-            "use rrule, which has DTSTART and UNTIL"
+            f"the year {quoted(fields[-1])} cannot be given; leave it out, {_joined(fields[:-1])}, or use "
+            "rrule, which has DTSTART and UNTIL"
         )
     if len(fields) not in (5, 6):
         raise refused(
@@ -94,6 +95,10 @@ def read(fields: list[str], seconds_at: SecondsAt) -> Expression:
         read_field(months, MONTHS),
         read_weekdays(weekdays),
     )
+
+
+def _joined(fields: list[str]) -> str:
+    return quoted(" ".join(fields))
 
 
 def _shorthand(text: str) -> list[str]:

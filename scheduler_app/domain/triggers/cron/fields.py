@@ -62,8 +62,8 @@ def read_item(item: str, spec: FieldSpec) -> range:
     """The numbers of one item of a list: `5`, `1-5`, `*/2`, `5/15`, `mon-fri`."""
     if "?" in item:
         raise refused(
-            f"{quoted(item)} in the {spec.name} is not understood; a question mark stands alone in one of the "
-            "two day fields, for *"
+            f"{quoted(item)} in the {spec.name} is not understood; a question mark stands alone in one of "
+            "the two day fields, for *"
         )
     match = _ITEM.fullmatch(item)
     if match is None or (match[1] == "*" and match[2]):
@@ -72,13 +72,12 @@ def read_item(item: str, spec: FieldSpec) -> range:
     if match[1] == "*":
         return range(spec.low, spec.high + 1, step)
     low = read_number(match[1], spec)
-    if match[2]:
-        high = read_number(match[2], spec)
-    else:
-        high = spec.high if match[3] else low
+    alone = spec.high if match[3] else low
+    high = read_number(match[2], spec) if match[2] else alone
     if high < low:
         raise refused(
-            f"{quoted(item)} in the {spec.name} runs backwards; write {_forwards(match, low, high, step, spec)}"
+            f"{quoted(item)} in the {spec.name} runs backwards; "
+            f"write {_forwards(match, low, high, step, spec)}"
         )
     return range(low, high + 1, step)
 
@@ -99,8 +98,8 @@ def _named(text: str, spec: FieldSpec) -> int:
         return spec.low + spec.names.index(name)
     if name in ("h", "r"):
         raise refused(
-            f"{quoted(text)} in the {spec.name} stands for a number that Jenkins or croniter chooses; write one "
-            f"from {spec.low} to {spec.high}, and a different one for each schedule to spread the load"
+            f"{quoted(text)} in the {spec.name} stands for a number that Jenkins or croniter chooses; write "
+            f"one from {spec.low} to {spec.high}, and a different one for each schedule to spread the load"
         )
     if name[:3] in spec.names:
         raise refused(f"{quoted(text)} in the {spec.name} is not understood; write {name[:3]}")

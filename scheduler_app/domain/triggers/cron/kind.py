@@ -22,8 +22,8 @@ MAX_CHARACTERS: Final = 500
 _CRON: Final = TriggerField(
     "cron",
     FieldType.TEXT,
-    "A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as in Quartz,"
-    " weekdays from 0 (Sunday) to 7 (Sunday)",
+    "A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as in"
+    " Quartz; 0 and 7 are Sunday",
     example="0 9 * * 1-5",
     max_length=MAX_CHARACTERS,
 )

@@ -2,8 +2,8 @@
 
 At clock changes a rule means what Vixie's cron does. A job with a `*` at the beginning of one of its times
 follows the clock: HOURLY, MINUTELY and SECONDLY rules step in elapsed time and look at what the clock shows.
-Any other job has fixed times, which come once each day: the other rules do that, with the schedule's `gap` and
-`overlap`. A step is never an INTERVAL: `*/7` begins anew each hour.
+Any other job has fixed times, which come once each day: the other rules do that, with the schedule's `gap`
+and `overlap`. A step is never an INTERVAL: `*/7` begins anew each hour.
 """
 
 from typing import Final

@@ -13,8 +13,8 @@ def warnings_of(of: Expression) -> Iterator[str]:
     yield from _uneven_steps(of)
     if not of.both_days and not (of.month_days.everything or of.weekdays.everything):
         yield (
-            "It fires on each day that satisfies one of the two day fields, as in cron; for days that satisfy "
-            "both, use rrule with BYMONTHDAY and BYDAY in one rule."
+            "It fires on each day that satisfies one of the two day fields, as in cron; for days that "
+            "satisfy both, use rrule with BYMONTHDAY and BYDAY in one rule."
         )
     if of.month_days.written == "?" and any(letter.isdigit() for letter in of.weekdays.written):
         yield (
@@ -35,8 +35,8 @@ def _uneven_steps(of: Expression) -> Iterator[str]:
     step = _whole_step(of.month_days.written)
     if step > 1:
         yield (
-            f"{of.month_days.written} in the days of the month begins anew on each 1st; for every {step} days, "
-            f"use rrule with FREQ=DAILY;INTERVAL={step} and a DTSTART."
+            f"{of.month_days.written} in the days of the month begins anew on each 1st; for every {step} "
+            f"days, use rrule with FREQ=DAILY;INTERVAL={step} and a DTSTART."
         )
 
 

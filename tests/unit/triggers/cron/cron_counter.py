@@ -8,6 +8,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cache
 
 SHORT = {
     "@hourly": "0 * * * *",
@@ -18,8 +19,13 @@ SHORT = {
     "@yearly": "0 0 1 1 *",
     "@annually": "0 0 1 1 *",
 }
-MONTHS = {name: number for number, name in enumerate("jan feb mar apr may jun jul aug sep oct nov dec".split(), 1)}
-WEEKDAYS = {name: number for number, name in enumerate("sun mon tue wed thu fri sat".split())}
+MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1
+    )
+}
+WEEKDAYS = {name: number for number, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
 
 
 @dataclass(frozen=True)
@@ -114,8 +120,13 @@ def number(text: str, names: dict[str, int]) -> int:
     return int(text)
 
 
+@cache
+def month_length(year: int, month: int) -> int:
+    return monthrange(year, month)[1]
+
+
 def is_month_day(item: str, day: date, alone: bool = True) -> bool:
-    length = monthrange(day.year, day.month)[1]
+    length = month_length(day.year, day.month)
     if item == "?" and alone:
         return True
     if item == "l":
@@ -148,7 +159,7 @@ def is_weekday(item: str, day: date, alone: bool = True) -> bool:
     if item == "?" and alone:
         return True
     if item.endswith("l") and len(item) > 1:
-        return same_weekday(item[:-1], day) and day.day + 7 > monthrange(day.year, day.month)[1]
+        return same_weekday(item[:-1], day) and day.day + 7 > month_length(day.year, day.month)
     if "#" in item:
         name, _, rank = item.partition("#")
         if rank not in ("1", "2", "3", "4", "5"):

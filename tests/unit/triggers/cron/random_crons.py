@@ -2,8 +2,8 @@
 
 from random import Random
 
-MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
-WEEKDAYS = "sun mon tue wed thu fri sat".split()
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 SHORT = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually", "@Daily"]
 
 
@@ -87,7 +87,9 @@ def weekdays(random: Random) -> str:
     if kind < 0.45:
         return "?"
     if kind < 0.6:
-        return random.choice(["1-5", "mon-fri", "MON-FRI", "6,0", "sat,sun", "0-7", "1-7", "5-7", "*/2", "0-6"])
+        return random.choice(
+            ["1-5", "mon-fri", "MON-FRI", "6,0", "sat,sun", "0-7", "1-7", "5-7", "*/2", "0-6"]
+        )
     if kind < 0.75:
         return field_of(random, 0, 7)
     ranked = [
@@ -115,8 +117,10 @@ def field_of(random: Random, low: int, high: int) -> str:
         step = random.randrange(1, high + 1)
         items.append(
             random.choice(
-                [str(first), str(first), f"{first:02d}", f"{first}-{last}", f"{first}-{last}/{step}"]
-                + [f"{first}/{step}"]
+                [
+                    *(str(first), str(first), f"{first:02d}"),
+                    *(f"{first}-{last}", f"{first}-{last}/{step}", f"{first}/{step}"),
+                ]
             )
         )
     if random.random() < 0.03:

@@ -1,10 +1,11 @@
 """Random cron expressions fire when a day-by-day counter and cronsim say, for ten years."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from random import Random
 
 import pytest
-from cronsim import CronSim, CronSimError
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
@@ -32,9 +33,20 @@ def translated(text: str, seconds: str | None) -> Recurrence:
     return Recurrence.parse(found.recurrence, created_at=CREATED)
 
 
+def days_of(counter: Counter) -> tuple[date, ...]:
+    """The days of the ten years on which it fires; the times of day have no say in that."""
+    return _days_of(replace(counter, times=()))
+
+
+@lru_cache(maxsize=512)
+def _days_of(counter: Counter) -> tuple[date, ...]:
+    return tuple(counter.days(FIRST, LAST))
+
+
 def check_counted(text: str, seconds: str | None, random: Random, *, whole: int) -> str:
-    """Compares ten years with the counter: each instant where there are at most `whole`, else the first one of
-    every day that fires, which must come next after the last one of the day before it, and some whole days."""
+    """Compares ten years with the counter: each instant where there are at most `whole`, else the first one
+    of every day that fires, which must come next after the last one of the day before it, and some whole
+    days."""
     try:
         counter = count(text, seconds or "first")
     except ValueError:
@@ -44,12 +56,8 @@ def check_counted(text: str, seconds: str | None, random: Random, *, whole: int)
     try:
         recurrence = translated(text, seconds)
     except InvalidField as refusal:
-        if "can never fire" in refusal.message or "no day satisfies" in refusal.message:
-            assert next(counter.days(FIRST, FOUR_CENTURIES), None) is None, text
-            return "impossible"
-        assert "cannot be combined" in refusal.message or "recurrence rules" in refusal.message, text
-        return "beyond"
-    days = list(counter.days(FIRST, LAST))
+        return refused_although_valid(counter, refusal.message)
+    days = days_of(counter)
     start, stop = midnight(FIRST), midnight(LAST)
     if len(days) * len(counter.times) <= whole:
         expected = [instant for day in days for instant in instants(day, counter)]
@@ -67,6 +75,15 @@ def check_counted(text: str, seconds: str | None, random: Random, *, whole: int)
     return "counted"
 
 
+def refused_although_valid(counter: Counter, message: str) -> str:
+    """Only what never fires may be refused, and the two things that rules cannot say."""
+    if "can never fire" in message or "no day satisfies" in message:
+        assert next(counter.days(FIRST, FOUR_CENTURIES), None) is None, (counter, message)
+        return "impossible"
+    assert "cannot be combined" in message or "recurrence rules" in message, message
+    return "beyond"
+
+
 def check_run(first: int, number: int, *, whole: int) -> dict[str, int]:
     seen: dict[str, int] = {}
     for index in range(first, first + number):
@@ -75,6 +92,15 @@ def check_run(first: int, number: int, *, whole: int) -> dict[str, int]:
         outcome = check_counted(text, seconds, random, whole=whole)
         seen[outcome] = seen.get(outcome, 0) + 1
     return seen
+
+
+@pytest.mark.parametrize("times", ["30 9", "* 9"], ids=["fixed", "by the clock"])
+def test_every_letter_form_fires_when_a_counter_says(times: str) -> None:
+    month_days = ["L", "LW", *(f"L-{back}" for back in range(1, 31)), *(f"{day}W" for day in range(1, 32))]
+    weekdays = [f"{day}{mark}" for day in range(8) for mark in ("L", "#1", "#2", "#3", "#4", "#5")]
+    random = Random(1)
+    for text in [f"{times} {day} * ?" for day in month_days] + [f"{times} ? * {day}" for day in weekdays]:
+        assert check_counted(text, None, random, whole=0) == "counted"
 
 
 def test_200_random_expressions_fire_when_a_counter_says() -> None:

@@ -1,4 +1,5 @@
-"""cronsim, a second opinion by others: the same days for ten years and the same instants, or a known difference.
+"""cronsim, a second opinion by others: the same days for ten years and the same instants, or a known
+difference.
 
 What cronsim 2.8 does not know, or reads otherwise, is the table at the end; everything else must be equal.
 """
@@ -34,7 +35,7 @@ def for_cronsim(text: str, seconds: str | None) -> str | None:
     if seconds == "last" and len(fields) == 6:
         fields = [fields[5], *fields[:5]]
     *_, month_day, _, weekday = ["", "", *fields]
-    if any(item.endswith("w") and item != "lw" or item.startswith("l-") for item in month_day.split(",")):
+    if any((item.endswith("w") and item != "lw") or item.startswith("l-") for item in month_day.split(",")):
         return None
     if any(item.endswith("l") and not item[:-1].isdigit() for item in weekday.split(",")):
         return None
@@ -54,12 +55,7 @@ def check_cronsim(text: str, seconds: str | None, random: Random) -> str:
     try:
         ours = translated(text, seconds)
     except InvalidField as refusal:
-        if "question mark" in refusal.message:
-            return "not known"
-        assert "can never fire" in refusal.message or "no day satisfies" in refusal.message, text
-        with pytest.raises((StopIteration, CronSimError)):
-            next(CronSim(theirs, START))
-        return "refused"
+        return refused_by_us(theirs, refusal.message)
     expression = theirs.split()
     midnights = CronSim(" ".join(["0", "0", *expression[-3:]]), START)
     check_days(ours, (instant.date() for instant in until(midnights, STOP)), text)
@@ -69,6 +65,16 @@ def check_cronsim(text: str, seconds: str | None, random: Random) -> str:
         end = expected[-1] + timedelta(seconds=1) if len(expected) == 20 else STOP
         assert ours.between(at + timedelta(seconds=1), end, 21) == expected, text
     return "equal"
+
+
+def refused_by_us(theirs: str, message: str) -> str:
+    """cronsim takes a question mark in any field for `*` here; it looks for what never fires, in vain."""
+    if "question mark" in message:
+        return "not known"
+    assert "can never fire" in message or "no day satisfies" in message, (theirs, message)
+    with pytest.raises((StopIteration, CronSimError)):
+        next(CronSim(theirs, START))
+    return "refused"
 
 
 def until(found: CronSim, stop: datetime) -> Iterator[datetime]:
@@ -96,8 +102,8 @@ def check_run(first: int, number: int) -> dict[str, int]:
     return seen
 
 
-def test_100_random_expressions_fire_when_cronsim_says() -> None:
-    assert check_run(0, 100)["equal"] > 50
+def test_60_random_expressions_fire_when_cronsim_says() -> None:
+    assert check_run(0, 60)["equal"] > 40
 
 
 @pytest.mark.long
