@@ -135,7 +135,8 @@ def _star(values: set[int], spec: FieldSpec) -> str:
     """`*` or `*/2`; empty where the numbers are no such thing."""
     if values >= set(range(spec.low, spec.high + 1)):
         return "*"
-    step = next((n for n in range(2, spec.high + 1) if set(range(spec.low, spec.high + 1, n)) == values), 0)
+    steps = range(2, spec.high + 1) if len(values) > 1 else ()
+    step = next((n for n in steps if set(range(spec.low, spec.high + 1, n)) == values), 0)
     return f"*/{step}" if step else ""
 
 

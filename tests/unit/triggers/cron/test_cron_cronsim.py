@@ -4,6 +4,7 @@ difference.
 What cronsim 2.8 does not know, or reads otherwise, is the table at the end; everything else must be equal.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice, takewhile
@@ -39,6 +40,8 @@ def for_cronsim(text: str, seconds: str | None) -> str | None:
         return None
     if any(item.endswith("l") and not item[:-1].isdigit() for item in weekday.split(",")):
         return None
+    # It takes a range of one number with a step for that number with a step: see the table.
+    fields = [re.sub(r"\b0*(\d+)-0*\1/\d+", r"\1", field) for field in fields]
     return " ".join("*" if field == "?" else field for field in fields)
 
 
