@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from scheduler_app.domain.triggers.cron import Cron
 from scheduler_app.domain.triggers.delay_seconds import DelaySeconds
 from scheduler_app.domain.triggers.every_seconds import EverySeconds
 from scheduler_app.domain.triggers.kind import TriggerField, TriggerKind
@@ -12,6 +13,7 @@ from scheduler_app.domain.triggers.run_at import RunAt
 #: In the order in which errors and documentation name them.
 KINDS: Final[tuple[TriggerKind, ...]] = (
     RRule(),
+    Cron(),
     EverySeconds(),
     RunAt(),
     DelaySeconds(),

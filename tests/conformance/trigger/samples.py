@@ -40,6 +40,24 @@ SAMPLES = {
             Refusal({"rrule": "FREQ=DAILY;BYHOUR=25"}, "rrule", "23"),
         ),
     ),
+    "cron": Samples(
+        written=(
+            {"cron": "30 2 * * *"},
+            {"cron": "*/15 1-3 * * *"},
+            {"cron": "@Weekly"},
+            {"cron": "0 12 13 * fri"},
+            {"cron": "0 9 15W,L * *"},
+            {"cron": "0 0 9 * * 1-5", "cron_seconds": "first"},
+        ),
+        refused=(
+            Refusal({"cron": "0 9 * * fri-sun"}, "cron", "fri,sat,sun"),
+            Refusal({"cron": "0 0 30 2 *"}, "cron", "can never fire"),
+            Refusal({"cron": "@reboot"}, "cron", "run_at"),
+            Refusal({"cron": "0 0 9 * * 1-5"}, "cron", "give cron_seconds"),
+            Refusal({"cron": "0 9 * * *", "cron_seconds": "first"}, "cron_seconds", "leave it out"),
+            Refusal({"cron": "0 0 9 * * 1-5", "cron_seconds": "middle"}, "cron_seconds", "first or last"),
+        ),
+    ),
     "every_seconds": Samples(
         written=(
             {"every_seconds": 1},
