@@ -1,0 +1,63 @@
+"""What a phrase means, and the ways in which it can have no single meaning."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from ..clauses import Clause
+
+OnHoliday = Literal["skip", "next", "previous"]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A recurrence as RFC 5545 lines or an instant, and what a calendar does to it unless told otherwise."""
+
+    recurrence: str | None = None
+    instant: datetime | None = None
+    on_holiday: OnHoliday | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When and where a phrase is said: `at` is aware, in `zone`. `calendar`: the schedule names one."""
+
+    at: datetime
+    zone: ZoneInfo
+    gap: str
+    overlap: str
+    calendar: bool
+    named_zone: str | None = None
+    """The zone that the phrase itself names."""
+
+    @property
+    def today(self) -> date:
+        return self.at.date()
+
+    def local(self, moment: datetime) -> datetime:
+        """A naive local time as an instant of the zone."""
+        return moment.replace(tzinfo=self.zone)
+
+
+class Refused(Exception):
+    """The phrase has no meaning; `words` are those that are to blame, if some are."""
+
+    def __init__(self, message: str, words: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.words = tuple(words)
+
+
+class Several(Exception):
+    """The clauses can be read in several ways; each option is a list of clauses that can be read in fewer.
+
+    `ask` where the person must be asked even if only one option turns out to be possible.
+    """
+
+    def __init__(self, reason: str, options: Sequence[tuple[Clause, ...]], *, ask: bool = True) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.options = tuple(options)
+        self.ask = ask
