@@ -52,6 +52,7 @@ def repeats(clauses: tuple[Clause, ...]) -> bool:
         or (isinstance(clause, MonthDays) and (clause.every or len(clause.days) > 1))
         or (isinstance(clause, WeekdayAndDay) and clause.repeated)
         or (isinstance(clause, PartOfDay) and clause.daily)
+        or (isinstance(clause, Months) and len(clause.months) > 1)
         for clause in clauses
     )
 
@@ -69,7 +70,7 @@ def repeated(bag: Bag, moment: Moment) -> Meaning:
     steps = _steps(bag)
     past = bag.take(PastHour)
     if past is not None and not past.of_every_hour and (steps.short is None or steps.short != Repeat(1, "hour")):
-        raise Refused("minutes past the hour need “every hour”, or an hour", ())
+        raise Refused("minutes past the hour need “every hour”, or an hour")
     if steps.short is None and past is None:
         return _daily(bag, steps, moment)
     if past is not None and steps.short not in (None, Repeat(1, "hour")):
@@ -236,7 +237,8 @@ def _elapsed(
             raise Refused("the interval is too long", (str(interval),))
         step = timedelta(seconds=interval * SECONDS_OF[short.unit])
     first = _first_step(bag, start, step, moment) if past is None or start is not None else None
-    end, total = _end(bag, until, first if start is not None else None, moment)
+    clock = None if until is None else until.at
+    end, total = _end(bag, until, clock, first if start is not None else None, moment)
     bag.check_empty()
     exact = first if past is None else None
     plan = Plan((body,), interval, exact_start=exact, first=first if past is not None else None, until=end, total=total)
@@ -258,7 +260,7 @@ def _first_step(bag: Bag, start: Start | None, step: timedelta, moment: Moment) 
 
 
 def _end(
-    bag: Bag, until: Until | None, start: datetime | None, moment: Moment
+    bag: Bag, until: Until | None, clock: Time | None, start: datetime | None, moment: Moment
 ) -> tuple[datetime | None, int | None]:
     length, total = bag.take(For), bag.take(Total)
     if sum(one is not None for one in (until, length, total)) > 1:
@@ -266,7 +268,7 @@ def _end(
     if total is not None and not 1 <= total.times <= 100_000:
         raise Refused("a number of times is from 1 to 100000", (str(total.times),))
     if until is not None:
-        return until_instant(bag, until, moment, until.at), None
+        return until_instant(bag, until, moment, clock), None
     if length is not None:
         return end_after(length, start, moment), None
     return None, None if total is None else total.times
@@ -447,7 +449,7 @@ def _finished(
 ) -> Meaning:
     start, until = span
     first = None if start is None or start.day is None else start_instant(bag, start, moment, None)
-    end, total = _end(bag, until if until is None else replace(until, at=None), first, moment)
+    end, total = _end(bag, until, None, first, moment)
     bag.check_empty()
     if not seconds:
         raise Refused("everything is left out; nothing remains")

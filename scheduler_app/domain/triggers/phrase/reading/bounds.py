@@ -11,7 +11,9 @@ from ..clauses import (
     InZone,
     Left,
     MonthDays,
+    MonthOfYear,
     Months,
+    NamedDay,
     Nth,
     On,
     Once,
@@ -53,7 +55,15 @@ def start(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     last = _point(tokens, after + 1) if first.day and (to == "and" if between else to in TO) else None
     if last is None or last[0][0] is None:
         return None if between else ((first,), after)
+    if _names_a_range(first.day) and _names_a_range(last[0][0]):
+        return None  # "from monday to friday", "from june to august" repeat
     return (first, Until(*last[0])), last[1]
+
+
+def _names_a_range(day: Day | None) -> bool:
+    if isinstance(day, NamedDay):
+        return not day.which
+    return isinstance(day, MonthOfYear) and day.year is None
 
 
 def until(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:

@@ -13,7 +13,7 @@ from ..clauses import (
     WeekdayAndDay,
     Weekdays,
 )
-from ..words import EVERY, MONTHS, PLURAL_WEEKDAYS, TO, UNITS, WEEKDAYS
+from ..words import EVERY, MONTHS, PARTS_OF_DAY, PLURAL_WEEKDAYS, TO, UNITS, WEEKDAYS
 from .cursor import Found, Tokens, joined, number, ordinal, several, signed_ordinal
 
 WORKDAYS = (0, 1, 2, 3, 4)
@@ -88,6 +88,7 @@ def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if found is None:
         return None
     (days, plural), after = found
+    plural = plural or tokens.text(after).removesuffix("s") in PARTS_OF_DAY and tokens.text(after)[-1] == "s"
     return ((Weekdays(days),), after) if plural or len(days) > 1 else None
 
 

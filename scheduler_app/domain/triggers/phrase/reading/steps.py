@@ -47,6 +47,8 @@ def _every_length(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     for words, repeat in (("fortnight", Repeat(2, "week")), ("other fortnight", Repeat(4, "week"))):
         if (after := tokens.says(position, words)) is not None:
             return (repeat,), after
+    if tokens.text(position) in ("half", "quarter") and (part := amount(tokens, position)) is not None:
+        return (Repeat(*part[0]),), part[1]
     one = unit(tokens, position)
     if one is not None and tokens.at(position).text != "second":
         half = tokens.says(one[1], "and a half")

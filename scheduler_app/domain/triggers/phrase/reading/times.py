@@ -4,15 +4,15 @@ import re
 from typing import Final
 
 from ..clauses import Clause, PartOfDay, PastHour, Time, Times, Window, WorkingHours
-from ..words import EVERY, MONTHS, PARTS_OF_DAY, PLURAL_WEEKDAYS, TO, UNITS
+from ..words import EVERY, MONTHS, PARTS_OF_DAY, TO, UNITS
 from .cursor import Found, Tokens, joined, number
 
 _HOUR: Final = 24
 _NOT_AFTER_A_TIME: Final = frozenset({"times", "time", "x", "st", "nd", "rd", "th", "past", "to"})
 
 
-def time(tokens: Tokens, position: int, *, bare: bool) -> Found[Time]:
-    """A time of day; an hour alone ("at 9") only where `bare` allows it."""
+def time(tokens: Tokens, position: int, *, bare: bool, worded: bool = True) -> Found[Time]:
+    """A time of day; an hour alone ("at 9") only where `bare` allows it, "ten to five" where `worded` does."""
     token = tokens.at(position)
     if token.text in ("noon", "midday"):
         return Time(12, sure=True), position + 1
@@ -20,8 +20,8 @@ def time(tokens: Tokens, position: int, *, bare: bool) -> Found[Time]:
         return Time(0, sure=True), position + 1
     if token.text == "12" and tokens.text(position + 1) in ("noon", "midnight"):
         return Time(12 if tokens.text(position + 1) == "noon" else 0, sure=True), position + 2
-    if (worded := _worded(tokens, position)) is not None:
-        return worded
+    if worded and (in_words := _worded(tokens, position)) is not None:
+        return in_words
     if token.kind in ("clock", "dotted"):
         return _clock(tokens, position)
     if token.kind == "number" and len(token.text) == 4 and (bare or _is_hours(tokens, position + 1)):
@@ -98,7 +98,7 @@ def _worded(tokens: Tokens, position: int) -> Found[Time]:
         return None
     past, after = minutes
     hour = time(tokens, after, bare=True) if tokens.at(after).kind in ("number", "word") else None
-    if hour is None or hour[0].minute or hour[0].second:
+    if hour is None or hour[0].minute or hour[0].second or (hour[0].hour > 12 and not hour[0].sure):
         return None
     seconds = (hour[0].seconds + past * 60) % 86_400
     # "a quarter to one" is 12:45, before or after noon as the hour itself is.
@@ -116,7 +116,10 @@ def _minutes_and_side(tokens: Tokens, position: int) -> Found[int]:
     else:
         count = number(tokens, position)
         if count is not None:
-            count = count[0], count[1] + (tokens.text(count[1]) in ("minutes", "minute", "min", "mins"))
+            named = tokens.text(count[1]) in ("minutes", "minute", "min", "mins")
+            if not named and count[0] % 5:
+                return None
+            count = count[0], count[1] + named
     if count is None or not 0 < count[0] < 60:
         return None
     side = tokens.text(count[1])
@@ -214,7 +217,7 @@ def window(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return (WorkingHours(),), hours + 2
     between = tokens.text(position) == "between"
     led = between or tokens.text(position) == "from"
-    first = time(tokens, position + led, bare=True)
+    first = time(tokens, position + led, bare=True, worded=False)
     if first is None:
         return None
     to = tokens.text(first[1])
@@ -222,7 +225,7 @@ def window(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return None
     if not led and to != "-" and tokens.at(position).kind == "word":
         return None
-    last = time(tokens, first[1] + 1, bare=True)
-    if last is None or (to in PLURAL_WEEKDAYS):
+    last = time(tokens, first[1] + 1, bare=True, worded=False)
+    if last is None:
         return None
     return (Window(first[0], last[0]),), last[1]
