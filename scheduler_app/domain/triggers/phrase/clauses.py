@@ -79,9 +79,10 @@ class MonthOfYear:
 
 @dataclass(frozen=True, slots=True)
 class EndOf:
-    """The end of this week, month, quarter or year."""
+    """The end of a week, month, quarter or year; `this` where the phrase says that it is the present one."""
 
     unit: str
+    this: bool = False
 
 
 Day = DaysAway | NamedDay | Date | NumericDate | DayNumber | MonthOfYear | EndOf
@@ -250,7 +251,7 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """"or the business day before": what becomes of a day that is none ("previous" or "next")."""
+    """ "or the business day before": what becomes of a day that is none ("previous" or "next")."""
 
     direction: str
 
@@ -264,7 +265,7 @@ class InZone:
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """"once", "only once": a single callback."""
+    """ "once", "only once": a single callback."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,9 @@ def bodies(days: Iterable[DayRule], seconds: Iterable[int]) -> tuple[str, ...]:
         groups = [_groups([one])[0] for one in wanted] if rule.counts_times else grouped
         found += [f"{rule.body()};{times}" for times in groups]
     if len(found) > MAX_RULES:
-        raise Refused("these are too many different times of day for one schedule; take an interval that divides an hour")
+        raise Refused(
+            "these are too many different times of day for one schedule; take an interval that divides an hour"
+        )
     return tuple(found)
 
 
@@ -151,7 +153,9 @@ def _last_of(plan: Plan, moment: Moment, head: list[str], tail: list[str]) -> da
     """The instant of the last of `total` occurrences of several rules together."""
     total = plan.total or 1
     if total > MAX_TOTAL:
-        raise Refused(f"at most {MAX_TOTAL} times can be counted over several times of day; give an end instead")
+        raise Refused(
+            f"at most {MAX_TOTAL} times can be counted over several times of day; give an end instead"
+        )
     step = f";INTERVAL={plan.interval}" if plan.interval > 1 else ""
     recurrence = parse("\n".join([*head, *(f"RRULE:{body}{step}" for body in plan.rules), *tail]), moment)
     start = moment.at if plan.first is None else plan.first

@@ -1,6 +1,20 @@
 """Phrases that join two schedules by "and": "mondays at 9 and fridays at 17"."""
 
-from .clauses import Clause, MonthDays, NamedDay, Nth, On, PastHour, Period, Repeat, Times, WeekdayAndDay, Weekdays, YearlyDates
+from .clauses import (
+    Clause,
+    MonthDays,
+    NamedDay,
+    Nth,
+    On,
+    PastHour,
+    Period,
+    Repeat,
+    Times,
+    WeekdayAndDay,
+    Weekdays,
+    YearlyDates,
+)
+from .meaning.repeated import repeats
 from .reading import Read
 
 MAX_SEGMENTS = 4
@@ -19,11 +33,15 @@ def segments(clauses: tuple[Read, ...]) -> list[tuple[Clause, ...]] | None:
         parts[-1].append(read.clause)
     if not 1 < len(parts) <= MAX_SEGMENTS or not all(_is_whole(part) for part in parts):
         return None
+    if not repeats(tuple(parts[0])):
+        return None  # "monday at 9 and tuesday at 10" may be two single days
     return [tuple(_repeating(one) for one in part) for part in parts]
 
 
 def _is_whole(part: list[Clause]) -> bool:
-    return any(isinstance(one, _DAYS) for one in part) and any(isinstance(one, Times | PastHour) for one in part)
+    return any(isinstance(one, _DAYS) for one in part) and any(
+        isinstance(one, Times | PastHour) for one in part
+    )
 
 
 def _repeating(clause: Clause) -> Clause:

@@ -1,6 +1,7 @@
 """A phrase translated: one meaning, or a refusal with the words that were not understood or the readings."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -118,8 +119,6 @@ def _compiled(clauses: tuple[Clause, ...], moment: Moment) -> Meaning:
 
 def in_zone(zone: InZone, moment: Moment) -> Moment:
     """The same moment, seen from the zone that the phrase names."""
-    from dataclasses import replace
-
     try:
         info = ZoneInfo(zone.name)
     except (OSError, ValueError):

@@ -57,15 +57,15 @@ UNITS: Final = {word: unit for unit, words in _UNITS.items() for word in (unit, 
 SECONDS_OF: Final = {"second": 1, "minute": 60, "hour": 3_600}
 MONTHS_OF: Final = {"month": 1, "quarter": 3, "year": 12}
 
-_SMALL: Final = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
+_SMALL: Final = tuple(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "  # noqa: SIM905
+    "seventeen eighteen nineteen".split()
+)
 _TENS: Final = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90}
-_SMALL_ORDINALS: Final = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-    "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
-).split()
+_SMALL_ORDINALS: Final = tuple(
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "  # noqa: SIM905
+    "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split()
+)
 NUMBERS: Final = {
     **{word: number for number, word in enumerate(_SMALL)},
     **_TENS,
@@ -74,7 +74,11 @@ NUMBERS: Final = {
 ORDINALS: Final = {
     **{word: number for number, word in enumerate(_SMALL_ORDINALS, 1)},
     "thirtieth": 30,
-    **{f"{ten} {_SMALL_ORDINALS[one]}": _TENS[ten] + one + 1 for ten in ("twenty", "thirty") for one in range(9)},
+    **{
+        f"{ten} {_SMALL_ORDINALS[one]}": _TENS[ten] + one + 1
+        for ten in ("twenty", "thirty")
+        for one in range(9)
+    },
 }
 
 #: Adverbs that say how often: a number of units.
@@ -103,6 +107,8 @@ PARTS_OF_DAY: Final = {"morning": "morning", "afternoon": "afternoon", "evening"
 EVERY: Final = frozenset({"every", "each", "all"})
 AND: Final = frozenset({",", "and", "&", ";"})
 TO: Final = frozenset({"to", "-", "through", "thru", "till", "until", "til"})
-STARTING: Final = frozenset({"starting", "start", "starts", "beginning", "begin", "begins", "from", "effective"})
+STARTING: Final = frozenset(
+    {"starting", "start", "starts", "beginning", "begin", "begins", "from", "effective"}
+)
 UNTIL: Final = frozenset({"until", "till", "til", "through", "thru", "ending", "ends"})
 EXCEPT: Final = frozenset({"except", "excluding", "but", "without", "excepting", "not"})

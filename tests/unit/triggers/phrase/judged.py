@@ -1,12 +1,12 @@
 """Whether what our grammar makes of a phrase is what a table expects."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers.phrase import NotUnderstood, translate
 from scheduler_app.domain.triggers.phrase.meaning.outcome import Meaning
-
 from tests.unit.triggers.phrase.expected import SAID_AT, SHOWN, Row, occurrences
 
 SAID = SAID_AT.replace(tzinfo=UTC)
@@ -25,7 +25,7 @@ def times_of(meaning: Meaning) -> list[datetime]:
 
 
 def judge(row: Row) -> tuple[str, str]:
-    """"right", "wrong" or "refused", and what the grammar said."""
+    """ "right", "wrong" or "refused", and what the grammar said."""
     try:
         meaning = translate(row.phrase, at=SAID, timezone=ZoneInfo("UTC"))
     except NotUnderstood as refusal:
@@ -36,7 +36,7 @@ def judge(row: Row) -> tuple[str, str]:
     found = times_of(meaning)
     if row.kind == "every":
         step = timedelta(seconds=int(row.answers[0].split()[1]))
-        steady = len(found) == SHOWN and all(b - a == step for a, b in zip(found, found[1:], strict=False))
+        steady = len(found) == SHOWN and all(b - a == step for a, b in itertools.pairwise(found))
         return (RIGHT if steady and found[0] - SAID_AT <= step else WRONG), shown
     for answer in row.answers:
         wanted = occurrences(answer)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.triggers.phrase.expected import Row, rows
-from tests.unit.triggers.phrase.judged import REFUSED, RIGHT, judge
+from tests.unit.triggers.phrase.judged import RIGHT, judge
 
 AGREED = rows("agreed.txt")
 OURS = rows("phrases.txt")

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NoReturn, TypeVar
 
-from ..clauses import Clause
+from scheduler_app.domain.triggers.phrase.clauses import Clause
+
 from .outcome import Refused, Several
 
 C = TypeVar("C", bound=Clause)
@@ -31,7 +32,9 @@ class Bag:
         """Whether the phrase has such a clause, taken or not."""
         return any(isinstance(clause, kinds) for clause in self.clauses)
 
-    def split(self, clause: Clause, options: Sequence[Sequence[Clause]], reason: str, *, ask: bool = True) -> NoReturn:
+    def split(
+        self, clause: Clause, options: Sequence[Sequence[Clause]], reason: str, *, ask: bool = True
+    ) -> NoReturn:
         """Asks which of several is meant in the place of `clause`."""
         ways = []
         for option in options:

@@ -1,10 +1,24 @@
 """Which dates a single day can mean, seen from today."""
 
 from calendar import monthrange
+from dataclasses import replace
 from datetime import date, timedelta
 
-from ..clauses import Clause, Date, Day, DayNumber, DaysAway, MonthOfYear, NamedDay, NumericDate
-from ..words import MONTHS_OF
+from scheduler_app.domain.triggers.phrase.clauses import (
+    Clause,
+    Date,
+    Day,
+    DayNumber,
+    DaysAway,
+    MonthOfYear,
+    NamedDay,
+    NumericDate,
+    On,
+    Start,
+    Until,
+)
+from scheduler_app.domain.triggers.phrase.words import MONTHS_OF
+
 from .bag import Bag
 from .outcome import Refused
 
@@ -16,7 +30,7 @@ def fixed(day: date) -> Date:
     return Date(day.month, day.day, day.year)
 
 
-def date_of(bag: Bag, clause: Clause, day: Day, today: date, replaced: dict[date, Clause] | None = None) -> date:
+def date_of(bag: Bag, clause: Clause, day: Day, today: date) -> date:
     """The date that `day` of `clause` means; raises Several when there are two, with the clause replaced."""
     choices = dates_of(day, today)
     if len(choices) == 1:
@@ -30,10 +44,6 @@ def date_of(bag: Bag, clause: Clause, day: Day, today: date, replaced: dict[date
 
 
 def _with_day(clause: Clause, day: date) -> Clause:
-    from dataclasses import replace
-
-    from ..clauses import On, Start, Until
-
     if isinstance(clause, On):
         return On((fixed(day),))
     assert isinstance(clause, Start | Until)  # noqa: S101
@@ -90,7 +100,10 @@ def make(year: int, month: int, day: int) -> date | None:
 
 
 def _numeric(day: NumericDate, today: date) -> list[date]:
-    found = {_date(Date(day.second, day.first, day.year), today), _date(Date(day.first, day.second, day.year), today)}
+    found = {
+        _date(Date(day.second, day.first, day.year), today),
+        _date(Date(day.first, day.second, day.year), today),
+    }
     return sorted(found)
 
 

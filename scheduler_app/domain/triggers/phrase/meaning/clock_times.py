@@ -3,7 +3,8 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from ..clauses import PartOfDay, Time, Times, Window
+from scheduler_app.domain.triggers.phrase.clauses import PartOfDay, Time, Times, Window
+
 from .bag import Bag
 from .outcome import Refused
 
@@ -24,7 +25,9 @@ def take_times(bag: Bag) -> tuple[Time, ...]:
     part = bag.take(PartOfDay)
     if asked is None:
         if part is not None:
-            raise Refused(f"“{part.part}” is no time of day; say at what time, for example “at 7”", (part.part,))
+            raise Refused(
+                f"“{part.part}” is no time of day; say at what time, for example “at 7”", (part.part,)
+            )
         return ()
     if part is not None:
         return tuple(_in_part(time, part.part) for time in asked.times)
@@ -59,7 +62,9 @@ def _definite(time: Time, *, later: bool = False) -> Time:
 def _readings(times: tuple[Time, ...]) -> list[tuple[Time, ...]]:
     bare = [time for time in times if time.bare]
     as_written = tuple(_definite(time) if time.bare else time for time in times)
-    if not bare or any(time.hour > _NOON and not time.sure or time.hour == 0 and not time.sure for time in times):
+    if not bare or any(
+        (time.hour > _NOON and not time.sure) or (time.hour == 0 and not time.sure) for time in times
+    ):
         return [as_written]
     with_meridiem = [time for time in times if time.sure]
     if with_meridiem:

@@ -2,23 +2,19 @@
 
 from dataclasses import dataclass
 
-from ..clauses import (
+from scheduler_app.domain.triggers.phrase.clauses import (
     BUSINESS_DAY,
     DAY,
-    MonthDays,
-    Months,
     Nth,
-    On,
-    Period,
     Repeat,
     Roll,
     WeekdayAndDay,
     Weekdays,
     YearlyDates,
 )
-from ..rules import DayRule
-from ..words import WEEKDAY_CODES
-from .bag import Bag
+from scheduler_app.domain.triggers.phrase.rules import DayRule
+from scheduler_app.domain.triggers.phrase.words import WEEKDAY_CODES
+
 from .outcome import Moment, OnHoliday, Refused
 
 WORKDAYS = "MO,TU,WE,TH,FR"
@@ -45,6 +41,10 @@ class NamedDays:
     rules: tuple[DayRule, ...]
     on_holiday: OnHoliday | None = None
     interval: int = 1
+
+    def apart(self, step: Repeat | None) -> int:
+        """How many units lie between two, where the phrase may name an interval too."""
+        return self.interval if step is None else max(self.interval, step.count)
 
 
 def weekly(days: Weekdays, months: tuple[int, ...], moment: Moment) -> NamedDays:
@@ -90,7 +90,7 @@ def _rolled(day: int, months: tuple[int, ...], direction: OnHoliday) -> DayRule:
     """The nearest weekday before or after a day: within three days there is always one."""
     step = -1 if direction == "previous" else 1
     around = (day, day + step, day + 2 * step)
-    if (day < 0) != (step < 0) and abs(day) < 3 or day > 0 and not 1 <= around[2] <= 28:
+    if ((day < 0) != (step < 0) and abs(day) < 3) or (day > 0 and not 1 <= around[2] <= 28):
         raise Refused(
             "the business day may lie in another month; name a calendar and give on_holiday instead of these words"
         )
@@ -114,8 +114,14 @@ def ordinal(found: Nth, unit: str, months: tuple[int, ...], moment: Moment) -> N
             continue
         if abs(number) > (31 if what == DAY else 23 if isinstance(what, str) else 5):
             raise Refused(f"no month has so many of them ({number})")
-        if unit in ("quarter", "year") and not months and abs(number) > (28 if what == DAY else 20 if isinstance(what, str) else 4):
-            raise Refused("so far from the edge of a quarter or a year nothing can be counted; name the month")
+        if (
+            unit in ("quarter", "year")
+            and not months
+            and abs(number) > (28 if what == DAY else 20 if isinstance(what, str) else 4)
+        ):
+            raise Refused(
+                "so far from the edge of a quarter or a year nothing can be counted; name the month"
+            )
         if what == DAY:
             by_month_day.setdefault(within, []).append(number)
         elif isinstance(what, int):
@@ -127,7 +133,9 @@ def ordinal(found: Nth, unit: str, months: tuple[int, ...], moment: Moment) -> N
                     by_month_day.setdefault(within, []).append(_edge(number))
                     continue
             by_position.setdefault(within, []).append(number)
-    rules += [DayRule("MONTHLY", (*by_month(m), ("BYMONTHDAY", numbers(tuple(d))))) for m, d in by_month_day.items()]
+    rules += [
+        DayRule("MONTHLY", (*by_month(m), ("BYMONTHDAY", numbers(tuple(d))))) for m, d in by_month_day.items()
+    ]
     rules += [DayRule("MONTHLY", (*by_month(m), ("BYDAY", ",".join(d)))) for m, d in by_day.items()]
     rules += [
         DayRule("MONTHLY", (*by_month(m), ("BYDAY", WORKDAYS), ("BYSETPOS", numbers(tuple(d)))))
@@ -145,7 +153,9 @@ def _roll_of(number: int) -> OnHoliday | None:
 def _edge(number: int) -> int:
     """With a calendar, the first and the last business day are the first and the last day, rolled."""
     if number not in (1, -1):
-        raise Refused("with a calendar only the first and the last business day can be found; leave the calendar out")
+        raise Refused(
+            "with a calendar only the first and the last business day can be found; leave the calendar out"
+        )
     return number
 
 
@@ -162,5 +172,3 @@ def quarter_months(step: int) -> tuple[int, ...]:
     if step != 1:
         raise Refused("only every quarter can be named; say every so many months")
     return _QUARTER_STARTS
-
-

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import date
 
-from ..clauses import (
+from scheduler_app.domain.triggers.phrase.clauses import (
     Except,
     Holidays,
     MonthDays,
@@ -16,11 +16,12 @@ from ..clauses import (
     Window,
     YearlyDates,
 )
-from ..rules import DayRule
+from scheduler_app.domain.triggers.phrase.rules import DayRule
+
 from .bag import Bag
 from .calendar_days import dates_of
 from .clock_times import take_window
-from .day_rules import days_of, monthly, ordinal, yearly
+from .day_rules import by_month, days_of, monthly, ordinal, yearly
 from .outcome import Moment, Refused
 
 
@@ -92,6 +93,41 @@ def take_left_out(bag: Bag, moment: Moment) -> LeftOut | None:
     return found
 
 
-def weekday_rule(days: set[int]) -> DayRule:
-    """The rule that takes days of the week away from rules that do not list them."""
-    return DayRule("DAILY", (("BYDAY", days_of(tuple(days))),))
+def without(
+    rules: tuple[DayRule, ...], interval: int, left_out: LeftOut
+) -> tuple[tuple[DayRule, ...], list[DayRule]]:
+    """The rules without what is left out, and what EXRULE must take away."""
+    excluded = list(left_out.rules)
+    if left_out.months:
+        rules = tuple(_without_months(rule, left_out.months) for rule in rules)
+    if left_out.weekdays:
+        listed = all(rule.freq in ("DAILY", "WEEKLY") for rule in rules) and (
+            interval == 1 or rules[0].freq == "WEEKLY"
+        )
+        if listed:
+            rules = tuple(_without_weekdays(rule, left_out.weekdays) for rule in rules)
+        else:
+            excluded.append(DayRule("DAILY", (("BYDAY", days_of(tuple(left_out.weekdays))),)))
+    return rules, excluded
+
+
+def _without_months(rule: DayRule, months: set[int]) -> DayRule:
+    parts = dict(rule.parts)
+    known = {int(month) for month in parts.pop("BYMONTH", "1,2,3,4,5,6,7,8,9,10,11,12").split(",")}
+    if not known & months:
+        raise Refused("the month that is left out is none of those that are named")
+    if known <= months:
+        raise Refused("every month is left out; nothing remains")
+    return DayRule(rule.freq, (*by_month(tuple(known - months)), *parts.items()))
+
+
+def _without_weekdays(rule: DayRule, days: set[int]) -> DayRule:
+    parts = dict(rule.parts)
+    codes = {days_of((day,)) for day in days}
+    known = parts.pop("BYDAY", "MO,TU,WE,TH,FR,SA,SU").split(",")
+    if not codes & set(known):
+        raise Refused("the day that is left out is none of those that are named")
+    kept = [code for code in known if code not in codes]
+    if not kept:
+        raise Refused("every day is left out; nothing remains")
+    return DayRule("WEEKLY", (*parts.items(), ("BYDAY", ",".join(kept))))

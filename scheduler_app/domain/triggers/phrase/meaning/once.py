@@ -3,8 +3,26 @@
 from datetime import date, datetime, time, timedelta
 from typing import NoReturn
 
-from ..clauses import After, Date, DayNumber, DaysAway, EndOf, MonthDays, NamedDay, Nth, On, Once, PartOfDay, Period, Times, Time, WeekdayAndDay, DAY
-from ..words import MONTHS_OF, SECONDS_OF
+from scheduler_app.domain.triggers.phrase.clauses import (
+    DAY,
+    After,
+    Date,
+    DayNumber,
+    DaysAway,
+    EndOf,
+    MonthDays,
+    NamedDay,
+    Nth,
+    On,
+    Once,
+    PartOfDay,
+    Period,
+    Time,
+    Times,
+    WeekdayAndDay,
+)
+from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
+
 from .bag import Bag
 from .calendar_days import date_of, fixed, months_later
 from .clock_times import take_times
@@ -38,7 +56,9 @@ def once(bag: Bag, moment: Moment) -> Meaning:
     if numbered is not None:
         return Meaning(instant=_on(bag, On((DayNumber(numbered.days[0]),)), at, moment))
     if thirteenth is not None:
-        return Meaning(instant=_coming(_thirteenths(thirteenth, moment.today), _needed(bag, at, moment), moment))
+        return Meaning(
+            instant=_coming(_thirteenths(thirteenth, moment.today), _needed(bag, at, moment), moment)
+        )
     if at is None:
         raise Refused("say when: a time of day, a day, or how often")
     return Meaning(instant=_coming([moment.today, moment.today + timedelta(1)], at, moment))
@@ -86,7 +106,7 @@ def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
     if len(on.days) > 1:
         bag.split(on, [[On((day,))] for day in on.days], "one of several days is meant; say which")
     day = on.days[0]
-    if isinstance(day, EndOf):
+    if isinstance(day, EndOf) and not (day.this and day.unit != "week"):
         options = [[On((fixed(date_of(bag, on, day, moment.today)),))], [Nth(((-1, DAY),)), Period(day.unit)]]
         if day.unit in ("month", "quarter", "year"):
             bag.split(on, options, "the end of this one, or of every one? Say the date, or “every”")
@@ -108,9 +128,7 @@ def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
 def _ask_which_midnight(bag: Bag, on: On, day: date) -> NoReturn:
     """Midnight of a day may be its beginning or its end."""
     rest = tuple(clause for clause in bag.clauses if clause != on and not isinstance(clause, Times))
-    options = [
-        (*rest, On((fixed(which),)), Times((Time(0),))) for which in (day, day + timedelta(1))
-    ]
+    options = [(*rest, On((fixed(which),)), Times((Time(0),))) for which in (day, day + timedelta(1))]
     raise Several("midnight may be the beginning or the end of that day; say 00:00 and the date", options)
 
 
@@ -138,4 +156,3 @@ def _coming(days: list[date], at: Time, moment: Moment) -> datetime:
         if found > moment.at:
             return found
     raise Refused("this lies in the past; say when it is to happen")
-

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from ..clauses import Clause
+from scheduler_app.domain.triggers.phrase.clauses import Clause
 
 OnHoliday = Literal["skip", "next", "previous"]
 

@@ -2,8 +2,9 @@
 
 from datetime import datetime, time, timedelta
 
-from ..clauses import For, MonthOfYear, Start, Time, Until
-from ..words import MONTHS_OF, SECONDS_OF
+from scheduler_app.domain.triggers.phrase.clauses import For, MonthOfYear, Start, Time, Until
+from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
+
 from .bag import Bag
 from .calendar_days import date_of, fixed, months_later
 from .outcome import Moment, Refused
@@ -82,4 +83,3 @@ def _bounded(count: int, limit: int) -> int:
     if not 0 < count <= limit:
         raise Refused("so long is too long, or no time at all")
     return count
-

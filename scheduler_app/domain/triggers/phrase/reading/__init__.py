@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from ..clauses import Clause, Date, On, YearlyDates
-from ..tokens import Token
-from ..words import AND, EVERY
+from scheduler_app.domain.triggers.phrase.clauses import Clause, Date, On, YearlyDates
+from scheduler_app.domain.triggers.phrase.tokens import Token
+from scheduler_app.domain.triggers.phrase.words import AND, EVERY
+
 from . import bounds, days, points, steps, times
 from .cursor import Found, Tokens
 
@@ -98,7 +99,7 @@ def read(tokens: Sequence[Token], today: date) -> Reading:
     line = Tokens(tokens, today)
     clauses: list[Read] = []
     unknown: list[str] = []
-    position, joined = 0, False
+    position, joined = _after_the_verb(line), False
     while position < len(line):
         found = _longest(line, position) if len(clauses) < MAX_CLAUSES else None
         if found is not None:
@@ -112,6 +113,14 @@ def read(tokens: Sequence[Token], today: date) -> Reading:
             unknown.append(line.at(position).written)
         position += 1
     return Reading(tuple(clauses), tuple(unknown))
+
+
+def _after_the_verb(line: Tokens) -> int:
+    """The position after "please run it", which says that something is done, and not when."""
+    position = line.skip(0, "please")
+    if line.text(position) in ("run", "execute", "trigger", "fire", "repeat", "call", "schedule"):
+        return line.skip(position + 1, "it", "this")
+    return 0
 
 
 def _longest(line: Tokens, position: int) -> Found[tuple[Clause, ...]]:

@@ -1,6 +1,7 @@
 """Lengths of time: "15 minutes", "an hour and a half", "1h30m", "two weeks"."""
 
-from ..words import SECONDS_OF
+from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
+
 from .cursor import Found, Tokens, number, unit
 
 

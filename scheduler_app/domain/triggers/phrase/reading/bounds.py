@@ -1,6 +1,6 @@
 """From when, until when, how long, how many times, and what is left out."""
 
-from ..clauses import (
+from scheduler_app.domain.triggers.phrase.clauses import (
     After,
     Clause,
     Day,
@@ -28,7 +28,8 @@ from ..clauses import (
     Window,
     YearlyDates,
 )
-from ..words import EXCEPT, STARTING, TO, UNTIL
+from scheduler_app.domain.triggers.phrase.words import EXCEPT, STARTING, TO, UNTIL
+
 from .amounts import amount
 from .cursor import Found, Tokens, joined, number, several
 from .days import business_days, day_group, month_days, month_list, nth, period, weekday_list, yearly_dates
@@ -82,8 +83,8 @@ def _point(tokens: Tokens, position: int) -> Found[tuple[Day | None, Time | None
     if found is not None:
         at = tokens.text(found[1]) == "at"
         later = time(tokens, found[1] + at, bare=at)
-        if later is None or joined(tokens, later[1]) is not None and time(
-            tokens, joined(tokens, later[1]) or 0, bare=True
+        if later is None or (
+            joined(tokens, later[1]) is not None and time(tokens, joined(tokens, later[1]) or 0, bare=True)
         ):
             return (found[0], None, None), found[1]
         return (found[0], None, later[0]), later[1]
@@ -108,7 +109,12 @@ def length(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         total = tokens.skip(counted[1] + 1, "only", "in")
         return (Total(counted[0]),), counted[1] + 1 if total == counted[1] + 1 else total
     found = amount(tokens, after) if led else None
-    if found is None and led and after > position + 1 and tokens.text(after) in ("hour", "day", "week", "month"):
+    if (
+        found is None
+        and led
+        and after > position + 1
+        and tokens.text(after) in ("hour", "day", "week", "month")
+    ):
         return (For(1, tokens.text(after)),), after + 1
     return None if found is None else ((For(*found[0]),), found[1])
 
@@ -117,7 +123,7 @@ def in_so_long(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """in 10 minutes, 2 hours from now, now, once."""
     if (after := tokens.any_of(position, "right now", "now", "immediately")) is not None:
         return (After(0, "second"),), after
-    led = tokens.text(position) == "in"
+    led = tokens.text(position) in ("in", "after")
     found = amount(tokens, position + led)
     if found is None:
         return None
@@ -156,8 +162,10 @@ def left_out(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if tokens.text(position) not in EXCEPT:
         return None
     after = tokens.skip(position + 1, "not", "for", "on")
-    if tokens.text(position) == "not" and tokens.text(after) not in ("at", "in", "between") and (
-        tokens.text(after - 1) != "on"
+    if (
+        tokens.text(position) == "not"
+        and tokens.text(after) not in ("at", "in", "between")
+        and (tokens.text(after - 1) != "on")
     ):
         return None
     found = several(tokens, after, _left)

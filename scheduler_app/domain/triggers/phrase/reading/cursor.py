@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import TypeVar
 
-from ..tokens import Token
-from ..words import AND, NUMBERS, ORDINALS, UNITS
+from scheduler_app.domain.triggers.phrase.tokens import Token
+from scheduler_app.domain.triggers.phrase.words import AND, NUMBERS, ORDINALS, UNITS
 
 T = TypeVar("T")
 #: What a rule returns: what it read and the position after it, or None.

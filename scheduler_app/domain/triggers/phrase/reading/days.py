@@ -1,6 +1,6 @@
 """Days that repeat: weekdays, the first Monday, the 15th, of every month, in June, every 25 December."""
 
-from ..clauses import (
+from scheduler_app.domain.triggers.phrase.clauses import (
     BUSINESS_DAY,
     DAY,
     WEEKDAY,
@@ -13,12 +13,29 @@ from ..clauses import (
     WeekdayAndDay,
     Weekdays,
 )
-from ..words import EVERY, MONTHS, PARTS_OF_DAY, PLURAL_WEEKDAYS, TO, UNITS, WEEKDAYS
+from scheduler_app.domain.triggers.phrase.words import (
+    EVERY,
+    MONTHS,
+    PARTS_OF_DAY,
+    PLURAL_WEEKDAYS,
+    TO,
+    UNITS,
+    WEEKDAYS,
+)
+
 from .cursor import Found, Tokens, joined, number, ordinal, several, signed_ordinal
 
 WORKDAYS = (0, 1, 2, 3, 4)
 WEEKEND = (5, 6)
-_BUSINESS = ("business day", "business days", "working day", "working days", "workday", "workdays", "work day")
+_BUSINESS = (
+    "business day",
+    "business days",
+    "working day",
+    "working days",
+    "workday",
+    "workdays",
+    "work day",
+)
 _BUSINESS_MORE = ("work days", "businessday", "businessdays")
 
 
@@ -88,7 +105,9 @@ def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if found is None:
         return None
     (days, plural), after = found
-    plural = plural or tokens.text(after).removesuffix("s") in PARTS_OF_DAY and tokens.text(after)[-1] == "s"
+    plural = plural or (
+        tokens.text(after).removesuffix("s") in PARTS_OF_DAY and tokens.text(after)[-1] == "s"
+    )
     return ((Weekdays(days),), after) if plural or len(days) > 1 else None
 
 
@@ -224,9 +243,9 @@ def period(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     led = tokens.text(position) in ("of", "in")
     position = position + led
     every = tokens.text(position) in EVERY
-    if not every and not (led and tokens.text(position) in ("the", "a")):
+    if not every and not led:
         return None
-    position += 1
+    position = position + 1 if every else tokens.skip(position, "the")
     step = 1
     if every and tokens.text(position) == "other":
         step, position = 2, position + 1

@@ -2,7 +2,7 @@
 
 import re
 
-from ..clauses import (
+from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     Date,
     Day,
@@ -15,7 +15,8 @@ from ..clauses import (
     On,
     PartOfDay,
 )
-from ..words import MONTHS, PARTS_OF_DAY, UNITS, WEEKDAYS
+from scheduler_app.domain.triggers.phrase.words import MONTHS, PARTS_OF_DAY, UNITS, WEEKDAYS
+
 from .cursor import Found, Tokens, joined, number, ordinal, several
 
 _NEXT = ("next", "this", "coming")
@@ -97,7 +98,11 @@ def _date_in_month(tokens: Tokens, position: int) -> Found[int]:
 def _year(tokens: Tokens, position: int) -> tuple[int | None, int]:
     after = tokens.skip(position, ",")
     token = tokens.at(after)
-    if token.kind == "number" and len(token.text) == 4 and tokens.text(after + 1) not in ("h", "hours", "hrs"):
+    if (
+        token.kind == "number"
+        and len(token.text) == 4
+        and tokens.text(after + 1) not in ("h", "hours", "hrs")
+    ):
         return token.number, after + 1
     return None, position
 
@@ -108,7 +113,7 @@ def day(tokens: Tokens, position: int) -> Found[Day]:
     return (
         _relative(tokens, position)
         or _end(tokens, position)
-        or _numeric(tokens, position)
+        or _numeric(tokens, tokens.skip(position, "the"))
         or _single_date(tokens, position)
         or _named(tokens, position)
         or _numbered(tokens, position)
@@ -116,7 +121,12 @@ def day(tokens: Tokens, position: int) -> Found[Day]:
 
 
 def _relative(tokens: Tokens, position: int) -> Found[Day]:
-    for days, words in ((0, "today"), (1, "tomorrow"), (2, "the day after tomorrow"), (2, "day after tomorrow")):
+    for days, words in (
+        (0, "today"),
+        (1, "tomorrow"),
+        (2, "the day after tomorrow"),
+        (2, "day after tomorrow"),
+    ):
         if (after := tokens.says(position, words)) is not None:
             return DaysAway(days), after
     return None
@@ -125,10 +135,15 @@ def _relative(tokens: Tokens, position: int) -> Found[Day]:
 def _end(tokens: Tokens, position: int) -> Found[Day]:
     after = tokens.any_of(position, "at the end of", "the end of", "at end of", "end of")
     if after is None:
+        after = tokens.any_of(position, "the last day of", "last day of")
+        if after is not None and tokens.text(after) != "this":
+            return None
+    if after is None:
         return None
     after = tokens.skip(after, "the", "this")
+    this = tokens.text(after - 1) == "this"
     unit = UNITS.get(tokens.text(after), "")
-    return (EndOf(unit), after + 1) if unit in ("day", "week", "month", "quarter", "year") else None
+    return (EndOf(unit, this), after + 1) if unit in ("day", "week", "month", "quarter", "year") else None
 
 
 def _numeric(tokens: Tokens, position: int) -> Found[Day]:
@@ -171,6 +186,8 @@ def _numbered(tokens: Tokens, position: int) -> Found[Day]:
     if found is None or not 1 <= found[0] <= 31 or tokens.text(found[1]) in UNITS:
         return None
     trailing = tokens.any_of(found[1], "of next month", "next month")
+    if (this := tokens.any_of(found[1], "of this month", "this month")) is not None:
+        return Date(tokens.today.month, found[0], tokens.today.year), this
     if leading is not None or trailing is not None:
         return DayNumber(found[0], next_month=True), trailing if trailing is not None else found[1]
     return DayNumber(found[0]), found[1]

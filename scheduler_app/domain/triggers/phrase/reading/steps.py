@@ -1,7 +1,16 @@
 """How often: "every 2 weeks", "every other tuesday", "hourly", "twice a day", "every morning"."""
 
-from ..clauses import Clause, Months, Often, PartOfDay, Period, Repeat, Weekdays, WeekdayAndDay, YearlyDates, Date
-from ..words import ADVERBS, DOUBTFUL_ADVERBS, EVERY, MONTHS, PARTS_OF_DAY, UNITS
+from scheduler_app.domain.triggers.phrase.clauses import (
+    Clause,
+    Date,
+    Often,
+    PartOfDay,
+    Repeat,
+    Weekdays,
+    YearlyDates,
+)
+from scheduler_app.domain.triggers.phrase.words import ADVERBS, DOUBTFUL_ADVERBS, EVERY, PARTS_OF_DAY, UNITS
+
 from .amounts import amount
 from .cursor import Found, Tokens, number, ordinal, unit
 from .days import day_group, weekday_list, yearly_dates
@@ -80,14 +89,16 @@ def _every_date(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 def often(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """twice a day, once a week, 3 times per month, 7 days a week."""
-    if (after := tokens.any_of(position, "7 days a week", "seven days a week", "7 days per week")) is not None:
+    if (
+        after := tokens.any_of(position, "7 days a week", "seven days a week", "7 days per week")
+    ) is not None:
         return (Repeat(1, "day"),), after
     times = _TIMES.get(tokens.text(position))
     if times is not None:
         position += 1
     else:
         counted = number(tokens, position)
-        if counted is None or tokens.text(counted[1]) not in ("times", "x"):
+        if counted is None or tokens.text(counted[1]) not in ("times", "time", "x"):
             return None
         times, position = counted[0], counted[1] + 1
     if tokens.text(position) not in ("a", "an", "per", *EVERY):

@@ -3,8 +3,17 @@
 import re
 from typing import Final
 
-from ..clauses import Clause, PartOfDay, PastHour, Time, Times, Window, WorkingHours
-from ..words import EVERY, MONTHS, PARTS_OF_DAY, TO, UNITS
+from scheduler_app.domain.triggers.phrase.clauses import (
+    Clause,
+    PartOfDay,
+    PastHour,
+    Time,
+    Times,
+    Window,
+    WorkingHours,
+)
+from scheduler_app.domain.triggers.phrase.words import EVERY, MONTHS, PARTS_OF_DAY, TO, UNITS
+
 from .cursor import Found, Tokens, joined, number
 
 _HOUR: Final = 24
@@ -12,7 +21,7 @@ _NOT_AFTER_A_TIME: Final = frozenset({"times", "time", "x", "st", "nd", "rd", "t
 
 
 def time(tokens: Tokens, position: int, *, bare: bool, worded: bool = True) -> Found[Time]:
-    """A time of day; an hour alone ("at 9") only where `bare` allows it, "ten to five" where `worded` does."""
+    """A time of day: an hour alone ("at 9") where `bare` allows it, "ten to five" where `worded` does."""
     token = tokens.at(position)
     if token.text in ("noon", "midday"):
         return Time(12, sure=True), position + 1
@@ -59,7 +68,12 @@ def _hour(tokens: Tokens, hour: int, position: int, *, bare: bool, padded: bool)
 
 def _ends_a_range(tokens: Tokens, position: int) -> bool:
     """Whether "to" follows that leads to another time, as in "from 9 to 17"."""
-    return tokens.text(position) == "to" and tokens.at(position + 1).kind in ("number", "clock", "dotted", "word")
+    return tokens.text(position) == "to" and tokens.at(position + 1).kind in (
+        "number",
+        "clock",
+        "dotted",
+        "word",
+    )
 
 
 def _is_hours(tokens: Tokens, position: int) -> bool:
@@ -94,7 +108,7 @@ def _with_meridiem(hour: int, minute: int, second: int, which: str, position: in
 def _worded(tokens: Tokens, position: int) -> Found[Time]:
     """half past nine, (a) quarter to ten, ten (minutes) past eleven; the hour may have am or pm."""
     minutes = _minutes_and_side(tokens, position)
-    if minutes is None:
+    if minutes is None or _may_be_hours(tokens, position):
         return None
     past, after = minutes
     hour = time(tokens, after, bare=True) if tokens.at(after).kind in ("number", "word") else None
@@ -103,6 +117,15 @@ def _worded(tokens: Tokens, position: int) -> Found[Time]:
     seconds = (hour[0].seconds + past * 60) % 86_400
     # "a quarter to one" is 12:45, before or after noon as the hour itself is.
     return Time(seconds // 3_600, seconds % 3_600 // 60, bare=hour[0].bare, sure=hour[0].sure), hour[1]
+
+
+def _may_be_hours(tokens: Tokens, position: int) -> bool:
+    """ "9 to 5" and "5 to 9" may be meant as hours; "ten to five", "20 to 9" and "5 minutes to 9" may not."""
+    count = number(tokens, position)
+    if count is None or tokens.text(count[1]) not in ("to", "before", "past", "after"):
+        return False
+    digits = tokens.at(position).kind == "number" and tokens.text(count[1]) in ("to", "before")
+    return bool(count[0] % 5) or (digits and count[0] <= 12)
 
 
 def _minutes_and_side(tokens: Tokens, position: int) -> Found[int]:
@@ -117,8 +140,6 @@ def _minutes_and_side(tokens: Tokens, position: int) -> Found[int]:
         count = number(tokens, position)
         if count is not None:
             named = tokens.text(count[1]) in ("minutes", "minute", "min", "mins")
-            if not named and count[0] % 5:
-                return None
             count = count[0], count[1] + named
     if count is None or not 0 < count[0] < 60:
         return None
@@ -162,7 +183,9 @@ def past_hour(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """at 20 past [every hour], at minute 5 and 35, at :15, on the hour, at half past."""
     if (after := tokens.any_of(position, "on the hour")) is not None:
         return (PastHour((0,), of_every_hour=False),), after
-    if (after := tokens.any_of(position, "on the half hour", "at the half hour", "on the half-hour")) is not None:
+    if (
+        after := tokens.any_of(position, "on the half hour", "at the half hour", "on the half-hour")
+    ) is not None:
         return (PastHour((30,), of_every_hour=False),), after
     at = tokens.skip(position, "at", "on")
     minutes = _minute_list(tokens, at) or _sided_minutes(tokens, at)
