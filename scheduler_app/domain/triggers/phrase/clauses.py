@@ -1,7 +1,7 @@
 """What the clauses of a phrase say, before it is decided what they mean together.
 
-Each clause holds what was read and nothing else. Every field of every clause that a phrase contains is used in
-its result, or the phrase is refused.
+Each clause holds what was read and nothing else. Every field of every clause that a phrase contains is used
+in its result, or the phrase is refused.
 """
 
 from dataclasses import dataclass
@@ -125,7 +125,7 @@ class WeekdayAndDay:
 
 @dataclass(frozen=True, slots=True)
 class Nth:
-    """The first Monday, the last business day: pairs of an ordinal (negative from the end) and what it counts.
+    """The first Monday, the last business day: ordinals (negative from the end) and what they count.
 
     `joint` where several weekdays share an ordinal; `every` where "every" stands before it.
     """
@@ -189,7 +189,7 @@ class PartOfDay:
 
 @dataclass(frozen=True, slots=True)
 class PastHour:
-    """So many minutes past every hour; `of_every_hour` where the phrase itself says that it is of every hour."""
+    """So many minutes past the hour; `of_every_hour` where the clause itself says that it is of every hour."""
 
     minutes: tuple[int, ...]
     of_every_hour: bool

@@ -16,13 +16,14 @@ MAX_TOTAL: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class DayRule:
-    """On which days: a frequency and its BY parts. `counts_times`: BYSETPOS would count the times of day too."""
+    """On which days: a frequency and its BY parts."""
 
     freq: str
     parts: tuple[tuple[str, str], ...] = ()
 
     @property
     def counts_times(self) -> bool:
+        """Whether it has BYSETPOS, which would count the times of day too."""
         return any(name == "BYSETPOS" for name, _ in self.parts)
 
     def body(self) -> str:
@@ -47,7 +48,7 @@ class Plan:
 
 
 def bodies(days: Iterable[DayRule], seconds: Iterable[int]) -> tuple[str, ...]:
-    """One body for each day rule and each group of times of day (seconds since midnight) that share a rule."""
+    """One body for each day rule and each group of times of day (seconds since midnight)."""
     found = []
     wanted = sorted(set(seconds))
     grouped = _groups(wanted)
@@ -56,7 +57,7 @@ def bodies(days: Iterable[DayRule], seconds: Iterable[int]) -> tuple[str, ...]:
         found += [f"{rule.body()};{times}" for times in groups]
     if len(found) > MAX_RULES:
         raise Refused(
-            "these are too many different times of day for one schedule; take an interval that divides an hour"
+            "too many different times of day for one schedule; take an interval that divides an hour"
         )
     return tuple(found)
 
@@ -130,7 +131,7 @@ def _start(plan: Plan, moment: Moment) -> str | None:
     if plan.first is None and plan.interval == 1 and moment.named_zone is None:
         return None
     lowest = plan.first or moment.at + timedelta(seconds=1)
-    # Where nothing else says it, steps are counted from the first occurrence that there would be without them.
+    # Steps are counted from the first occurrence that there would be without them.
     without = replace(moment, at=lowest - timedelta(seconds=1))
     text = "\n".join([_dtstart(lowest, moment), *(f"RRULE:{body}" for body in plan.rules)])
     first = parse(text, without).after(lowest, inclusive=True)

@@ -84,7 +84,7 @@ def _single_or_refused(clauses: tuple[Clause, ...], moment: Moment) -> Meaning:
 
 
 def _single(clauses: tuple[Clause, ...], moment: Moment) -> Meaning:
-    """The one meaning of clauses; NotUnderstood with the readings when there are several, Refused for none."""
+    """The one meaning of clauses. Raises NotUnderstood with readings when there are several."""
     waiting = [clauses]
     found: list[Meaning] = []
     reason, ask = "", False

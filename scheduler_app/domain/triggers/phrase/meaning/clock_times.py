@@ -8,7 +8,7 @@ from scheduler_app.domain.triggers.phrase.clauses import PartOfDay, Time, Times,
 from .bag import Bag
 from .outcome import Refused
 
-#: Hours alone up to this one are as likely of the afternoon; from the next one on, the 24-hour clock is meant.
+#: Hours alone up to this one are as likely of the afternoon; later ones are read on the 24-hour clock.
 _VAGUE = 6
 _NOON = 12
 _RANGES = {
@@ -88,7 +88,7 @@ def _distinct(*ways: tuple[Time, ...]) -> list[tuple[Time, ...]]:
 
 
 def take_window(bag: Bag, window: Window) -> tuple[int, int]:
-    """The first and the last second of the day of a window; the last may be the smaller one, after midnight."""
+    """The first and the last second of the day of a window; the last is smaller when it is after midnight."""
     ways = _windows(window.first, window.last)
     if len(ways) > 1:
         bag.split(

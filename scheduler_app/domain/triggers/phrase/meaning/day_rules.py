@@ -48,7 +48,7 @@ class NamedDays:
 
 
 def weekly(days: Weekdays, months: tuple[int, ...], moment: Moment) -> NamedDays:
-    """Days of the week. With a calendar every day is asked for, and the calendar takes out those that are none."""
+    """Days of the week. With a calendar, every day, of which the calendar takes out those that are none."""
     if days.business and moment.calendar:
         return NamedDays((DayRule("DAILY", by_month(months)),), "skip")
     parts = (*by_month(months), ("BYDAY", days_of(days.days)))

@@ -6,6 +6,7 @@ from typing import NoReturn
 from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     After,
+    Clause,
     Date,
     DayNumber,
     DaysAway,
@@ -107,7 +108,10 @@ def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
         bag.split(on, [[On((day,))] for day in on.days], "one of several days is meant; say which")
     day = on.days[0]
     if isinstance(day, EndOf) and not (day.this and day.unit != "week"):
-        options = [[On((fixed(date_of(bag, on, day, moment.today)),))], [Nth(((-1, DAY),)), Period(day.unit)]]
+        options: list[list[Clause]] = [
+            [On((fixed(date_of(bag, on, day, moment.today)),))],
+            [Nth(((-1, DAY),)), Period(day.unit)],
+        ]
         if day.unit in ("month", "quarter", "year"):
             bag.split(on, options, "the end of this one, or of every one? Say the date, or “every”")
         bag.split(on, options[:1], "say the day")

@@ -1,13 +1,13 @@
-"""From tokens to clauses: at each position the rule that reads most wins, and every word must belong to one."""
+"""From tokens to clauses: at each position the rule that reads most wins; every word must belong to one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from scheduler_app.domain.triggers.phrase.clauses import Clause, Date, On, YearlyDates
+from scheduler_app.domain.triggers.phrase.clauses import Clause, Date, On, PartOfDay, Time, Times, YearlyDates
 from scheduler_app.domain.triggers.phrase.tokens import Token
-from scheduler_app.domain.triggers.phrase.words import AND, EVERY
+from scheduler_app.domain.triggers.phrase.words import AND, EVERY, PARTS_OF_DAY
 
 from . import bounds, days, points, steps, times
 from .cursor import Found, Tokens
@@ -52,8 +52,8 @@ def _stamp(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     hour, minute, *second = (int(piece) for piece in clock.split(":"))
     if hour > 23 or minute > 59 or any(value > 59 for value in second):
         return None
-    time = times.Time(hour, minute, *second)
-    return (On((Date(month, number, year),)), times.Times((time,))), position + 1
+    time = Time(hour, minute, second[0] if second else 0)
+    return (On((Date(month, number, year),)), Times((time,))), position + 1
 
 
 def _part_of_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -62,8 +62,8 @@ def _part_of_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if found is not None:
         return (found[0],), found[1]
     word = tokens.text(position)
-    part = times.PARTS_OF_DAY.get(word) or times.PARTS_OF_DAY.get(word.removesuffix("s"))
-    return None if part is None or position == 0 else ((times.PartOfDay(part),), position + 1)
+    part = PARTS_OF_DAY.get(word) or PARTS_OF_DAY.get(word.removesuffix("s"))
+    return None if part is None or position == 0 else ((PartOfDay(part),), position + 1)
 
 
 _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (

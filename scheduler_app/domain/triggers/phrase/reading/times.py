@@ -1,4 +1,4 @@
-"""Times of day: "9:34", "5pm", "half past nine", "17h30", "noon", "20 past every hour", "between 9 and 17"."""
+"""Times of day: "9:34", "5pm", "half past nine", "17h30", "20 past every hour", "between 9 and 17"."""
 
 import re
 from typing import Final
