@@ -6,6 +6,7 @@ from scheduler_app.domain.triggers.delay_seconds import DelaySeconds
 from scheduler_app.domain.triggers.every_seconds import EverySeconds
 from scheduler_app.domain.triggers.kind import TriggerField, TriggerKind
 from scheduler_app.domain.triggers.on_demand import OnDemand
+from scheduler_app.domain.triggers.phrase import Phrase
 from scheduler_app.domain.triggers.rrule import RRule
 from scheduler_app.domain.triggers.run_at import RunAt
 
@@ -13,6 +14,7 @@ from scheduler_app.domain.triggers.run_at import RunAt
 KINDS: Final[tuple[TriggerKind, ...]] = (
     RRule(),
     EverySeconds(),
+    Phrase(),
     RunAt(),
     DelaySeconds(),
     OnDemand(),

@@ -5,6 +5,7 @@ mean together, `rules` writes the recurrence set. Every word must belong to a cl
 place in the result; what can be read in several ways is refused with its readings.
 """
 
-from .translation import NotUnderstood, translate
+from .kind import Phrase
+from .translation import translate
 
-__all__ = ["NotUnderstood", "translate"]
+__all__ = ["Phrase", "translate"]

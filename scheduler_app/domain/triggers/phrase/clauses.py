@@ -63,10 +63,11 @@ class NumericDate:
 
 @dataclass(frozen=True, slots=True)
 class DayNumber:
-    """The 15th: of this month or the next one, whichever comes; or of the month after this one."""
+    """The 15th: of this month or a later one, whichever comes; or of the month that `month` names ("this",
+    "next")."""
 
     day: int
-    next_month: bool = False
+    month: str = ""
 
 
 @dataclass(frozen=True, slots=True)

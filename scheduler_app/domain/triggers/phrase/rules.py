@@ -98,7 +98,7 @@ def text_of(plan: Plan, moment: Moment) -> str:
 def parse(text: str, moment: Moment) -> Recurrence:
     """The recurrence of a text, as the schedule would read it."""
     return Recurrence.parse(
-        text, created_at=moment.at, timezone=moment.zone.key, gap=moment.gap, overlap=moment.overlap
+        text, created_at=moment.at, timezone=moment.zone_name, gap=moment.gap, overlap=moment.overlap
     )
 
 
@@ -128,7 +128,7 @@ def _start(plan: Plan, moment: Moment) -> str | None:
     """The DTSTART line, where the beginning matters."""
     if plan.exact_start is not None:
         return _dtstart(plan.exact_start, moment)
-    if plan.first is None and plan.interval == 1 and moment.named_zone is None:
+    if plan.first is None and plan.interval == 1 and not moment.names_zone:
         return None
     lowest = plan.first or moment.at + timedelta(seconds=1)
     # Steps are counted from the first occurrence that there would be without them.
@@ -142,10 +142,11 @@ def _start(plan: Plan, moment: Moment) -> str | None:
 
 def _dtstart(instant: datetime, moment: Moment) -> str:
     local = instant.astimezone(moment.zone)
-    if moment.named_zone is not None and moment.named_zone != "UTC":
-        return f"DTSTART;TZID={moment.named_zone}:{local:%Y%m%dT%H%M%S}"
+    utc = moment.zone_name == "UTC"
+    if moment.names_zone and not utc:
+        return f"DTSTART;TZID={moment.zone_name}:{local:%Y%m%dT%H%M%S}"
     # The second one of a time that exists twice has no name of its own but the one in UTC.
-    if moment.named_zone == "UTC" or local.fold:
+    if (moment.names_zone and utc) or local.fold:
         return f"DTSTART:{instant.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     return f"DTSTART:{local:%Y%m%dT%H%M%S}"
 

@@ -2,11 +2,10 @@
 
 import itertools
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.triggers.phrase import NotUnderstood, translate
-from scheduler_app.domain.triggers.phrase.meaning.outcome import Meaning
+from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
+from scheduler_app.domain.triggers.phrase import translate
 from tests.unit.triggers.phrase.expected import SAID_AT, SHOWN, Row, occurrences
 
 SAID = SAID_AT.replace(tzinfo=UTC)
@@ -14,7 +13,7 @@ END = datetime(9000, 1, 1, tzinfo=UTC)
 RIGHT, WRONG, REFUSED = "right", "wrong", "refused"
 
 
-def times_of(meaning: Meaning) -> list[datetime]:
+def times_of(meaning: Translation) -> list[datetime]:
     """The first occurrences after the phrase was said, as local times."""
     if meaning.instant is not None:
         return [meaning.instant.replace(tzinfo=None)]
@@ -27,7 +26,7 @@ def times_of(meaning: Meaning) -> list[datetime]:
 def judge(row: Row) -> tuple[str, str]:
     """ "right", "wrong" or "refused", and what the grammar said."""
     try:
-        meaning = translate(row.phrase, at=SAID, timezone=ZoneInfo("UTC"))
+        meaning = translate(row.phrase, TriggerContext(SAID))
     except NotUnderstood as refusal:
         return _judge_refusal(row, refusal)
     shown = meaning.recurrence or str(meaning.instant)
@@ -49,9 +48,9 @@ def judge(row: Row) -> tuple[str, str]:
 
 def _judge_refusal(row: Row, refusal: NotUnderstood) -> tuple[str, str]:
     readings = [times_of(reading) for reading in refusal.readings]
-    shown = f"{refusal.message} {refusal.words} {[r.recurrence or str(r.instant) for r in refusal.readings]}"
+    shown = f"{refusal.message} {refusal.not_understood} {[r.recurrence or str(r.instant) for r in refusal.readings]}"
     if row.kind == "no":
-        return (RIGHT if set(row.answers) <= set(refusal.words) else WRONG), shown
+        return (RIGHT if set(row.answers) <= set(refusal.not_understood) else WRONG), shown
     if row.kind == "unclear":
         wanted = [occurrences(answer) for answer in row.answers]
         return (RIGHT if all(one in readings for one in wanted) else WRONG), shown

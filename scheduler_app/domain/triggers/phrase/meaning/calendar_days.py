@@ -109,11 +109,11 @@ def _numeric(day: NumericDate, today: date) -> list[date]:
 
 def _numbered(day: DayNumber, today: date) -> date:
     first = today.replace(day=1)
-    if day.next_month:
-        following = months_later(first, 1)
-        found = make(following.year, following.month, day.day)
+    if day.month:
+        month = months_later(first, 1 if day.month == "next" else 0)
+        found = make(month.year, month.month, day.day)
         if found is None:
-            raise Refused(f"next month has no day {day.day}")
+            raise Refused(f"{day.month} month has no day {day.day}")
         return found
     for ahead in range(4):
         month = months_later(first, ahead)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from scheduler_app.domain.triggers.kind import OnHoliday
 from scheduler_app.domain.triggers.phrase.clauses import (
     BUSINESS_DAY,
     DAY,
@@ -15,7 +16,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
 from scheduler_app.domain.triggers.phrase.rules import DayRule
 from scheduler_app.domain.triggers.phrase.words import WEEKDAY_CODES
 
-from .outcome import Moment, OnHoliday, Refused
+from .outcome import Moment, Refused
 
 WORKDAYS = "MO,TU,WE,TH,FR"
 _QUARTER_STARTS = (1, 4, 7, 10)

@@ -3,6 +3,7 @@
 from datetime import date, datetime, time, timedelta
 from typing import NoReturn
 
+from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     After,
@@ -27,12 +28,12 @@ from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
 from .bag import Bag
 from .calendar_days import date_of, fixed, months_later
 from .clock_times import take_times
-from .outcome import Meaning, Moment, Refused, Several
+from .outcome import Moment, Refused, Several
 
 _DAYS_OF = {"day": 1, "week": 7}
 
 
-def once(bag: Bag, moment: Moment) -> Meaning:
+def once(bag: Bag, moment: Moment) -> Translation:
     """The instant that the clauses name; Refused when it is past or none."""
     bag.take(Once)
     after = bag.take(After)
@@ -48,21 +49,21 @@ def once(bag: Bag, moment: Moment) -> Meaning:
     if sum(one is not None for one in (after, on, numbered, thirteenth)) > 1:
         raise Refused("two days are named; name one")
     if after is not None:
-        return Meaning(instant=_later(after, at, moment))
+        return Translation(instant=_later(after, at, moment))
     if on is not None and tonight and at is not None and at.hour < 6:
         # The hours after midnight of this night are tomorrow's.
-        return Meaning(instant=_coming([moment.today + timedelta(1)], at, moment))
+        return Translation(instant=_coming([moment.today + timedelta(1)], at, moment))
     if on is not None:
-        return Meaning(instant=_on(bag, on, at, moment))
+        return Translation(instant=_on(bag, on, at, moment))
     if numbered is not None:
-        return Meaning(instant=_on(bag, On((DayNumber(numbered.days[0]),)), at, moment))
+        return Translation(instant=_on(bag, On((DayNumber(numbered.days[0]),)), at, moment))
     if thirteenth is not None:
-        return Meaning(
+        return Translation(
             instant=_coming(_thirteenths(thirteenth, moment.today), _needed(bag, at, moment), moment)
         )
     if at is None:
         raise Refused("say when: a time of day, a day, or how often")
-    return Meaning(instant=_coming([moment.today, moment.today + timedelta(1)], at, moment))
+    return Translation(instant=_coming([moment.today, moment.today + timedelta(1)], at, moment))
 
 
 def _later(after: After, at: Time | None, moment: Moment) -> datetime:
@@ -124,7 +125,7 @@ def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
         candidates.append(found + timedelta(7))
     elif isinstance(day, Date) and day.year is None and found == moment.today:
         candidates.append(months_later(found, 12))
-    elif isinstance(day, DayNumber) and not day.next_month:
+    elif isinstance(day, DayNumber) and not day.month:
         candidates.append(months_later(found, 1))
     return _coming(candidates, at, moment)
 

@@ -1,23 +1,12 @@
-"""What a phrase means, and the ways in which it can have no single meaning."""
+"""When and where a phrase is said, and the ways in which it can have no single meaning."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Literal
-from zoneinfo import ZoneInfo
+from datetime import date, datetime, tzinfo
 
+from scheduler_app.domain.local_time import instant_at
+from scheduler_app.domain.recurrence import Gap, Overlap
 from scheduler_app.domain.triggers.phrase.clauses import Clause
-
-OnHoliday = Literal["skip", "next", "previous"]
-
-
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """A recurrence as RFC 5545 lines or an instant, and what a calendar does to it unless told otherwise."""
-
-    recurrence: str | None = None
-    instant: datetime | None = None
-    on_holiday: OnHoliday | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +14,13 @@ class Moment:
     """When and where a phrase is said: `at` is aware, in `zone`. `calendar`: the schedule names one."""
 
     at: datetime
-    zone: ZoneInfo
-    gap: str
-    overlap: str
+    zone: tzinfo
+    zone_name: str
+    gap: Gap
+    overlap: Overlap
     calendar: bool
-    named_zone: str | None = None
-    """The zone that the phrase itself names."""
+    names_zone: bool = False
+    """Whether the phrase itself names the zone."""
 
     @property
     def today(self) -> date:
@@ -38,7 +28,7 @@ class Moment:
 
     def local(self, moment: datetime) -> datetime:
         """A naive local time as an instant of the zone."""
-        return moment.replace(tzinfo=self.zone)
+        return instant_at(moment, self.zone_name, self.overlap).astimezone(self.zone)
 
 
 class Refused(Exception):

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import For, Repeat, Start, Time, Total, Until
 from scheduler_app.domain.triggers.phrase.rules import DayRule, Plan, bodies, text_of
 
 from .bag import Bag
 from .day_rules import NamedDays
 from .left_out import LeftOut, without
-from .outcome import Meaning, Moment, Refused
+from .outcome import Moment, Refused
 from .span import end_after, start_instant, until_instant
 
 MAX_TOTAL = 100_000
@@ -46,7 +47,7 @@ def finished(
     left_out: LeftOut | None,
     span: tuple[Start | None, Until | None],
     moment: Moment,
-) -> Meaning:
+) -> Translation:
     start, until = span
     first = None if start is None or start.day is None else start_instant(bag, start, moment, None)
     end, total = end_of(bag, until, None, first, moment)
@@ -66,4 +67,4 @@ def finished(
         until=end,
         total=total,
     )
-    return Meaning(recurrence=text_of(plan, moment), on_holiday=named.on_holiday)
+    return Translation(recurrence=text_of(plan, moment), on_holiday=named.on_holiday)

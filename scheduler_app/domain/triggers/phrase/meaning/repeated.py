@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     MonthDays,
@@ -28,7 +29,7 @@ from .bag import Bag
 from .clock_times import take_times
 from .left_out import take_left_out
 from .named_days import named_days
-from .outcome import Meaning, Moment, Refused
+from .outcome import Moment, Refused
 from .plan import Steps, finished
 from .within_day import within_the_day
 
@@ -47,7 +48,7 @@ def repeats(clauses: tuple[Clause, ...]) -> bool:
     )
 
 
-def repeated(bag: Bag, moment: Moment) -> Meaning:
+def repeated(bag: Bag, moment: Moment) -> Translation:
     """The recurrence of clauses that repeat."""
     steps = _steps(bag)
     past = bag.take(PastHour)
@@ -113,7 +114,7 @@ def _often(bag: Bag, steps: Steps) -> None:
     setattr(steps, which, Repeat(1, asked.unit))
 
 
-def _daily(bag: Bag, steps: Steps, moment: Moment) -> Meaning:
+def _daily(bag: Bag, steps: Steps, moment: Moment) -> Translation:
     """Repeats by days; what it does within a day is a list of times."""
     left_out = take_left_out(bag, moment)
     if bag.has(Window, WorkingHours):

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     MonthDays,
@@ -31,7 +32,7 @@ from .clock_times import take_window
 from .day_rules import numbers
 from .left_out import take_left_out
 from .named_days import named_days
-from .outcome import Meaning, Moment, Refused
+from .outcome import Moment, Refused
 from .plan import Steps, end_of, finished
 from .span import start_instant
 
@@ -43,7 +44,7 @@ _MAX_STEPS = 86_400
 _LONGEST_STEP = 1_000 * _DAY_SECONDS
 
 
-def within_the_day(bag: Bag, steps: Steps, past: PastHour | None, moment: Moment) -> Meaning:
+def within_the_day(bag: Bag, steps: Steps, past: PastHour | None, moment: Moment) -> Translation:
     """Repeats by hours, minutes or seconds: in elapsed time, or by the clock where days or hours are chosen."""
     if (working := bag.take(WorkingHours)) is not None:
         ways = [[Window(Time(first), Time(last)), *_unless_days(bag)] for first, last in ((9, 17), (8, 18))]
@@ -121,7 +122,7 @@ def _elapsed(
     past: PastHour | None,
     span: tuple[Start | None, Until | None],
     moment: Moment,
-) -> Meaning:
+) -> Translation:
     """Steps of elapsed time, which no day and no hour restricts."""
     start, until = span
     if past is not None:
@@ -148,7 +149,7 @@ def _elapsed(
         until=end,
         total=total,
     )
-    return Meaning(recurrence=text_of(plan, moment))
+    return Translation(recurrence=text_of(plan, moment))
 
 
 def _first_step(bag: Bag, start: Start | None, step: timedelta, moment: Moment) -> datetime:

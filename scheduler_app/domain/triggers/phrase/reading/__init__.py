@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Final
 
 from scheduler_app.domain.triggers.phrase.clauses import Clause, Date, On, PartOfDay, Time, Times, YearlyDates
@@ -94,9 +93,9 @@ _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (
 )
 
 
-def read(tokens: Sequence[Token], today: date) -> Reading:
+def read(tokens: Sequence[Token]) -> Reading:
     """The clauses in the order in which they stand. Takes time in proportion to the number of tokens."""
-    line = Tokens(tokens, today)
+    line = Tokens(tokens)
     clauses: list[Read] = []
     unknown: list[str] = []
     position, joined = _after_the_verb(line), False

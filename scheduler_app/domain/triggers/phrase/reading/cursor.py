@@ -1,7 +1,6 @@
 """What the rules of the grammar read from: tokens by position, and the small pieces that many rules share."""
 
 from collections.abc import Callable, Sequence
-from datetime import date
 from typing import TypeVar
 
 from scheduler_app.domain.triggers.phrase.tokens import Token
@@ -15,9 +14,8 @@ Found = tuple[T, int] | None
 class Tokens:
     """The tokens of a phrase; positions beyond its end hold an empty token."""
 
-    def __init__(self, tokens: Sequence[Token], today: date) -> None:
+    def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
-        self.today = today
 
     def __len__(self) -> int:
         return len(self._tokens)

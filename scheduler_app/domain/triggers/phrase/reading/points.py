@@ -187,9 +187,9 @@ def _numbered(tokens: Tokens, position: int) -> Found[Day]:
         return None
     trailing = tokens.any_of(found[1], "of next month", "next month")
     if (this := tokens.any_of(found[1], "of this month", "this month")) is not None:
-        return Date(tokens.today.month, found[0], tokens.today.year), this
+        return DayNumber(found[0], "this"), this
     if leading is not None or trailing is not None:
-        return DayNumber(found[0], next_month=True), trailing if trailing is not None else found[1]
+        return DayNumber(found[0], "next"), trailing if trailing is not None else found[1]
     return DayNumber(found[0]), found[1]
 
 
