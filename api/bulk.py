@@ -9,6 +9,7 @@ from api.errors import Problem, of_field, of_validation
 from api.noun import Noun
 from api.schemas import BulkInput, BulkOutput
 from api.services import services
+from api.tenancy import tenant
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule
 
@@ -26,7 +27,7 @@ def create_schedules(given: dict[str, Any]) -> dict[str, Any]:
     items = given["schedules"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
     now, seed = services().now(), idempotency.seed()
-    made = iter(services().creation.create_many(drafts, now, seed=seed, hops=hops.given()))
+    made = iter(services().creation.create_many(drafts, now, tenant=tenant(), seed=seed, hops=hops.given()))
     results = [
         _refused(of_validation(item)) if isinstance(item, ValidationError) else _result(next(made))
         for item in items

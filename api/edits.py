@@ -9,7 +9,7 @@ from api import dry_run, examples, hops
 from api.noun import Noun
 from api.schemas import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.services import services
-from scheduler_app.domain.schedule import TENANT
+from api.tenancy import tenant
 from scheduler_app.store.listing import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
@@ -49,8 +49,8 @@ def _edited(verb: Verb, done: str, given: dict[str, Any]) -> dict[str, Any]:
         dry_run.ask()
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
-    found = made.store.schedules.page(window, tenant=TENANT, **which)
-    page = edit_page(made.manager, verb, found, made.now(), hops=hops.given())
+    found = made.store.schedules.page(window, tenant=tenant(), **which)
+    page = edit_page(made.manager, verb, found, made.now(), tenant=tenant(), hops=hops.given())
     view: dict[str, Any] = {
         done: page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],

@@ -6,7 +6,7 @@ from api import dry_run, examples
 from api.noun import Noun
 from api.schemas import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, window
 from api.services import services
-from scheduler_app.domain.schedule import TENANT
+from api.tenancy import tenant
 
 MAX_SKIPPED = 100
 
@@ -21,7 +21,7 @@ def list_events(query: dict[str, Any]) -> dict[str, Any]:
     limit, page = query["limit"], query["page"]
     found = services().store.event_lists.page(
         window(query),
-        tenant=TENANT,
+        tenant=tenant(),
         schedule_id=query.get("schedule_id"),
         states=query.get("state"),
         narrowing=query["narrowing"],
@@ -33,21 +33,21 @@ def list_events(query: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, EventOutput)
 def get_event(event_id: str) -> dict[str, Any]:
     """Get an event with its history"""
-    return services().events.get(event_id)
+    return services().events.get(event_id, tenant=tenant())
 
 
 @blueprint.route("/<event:event_id>/cancel", methods=["POST"])
 @blueprint.response(200, EventOutput)
 def cancel_event(event_id: str) -> dict[str, Any]:
     """Withdraw an event that is not in flight and not finished"""
-    return services().events.cancel(event_id, services().now())
+    return services().events.cancel(event_id, services().now(), tenant=tenant())
 
 
 @blueprint.route("/<event:event_id>/redrive", methods=["POST"])
 @blueprint.response(202, EventOutput)
 def redrive_event(event_id: str) -> dict[str, Any]:
     """Send an event that ended in error again, at once; its retries are counted from zero"""
-    return services().events.redrive(event_id, services().now())
+    return services().events.redrive(event_id, services().now(), tenant=tenant())
 
 
 @blueprint.route("/redrive", methods=["POST"])
@@ -60,7 +60,7 @@ def redrive_events(given: dict[str, Any]) -> dict[str, Any]:
     page = services().events.redrive_page(
         window(given),
         services().now(),
-        tenant=TENANT,
+        tenant=tenant(),
         schedule_id=given.get("schedule_id"),
         narrowing=given["narrowing"],
     )

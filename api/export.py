@@ -11,9 +11,10 @@ from flask import Response
 from api.noun import Noun
 from api.schemas import ScheduleChoice
 from api.services import services
+from api.tenancy import tenant
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.masking import MASK, masked, masked_url
-from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Envelope, Schedules
 from scheduler_app.store.listing import Window
 from scheduler_app.store.sealed_action import sealed_action
@@ -55,7 +56,7 @@ def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedul
     """Page by page: a cursor of MongoDB's would end where a reader is slow or a primary falls."""
     window: Window | None = Window(limit=A_PAGE)
     while window is not None:
-        found = schedules.page(window, tenant=TENANT, **query)
+        found = schedules.page(window, tenant=tenant(), **query)
         yield found.rows
         window = Window(limit=A_PAGE, after=found.following) if found.following else None
 

@@ -12,6 +12,7 @@ from flask import Flask, Response, g, request
 from api import dry_run
 from api.errors import Problem
 from api.services import real_services
+from api.tenancy import tenant
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, Different
@@ -55,7 +56,7 @@ def _begin() -> Response | None:
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
     if request.endpoint in CHANGE_NOTHING or dry_run.asked():
         return None
-    found = real_services().store.idempotency.begin(g.owner, key, _digest())
+    found = real_services().store.idempotency.begin(g.owner, key, _digest(), tenant=tenant())
     if isinstance(found, Begun):
         g.begun = found
         return None

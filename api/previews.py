@@ -6,6 +6,7 @@ from api import examples
 from api.noun import Noun
 from api.schemas import PreviewInput, PreviewOutput, PreviewQuery
 from api.services import services
+from api.tenancy import tenant
 from api.views import previewed
 from scheduler_app.domain.recurrence import Recurrence
 
@@ -27,5 +28,5 @@ def preview_rule(given: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, PreviewOutput)
 def preview_schedule(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
     """Show the next occurrences of a schedule's rule, whatever the schedule's state"""
-    schedule = services().manager.get(schedule_id)
+    schedule = services().manager.get(schedule_id, tenant=tenant())
     return previewed(schedule.recurrence(), query.get("after", services().now()), query["limit"])

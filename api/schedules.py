@@ -25,11 +25,12 @@ from api.schemas import (
     window,
 )
 from api.services import services
+from api.tenancy import tenant
 from api.views import shown
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
-from scheduler_app.domain.schedule import TENANT, Schedule
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.event_lists import EVERYTHING, Narrowing
 from scheduler_app.usecases.upsert import put
 
@@ -47,7 +48,7 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     made, now = services(), services().now()
     schedule_id, draft = given
     schedule = made.creation.create(
-        draft, now, schedule_id=schedule_id, seed=idempotency.seed(), hops=hops.given()
+        draft, now, tenant=tenant(), schedule_id=schedule_id, seed=idempotency.seed(), hops=hops.given()
     )
     view, headers = _tagged(schedule)
     if schedule.signing:
@@ -61,7 +62,7 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
 def list_schedules(query: dict[str, Any]) -> dict[str, Any]:
     """List schedules, newest first"""
     limit, page, now = query["limit"], query["page"], services().now()
-    found = services().store.schedules.page(window(query), tenant=TENANT, **query)
+    found = services().store.schedules.page(window(query), tenant=tenant(), **query)
     return {
         "schedules": [shown(schedule, now) for schedule in found.rows],
         "page": page,
@@ -74,7 +75,7 @@ def list_schedules(query: dict[str, Any]) -> dict[str, Any]:
 @blueprint.response(200, ScheduleOutput)
 def get_schedule(schedule_id: str) -> Tagged | Response:
     """Get a schedule"""
-    view, headers = _tagged(services().manager.get(schedule_id))
+    view, headers = _tagged(services().manager.get(schedule_id, tenant=tenant()))
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
@@ -94,7 +95,14 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
     now, made = services().now(), services()
     conditions = put_conditions(schedule_id)
     schedule, created = put(
-        made.creation, made.manager, schedule_id, draft, now, conditions=conditions, hops=hops.given()
+        made.creation,
+        made.manager,
+        schedule_id,
+        draft,
+        now,
+        tenant=tenant(),
+        conditions=conditions,
+        hops=hops.given(),
     )
     view, headers = _tagged(schedule)
     if schedule.signing and schedule.signing.since == now and draft.signing is True:
@@ -110,7 +118,9 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
 @blueprint.response(200, Message)
 def delete_schedule(schedule_id: str) -> dict[str, Any]:
     """Delete a schedule; what it has not sent is withdrawn, its history stays"""
-    services().manager.delete(schedule_id, services().now(), version=version_wanted(schedule_id))
+    services().manager.delete(
+        schedule_id, services().now(), tenant=tenant(), version=version_wanted(schedule_id)
+    )
     return {"message": "Schedule and associated events deleted."}
 
 
@@ -119,7 +129,7 @@ def delete_schedule(schedule_id: str) -> dict[str, Any]:
 def pause_schedule(schedule_id: str) -> Tagged:
     """Pause: nothing after this instant is sent"""
     now, version = services().now(), version_wanted(schedule_id)
-    return _tagged(services().manager.pause(schedule_id, now, version=version))
+    return _tagged(services().manager.pause(schedule_id, now, tenant=tenant(), version=version))
 
 
 @blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
@@ -127,7 +137,9 @@ def pause_schedule(schedule_id: str) -> Tagged:
 def resume_schedule(schedule_id: str) -> Tagged:
     """Resume a paused schedule, or one in error whose rule was mended"""
     now, version = services().now(), version_wanted(schedule_id)
-    return _tagged(services().manager.resume(schedule_id, now, version=version, hops=hops.given()))
+    return _tagged(
+        services().manager.resume(schedule_id, now, tenant=tenant(), version=version, hops=hops.given())
+    )
 
 
 @blueprint.route("/<schedule:schedule_id>/trigger", methods=["POST"])
@@ -135,7 +147,7 @@ def resume_schedule(schedule_id: str) -> Tagged:
 def trigger_schedule(schedule_id: str) -> dict[str, Any]:
     """Call the callback at once, whatever the rule or the state"""
     event = services().manager.trigger(
-        schedule_id, services().now(), seed=idempotency.seed(), hops=hops.given()
+        schedule_id, services().now(), tenant=tenant(), seed=idempotency.seed(), hops=hops.given()
     )
     return {"event_id": event.id, "message": "Event triggered."}
 
@@ -172,12 +184,12 @@ def _events(
     store, limit, page = services().store, query["limit"], query["page"]
     found = store.event_lists.page(
         window(query),
-        tenant=TENANT,
+        tenant=tenant(),
         schedule_id=schedule_id,
         states=states,
         narrowing=narrowing,
         soonest_first=soonest_first,
     )
-    if not found.rows and not store.schedules.exists(schedule_id):
+    if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
         raise NotFound(f"there is no schedule {schedule_id}")
     return {"events": found.rows, "page": page, "limit": limit, "next_cursor": found.following}

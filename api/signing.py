@@ -8,6 +8,7 @@ from api.conditions import version_wanted
 from api.noun import Noun
 from api.schemas import Message, SigningInput, SigningOutput
 from api.services import services
+from api.tenancy import tenant
 from api.views import signing_shown
 
 blueprint = Noun(
@@ -29,7 +30,7 @@ def make_signing_secret(given: dict[str, int], schedule_id: str) -> dict[str, An
     """
     now, version = services().now(), version_wanted(schedule_id)
     overlap = timedelta(seconds=given["overlap_seconds"])
-    signing = services().manager.sign(schedule_id, now, overlap=overlap, version=version)
+    signing = services().manager.sign(schedule_id, now, tenant=tenant(), overlap=overlap, version=version)
     return {"signing_secret": idempotency.shown_once(signing.secret), **signing_shown(signing, now)}
 
 
@@ -37,5 +38,6 @@ def make_signing_secret(given: dict[str, int], schedule_id: str) -> dict[str, An
 @blueprint.response(200, Message)
 def remove_signing_secret(schedule_id: str) -> dict[str, Any]:
     """Sign no more; every secret of the schedule is forgotten"""
-    services().manager.unsign(schedule_id, services().now(), version=version_wanted(schedule_id))
+    version = version_wanted(schedule_id)
+    services().manager.unsign(schedule_id, services().now(), tenant=tenant(), version=version)
     return {"message": "Callbacks are no longer signed."}

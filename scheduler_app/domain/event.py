@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.tenants import tenant_of
 
 
 class State(StrEnum):
@@ -170,7 +171,6 @@ class Event(NamedTuple):
     """Those of them made before the last redrive, which gave it a budget of retries anew."""
     lost_leases: int = 0
     """Claims of it whose workers did not report: it may have been sent."""
-    tenant: str = "default"
     postponed_from: datetime | None = None
     """When it was due before its origin had no room for it; None where it was not postponed."""
     origin: str = UNKNOWN_ORIGIN
@@ -179,9 +179,14 @@ class Event(NamedTuple):
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
 
+    @property
+    def tenant(self) -> str:
+        """Whose it is; its id says so."""
+        return tenant_of(self.id)
+
 
 def schedule_of(event_id: str) -> str:
-    """The schedule that an event's id names, for sharing among schedules."""
+    """The id of the schedule that an event's id names, with its tenant."""
     return event_id.rsplit("-", 2)[0]
 
 

@@ -11,7 +11,17 @@ from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
 from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
 from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.event_types import DOCUMENT_VERSION
-from scheduler_app.store.field_types import Corrupt, instant, one_of, optional, text, version, whole
+from scheduler_app.store.field_types import (
+    Corrupt,
+    instant,
+    one_of,
+    optional,
+    schedule_id,
+    tenant,
+    text,
+    version,
+    whole,
+)
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID
 from scheduler_app.store.set_aside import set_aside, update_sound
@@ -94,9 +104,11 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
 def to_event(row: Document) -> Event:
     """What delivery and dispatch need to know of it. Raises Corrupt."""
     version(row.get("v"), DOCUMENT_VERSION)
+    event_id = text(row["_id"], "_id")
+    tenant(row.get("tenant"), "tenant", event_id)
     return Event(
-        id=text(row["_id"], "_id"),
-        schedule_id=text(row.get("schedule_id"), "schedule_id"),
+        id=event_id,
+        schedule_id=schedule_id(row.get("schedule_id"), "schedule_id", event_id),
         revision=whole(row.get("revision"), "revision", least=1),
         run_time=instant(row.get("run_time"), "run_time"),
         due_at=instant(row.get("due_at"), "due_at"),
@@ -104,7 +116,6 @@ def to_event(row: Document) -> Event:
         attempt=whole(row.get("attempt"), "attempt"),
         attempts_before=whole(row.get("attempts_before") or 0, "attempts_before"),
         lost_leases=whole(row.get("lost_leases") or 0, "lost_leases"),
-        tenant=text(row.get("tenant"), "tenant"),
         hops=whole(row.get("hops") or 0, "hops"),
         origin=stored_origin(row),
         postponed_from=optional(instant, row.get("postponed_from"), "postponed_from"),

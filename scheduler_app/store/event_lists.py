@@ -7,6 +7,7 @@ from typing import Any
 from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.event_types import sound
 from scheduler_app.store.listing import Listing, Page, Rest, Window
 from scheduler_app.store.mongo import Document, Mongo
@@ -54,13 +55,15 @@ class EventLists:
         narrowing: Narrowing = EVERYTHING,
         soonest_first: bool = False,
     ) -> Page[Document]:
-        """Events of a schedule, or of all; in these states, or in any. The window's times are run times, and
-        the newest comes first unless `soonest_first`.
+        """A tenant's events, of one schedule or of all; in these states, or in any. The window's times are
+        run times, and the newest comes first unless `soonest_first`.
 
         What is wrong in a corrupt one is left out (see `sound`).
         """
         fits = _fits(narrowing)
         field, known = "", None
+        if schedule_id is not None and tenant_of(schedule_id) != tenant:
+            return Page([], None)
         owners: list[str] | None = None if schedule_id is None else [schedule_id]
         if narrowing.tag is not None:
             tagged = self._tagged(tenant, narrowing.tag, SCHEDULES_MERGED + 1)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.domain.event import LIVING, Kind, State, from_id
+from scheduler_app.domain.event import LIVING, Kind, State, from_id, schedule_of
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.field_types import (
     EARLIEST,
     LATEST,
@@ -13,6 +14,8 @@ from scheduler_app.store.field_types import (
     instant,
     items,
     one_of,
+    schedule_id,
+    tenant,
     text,
     version,
     whole,
@@ -36,12 +39,12 @@ def _list_of_lines(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
+#: Those that each event has, and that must fit its id.
+OWNED: dict[str, Callable[[Any, str, str], str]] = {"tenant": tenant, "schedule_id": schedule_id}
 #: Those that each event has.
 REQUIRED: dict[str, Callable[[Any, str], Any]] = {
     "_id": text,
     "v": lambda value, name: version(value, DOCUMENT_VERSION),
-    "tenant": text,
-    "schedule_id": text,
     "revision": _revision,
     "kind": lambda value, name: one_of(value, name, _KINDS),
     "run_time": instant,
@@ -69,6 +72,11 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
 def faults_of(row: Mapping[str, Any]) -> dict[str, str]:
     """The fields that are not what they must be, each with the reason."""
     found: dict[str, str] = {}
+    for name, check_owner in OWNED.items():
+        try:
+            check_owner(row.get(name), name, row["_id"] if isinstance(row["_id"], str) else "")
+        except Corrupt as error:
+            found[name] = str(error)
     for name, check in REQUIRED.items():
         try:
             check(row.get(name), name)
@@ -91,11 +99,10 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
     id says where it says so, nothing where nothing is known."""
     event_id = row["_id"] if isinstance(row["_id"], str) else ""
     told = from_id(event_id)
-    schedule_id, _, _ = event_id.partition("-manual-")
     default: dict[str, Any] = {
         "v": DOCUMENT_VERSION,
-        "tenant": "default",
-        "schedule_id": told.schedule_id if told else schedule_id,
+        "tenant": tenant_of(event_id),
+        "schedule_id": schedule_of(event_id),
         "revision": told.revision if told else 1,
         "kind": Kind.SCHEDULED.value if told else Kind.MANUAL.value,
         "run_time": told.run_time if told else _a_time_of(row),

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import LIVING, Event, State
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.event_documents import (
     CLAIMED,
     sources,
@@ -38,12 +39,14 @@ class Events:
                 raise
             return int(error.details["nInserted"])
 
-    def redrive(self, ids: Sequence[str], now: datetime, message: str) -> list[Event]:
-        """Makes dead letters due at once, with a budget of attempts anew. Returns those that were in error.
+    def redrive(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> list[Event]:
+        """Makes the tenant's dead letters among these due at once, with a budget of attempts anew. Returns
+        those that were in error.
 
         They are told from others by `redrive`, a token: `update_many` says only how many there were.
         """
-        token, which = new_token(), {"_id": {"$in": list(ids)}, "state": sources("redrive")}
+        own = [each for each in ids if tenant_of(each) == tenant]
+        token, which = new_token(), {"_id": {"$in": own}, "state": sources("redrive")}
         pipeline: list[Document] = [
             {
                 "$set": {
@@ -63,11 +66,14 @@ class Events:
         if update_by_token(self._events, which, pipeline) is None:
             # Those that MongoDB rejected are mended by now.
             update_by_token(self._events, which, pipeline)
-        won = self._settled.find({"_id": {"$in": list(ids)}, "redrive": token}, CLAIMED)
+        won = self._settled.find({"_id": {"$in": own}, "redrive": token}, CLAIMED)
         return to_events(self._events, won)
 
-    def get(self, event_id: str) -> Document | None:
-        """The event; where its document is corrupt, without what is wrong (see `sound`)."""
+    def get(self, event_id: str, *, tenant: str) -> Document | None:
+        """The tenant's event of that id; where its document is corrupt, without what is wrong
+        (see `sound`)."""
+        if tenant_of(event_id) != tenant:
+            return None
         row = self._events.find_one({"_id": event_id})
         return sound(row) if row else None
 
@@ -83,8 +89,8 @@ class Events:
             for state in sorted(LIVING)
         }
 
-    def dead_letters(self, tenant: str, *, most: int) -> int:
-        """How many events are in error; no more than `most` are counted."""
+    def dead_letters(self, *, tenant: str, most: int) -> int:
+        """How many of the tenant's events are in error; no more than `most` are counted."""
         which = {"state": State.ERROR.value, "tenant": tenant}
         return self._events.count_documents(which, hint="dead_v2", limit=most)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import Any
 
+from scheduler_app.domain.tenants import tenant_of
+
 #: Beyond it a double no longer holds every whole number.
 MAX_WHOLE = 2**53
 #: What lies outside of these is no time of ours.
@@ -41,6 +43,22 @@ def text(value: Any, name: str) -> str:
     if type(value) is not str:
         raise wrong(name, value, "text")
     return value
+
+
+def tenant(value: Any, name: str, owner_id: str) -> str:
+    """The tenant that the document's own id names, and no other."""
+    named, owner = text(value, name), tenant_of(owner_id)
+    if named != owner:
+        raise Corrupt(f"{name} is {named[:80]!r}, and the document's id is one of {owner!r}")
+    return named
+
+
+def schedule_id(value: Any, name: str, event_id: str) -> str:
+    """A schedule of the same tenant as the event's: another's would be called with its secrets."""
+    named = text(value, name)
+    if tenant_of(named) != tenant_of(event_id):
+        raise Corrupt(f"{name} is {named[:80]!r}, which is another tenant's")
+    return named
 
 
 def whole(value: Any, name: str, *, least: int = 0, most: int = MAX_WHOLE) -> int:

@@ -6,6 +6,7 @@ from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
 from scheduler_app.domain.errors import Conflict
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store.event_documents import lease_over
 from scheduler_app.store.field_types import Corrupt, fields, text, whole, wrong
 from scheduler_app.store.mongo import Document, Mongo, new_token
@@ -32,6 +33,8 @@ class Begun:
     id: str
     token: str
     seed: str
+    owner: str
+    """Whose answers are counted together: who asks, and its tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,12 @@ class Answered:
     body: bytes
 
 
-def _read(record: Document, request: str, token: str) -> Begun | InFlight | Different | Answered:
+def _read(record: Document, request: str, token: str, owner: str) -> Begun | InFlight | Different | Answered:
     """Raises Corrupt."""
     if text(record.get("request"), "request") != request:
         return Different()
     if record.get("token") == token:
-        return Begun(record["_id"], token, text(record.get("seed"), "seed"))
+        return Begun(record["_id"], token, text(record.get("seed"), "seed"), owner)
     if record.get("answer") is None:
         return InFlight()
     answer = fields(record["answer"], "answer")
@@ -79,9 +82,14 @@ class Idempotency:
         self._settled = mongo.majority("idempotency")
         self._uncounted: dict[str, tuple[int, int]] = {}
 
-    def begin(self, owner: str, key: str, request: str) -> Begun | InFlight | Different | Answered:
+    def begin(
+        self, owner: str, key: str, request: str, *, tenant: str
+    ) -> Begun | InFlight | Different | Answered:
         """`owner` is a digest of who asks, `request` one of what is asked for. Raises Conflict where the
         record can no longer be read."""
+        # Not by a colon, as in other ids: keys have colons, and one that an owner of `default` chose must not
+        # look like another tenant's.
+        owner = owner if tenant == TENANT else f"{tenant}/{owner}"
         identity, token, seed = f"{owner}:{key}", new_token(), str(ObjectId())
         lease: Document = {"lease_until": {"$add": ["$$NOW", LEASE_SECONDS * 1000]}, "token": token}
         first = {
@@ -97,7 +105,7 @@ class Idempotency:
             self._records.update_one(
                 {"_id": identity, "token": token}, [{"$set": first | lease}], upsert=True
             )
-            return Begun(identity, token, seed)
+            return Begun(identity, token, seed, owner)
         except DuplicateKeyError:
             pass
         # Who began it died before it had an answer: the lease is over by mongod's clock.
@@ -110,14 +118,16 @@ class Idempotency:
             | lease_over("lease_until"),
             [{"$set": lease}],
         )
-        return self._judge(self._settled.find_one({"_id": identity}), request, token)
+        return self._judge(self._settled.find_one({"_id": identity}), request, token, owner)
 
     @staticmethod
-    def _judge(record: Document | None, request: str, token: str) -> Begun | InFlight | Different | Answered:
+    def _judge(
+        record: Document | None, request: str, token: str, owner: str
+    ) -> Begun | InFlight | Different | Answered:
         if record is None:
             return InFlight()  # it was given up this very moment; whoever asks again begins it anew
         try:
-            return _read(record, request, token)
+            return _read(record, request, token, owner)
         except Corrupt as error:
             # Nobody knows any more whether it was done; to do it again may be to do it twice.
             raise Conflict(
@@ -132,7 +142,7 @@ class Idempotency:
             {"_id": begun.id, "token": begun.token},
             {"$set": {"answer": answer, "size": len(body)}, "$unset": {"lease_until": ""}},
         )
-        self._bound(begun.id.partition(":")[0], len(body))
+        self._bound(begun.owner, len(body))
         return result.matched_count == 1
 
     def _bound(self, owner: str, size: int) -> None:

@@ -20,6 +20,7 @@ from scheduler_app.store.field_types import (
     number,
     one_of,
     optional,
+    tenant,
     text,
     version,
     whole,
@@ -98,8 +99,10 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
     body, revision = action.get("body"), whole(get("revision"), "revision", least=1)
     if "query" in action:
         raise Corrupt("action.query is empty, and sealed is missing or does not have it")
+    schedule_id = text(row["_id"], "_id")
+    tenant(get("tenant"), "tenant", schedule_id)
     return Schedule(
-        id=text(row["_id"], "_id"),
+        id=schedule_id,
         name=text(get("name"), "name"),
         timing=_timing(row),
         action=Action(
@@ -139,7 +142,6 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
         zone_data=optional(text, get("zone_data"), "zone_data"),
         signing=_opened_signing(get("signing"), envelope),
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
-        tenant=text(get("tenant"), "tenant"),
         hops=whole(get("hops") or 0, "hops"),
         last_run=_last_run(get("last_run")),
     )

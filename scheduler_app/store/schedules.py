@@ -15,6 +15,7 @@ from pymongo.read_concern import ReadConcern
 from scheduler_app.domain.event import State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store.corrupt_schedules import set_aside_unreadable
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.field_types import MAX_WHOLE, Corrupt, whole
@@ -47,9 +48,10 @@ class Schedules:
     # -- people's edits ----------------------------------------------------------------------------------
 
     @staticmethod
-    def new_id() -> str:
-        """A fresh id, 24 hex digits, rising with time."""
-        return str(ObjectId())
+    def new_id(*, tenant: str) -> str:
+        """A fresh id of a tenant's, 24 hex digits, rising with time. Raises InvalidField for a tenant that
+        cannot be one."""
+        return whole_id(tenant, str(ObjectId()))
 
     def insert(self, schedule: Schedule, *, seed: str | None = None) -> bool:
         """False when there is a document of that id, a deleted schedule's too. `seed` says which request made
@@ -81,8 +83,10 @@ class Schedules:
         document = to_document(schedule, self._envelope)
         return document if seed is None else document | {"seed": seed}
 
-    def made_by(self, seed: str, schedule_id: str) -> "Schedule | None":
+    def made_by(self, seed: str, schedule_id: str, *, tenant: str) -> "Schedule | None":
         """The schedule, if the request of that `seed` has made it; None also when it was deleted since."""
+        if tenant_of(schedule_id) != tenant:
+            return None
         row = self._settled.find_one({"_id": schedule_id, "seed": seed, "state": NOT_DELETED})
         found = read(row, self._envelope) if row else None
         return found if isinstance(found, Schedule) else None
@@ -119,10 +123,14 @@ class Schedules:
         which = {"_id": schedule_id, "version": version, "revision": revision, "state": NOT_DELETED}
         return self._schedules.update_one(which, change).matched_count == 1
 
-    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> int | None:
-        """Returns the last revision; None when there is no such schedule, or not at `version`. The document
-        stays until its last event is gone, its secrets do not: nothing of it is sent any more
+    def delete(
+        self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None
+    ) -> int | None:
+        """Returns the last revision; None when the tenant has no such schedule, or not at `version`. The
+        document stays until its last event is gone, its secrets do not: nothing of it is sent any more
         (`Schedule.voids`)."""
+        if tenant_of(schedule_id) != tenant:
+            return None
         which: Document = {"_id": schedule_id, "state": NOT_DELETED}
         if version is not None:
             which["version"] = version
@@ -157,16 +165,21 @@ class Schedules:
 
     # -- look --------------------------------------------------------------------------------------------
 
-    def get(self, schedule_id: str, *, surely: bool = False) -> Schedule | Unreadable | None:
-        """None when there is none or it was deleted. `surely`: a linearizable read, which costs the primary
-        a question to the others."""
+    def get(self, schedule_id: str, *, tenant: str, surely: bool = False) -> Schedule | Unreadable | None:
+        """None when the tenant has none of that id or it was deleted. `surely`: a linearizable read, which
+        costs the primary a question to the others."""
+        if tenant_of(schedule_id) != tenant:
+            return None
         collection = self._surely if surely else self._settled
         row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
         return read_whole(row, self._envelope) if row else None
 
-    def exists(self, schedule_id: str) -> bool:
-        """Whether there is such a schedule, deleted ones included: their history stays readable."""
-        return self._schedules.find_one({"_id": schedule_id}, {"_id": 1}) is not None
+    def exists(self, schedule_id: str, *, tenant: str) -> bool:
+        """Whether the tenant has such a schedule, deleted ones included: their history stays readable."""
+        return (
+            tenant_of(schedule_id) == tenant
+            and self._schedules.find_one({"_id": schedule_id}, {"_id": 1}) is not None
+        )
 
     def for_delivery(self, ids: Sequence[str]) -> dict[str, Schedule | Unreadable]:
         """Schedules by id, deleted ones included; read after the claim of their events, never before.
@@ -184,9 +197,9 @@ class Schedules:
             found[reading.schedule_id if isinstance(reading, Unreadable) else reading.id] = reading
         return found
 
-    def count_by_state(self, tenant: str, *, most: int) -> dict[str, int]:
-        """How many schedules there are in each state but deleted, by index alone; no more than `most` of each
-        are counted."""
+    def count_by_state(self, *, tenant: str, most: int) -> dict[str, int]:
+        """How many schedules the tenant has in each state but deleted, by index alone; no more than `most`
+        of each are counted."""
         return {
             state.value: self._schedules.count_documents(
                 {"tenant": tenant, "state": state.value}, hint="list_state_v1", limit=most
@@ -205,8 +218,8 @@ class Schedules:
         tag: str | None = None,
         last_outcome: str | None = None,
     ) -> Page[Schedule | Unreadable]:
-        """Schedules that match all that is given, newest first; the window's times are creation times. One
-        filter is told by an index, the others are looked for among what it leaves."""
+        """The tenant's schedules that match all that is given, newest first; the window's times are creation
+        times. One filter is told by an index, the others are looked for among what it leaves."""
         wanted = {"tags": tag, "name": name, "last_run.outcome": last_outcome, "state": state}
         given = {field: value for field, value in wanted.items() if value is not None}
         best = next((field for field in given if field in _INDEXES and _is_indexed(field, given)), None)

@@ -7,6 +7,7 @@ from typing import Any
 from pymongo import ReplaceOne
 
 from scheduler_app.domain.schedule import Predecessor, Schedule, ScheduleState
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.field_types import Corrupt, instant, items, optional, text, whole
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedule_documents import READABLE, read_cut, to_document
@@ -21,9 +22,11 @@ class Successors:
         self._settled = mongo.majority("schedules")
         self._envelope = envelope
 
-    def predecessors(self, ids: Sequence[str]) -> dict[str, Predecessor]:
-        """What the deleted schedules of these ids leave; nothing for one whose document cannot be read."""
-        which = {"_id": {"$in": list(ids)}, "state": ScheduleState.DELETED.value}
+    def predecessors(self, ids: Sequence[str], *, tenant: str) -> dict[str, Predecessor]:
+        """What the tenant's deleted schedules of these ids leave; nothing for one whose document cannot be
+        read."""
+        own = [each for each in ids if tenant_of(each) == tenant]
+        which = {"_id": {"$in": own}, "state": ScheduleState.DELETED.value}
         found: dict[str, Predecessor] = {}
         for row in self._settled.find(which | READABLE, _LEFT, hint=BY_ID):
             with suppress(Corrupt):

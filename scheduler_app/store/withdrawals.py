@@ -6,6 +6,7 @@ from datetime import datetime
 from pymongo import DESCENDING
 
 from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.event_documents import finish, sources
 from scheduler_app.store.mongo import Document, Mongo
 
@@ -24,7 +25,7 @@ class Withdrawals:
         self._settled = mongo.majority("events")
 
     def cancel_past_cut(
-        self, schedule_id: str, revision: int, cut: datetime, now: datetime, message: str
+        self, schedule_id: str, revision: int, cut: datetime, now: datetime, message: str, *, tenant: str
     ) -> int:
         """Cancels what older revisions still hold after `cut`, unless a worker has it or had it.
 
@@ -32,6 +33,8 @@ class Withdrawals:
         and counted as sent, its instant would be lost when it was not; were it not counted, the new revision
         would send that instant under another key.
         """
+        if tenant_of(schedule_id) != tenant:
+            return 0
         return finish(
             self._events,
             _older(schedule_id, revision, cut)
@@ -41,11 +44,13 @@ class Withdrawals:
             message,
         )
 
-    def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str) -> int:
+    def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str, *, tenant: str) -> int:
         """Cancels all that a deleted schedule has not sent, unless a worker has it (which then voids it).
 
         `revision` is its last one: the events of later ones belong to a new schedule of the same id.
         """
+        if tenant_of(schedule_id) != tenant:
+            return 0
         return finish(
             self._events,
             {"schedule_id": schedule_id, "state": sources("cancel"), "revision": {"$lte": revision}},
@@ -54,8 +59,10 @@ class Withdrawals:
             message,
         )
 
-    def look_past_cut(self, schedule_id: str, revision: int, cut: datetime) -> PastCut:
+    def look_past_cut(self, schedule_id: str, revision: int, cut: datetime, *, tenant: str) -> PastCut:
         """What older revisions' events after `cut` came to, before the new one begins."""
+        if tenant_of(schedule_id) != tenant:
+            return PastCut(running=False, last_sent=None)
         older = _older(schedule_id, revision, cut)
         running = self._settled.find_one(older | {"state": State.RUNNING}, {"_id": 1})
         sent = self._settled.find_one(
@@ -72,8 +79,10 @@ class Withdrawals:
         )
         return PastCut(running=running is not None, last_sent=sent["run_time"] if sent else None)
 
-    def cancel(self, event_id: str, now: datetime, message: str) -> bool:
-        """Withdraws one event; False when it is claimed or finished, or there is none."""
+    def cancel(self, event_id: str, now: datetime, message: str, *, tenant: str) -> bool:
+        """Withdraws one event; False when it is claimed or finished, or the tenant has none of that id."""
+        if tenant_of(event_id) != tenant:
+            return False
         which = {"_id": event_id, "state": sources("cancel")}
         return finish(self._events, which, State.CANCELLED, now, message) == 1
 

@@ -36,6 +36,7 @@ def edit_page(
     page: Page[Schedule | Unreadable],
     now: datetime,
     *,
+    tenant: str,
     hops: int = 0,
     seconds: float = PAGE_SECONDS,
 ) -> EditedPage:
@@ -47,7 +48,7 @@ def edit_page(
     count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
     for each in page.rows:
         schedule_id = each.schedule_id if isinstance(each, Unreadable) else each.id
-        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, hops)
+        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, tenant, hops)
         if reason is None:
             count += 1
         else:
@@ -67,15 +68,17 @@ def _unfit(verb: Verb, schedule: Schedule | Unreadable) -> str | None:
     return f"it is {schedule.state}" if schedule.state in (there, ScheduleState.FINISHED) else None
 
 
-def _refusal(manager: Manager, verb: Verb, schedule_id: str, now: datetime, hops: int) -> str | None:
+def _refusal(
+    manager: Manager, verb: Verb, schedule_id: str, now: datetime, tenant: str, hops: int
+) -> str | None:
     try:
         match verb:
             case Verb.PAUSE:
-                manager.pause(schedule_id, now)
+                manager.pause(schedule_id, now, tenant=tenant)
             case Verb.RESUME:
-                manager.resume(schedule_id, now, hops=hops)
+                manager.resume(schedule_id, now, tenant=tenant, hops=hops)
             case Verb.DELETE:
-                manager.delete(schedule_id, now)
+                manager.delete(schedule_id, now, tenant=tenant)
     except (Conflict, InvalidField, NotFound, StaleVersion) as error:
         return str(error)
     return None

@@ -8,6 +8,7 @@ from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
@@ -34,21 +35,23 @@ class Creation:
         draft: Draft,
         now: datetime,
         *,
+        tenant: str,
         schedule_id: str | None = None,
         seed: str | None = None,
         hops: int = 0,
     ) -> Schedule:
-        """Raises InvalidField, and Conflict when there is a schedule of that id.
+        """Makes a schedule of a tenant's; `schedule_id`, where one was chosen, is whole (see
+        `domain.tenants`). Raises InvalidField, and Conflict when there is a schedule of that id.
 
         A request that may be begun again after a crash has a `seed`, which is the id unless one was chosen,
         and which stands on the schedule: what the first try has made is found then, and not made twice.
         `hops` are those of the request.
         """
-        schedule = self._new(draft, schedule_id or seed or self.store.schedules.new_id(), now, hops)
+        schedule = self._new(draft, self._id(schedule_id, seed, tenant), now, hops)
         if not self.store.schedules.insert(schedule, seed=seed):
-            successor = self._succeed([(schedule, seed)], now)[0]
+            successor = self._succeed([(schedule, seed)], now, tenant)[0]
             if successor is None:
-                there = self._there(schedule.id, seed)
+                there = self._there(schedule.id, seed, tenant)
                 if isinstance(there, Conflict):
                     raise there
                 return there
@@ -63,6 +66,7 @@ class Creation:
         drafts: Sequence[tuple[str | None, Draft]],
         now: datetime,
         *,
+        tenant: str,
         seed: str | None = None,
         hops: int = 0,
     ) -> list[Schedule | InvalidField | Conflict]:
@@ -70,8 +74,8 @@ class Creation:
         results: list[Schedule | InvalidField | Conflict] = []
         seeds = [f"{seed}-{number}" for number in range(len(drafts))] if seed else None
         for number, (chosen, draft) in enumerate(drafts):
-            made = chosen or (seeds[number] if seeds else self.store.schedules.new_id())
             try:
+                made = self._id(chosen, seeds[number] if seeds else None, tenant)
                 results.append(self._new(draft, made, now, hops))
             except InvalidField as error:
                 results.append(error)
@@ -84,15 +88,23 @@ class Creation:
         again = [wanted[position] for position in sorted(refused)]
         seeded = [(each, seeds[number] if seeds else None) for number, each in again]
         for (number, schedule), (_, own), successor in zip(
-            again, seeded, self._succeed(seeded, now), strict=True
+            again, seeded, self._succeed(seeded, now, tenant), strict=True
         ):
             if successor is not None:
                 created.append(successor)
-            results[number] = successor or self._there(schedule.id, own)
+            results[number] = successor or self._there(schedule.id, own, tenant)
         if created:
             log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
             self.soon([each for each in created if each.state is ScheduleState.ACTIVE], now)
         return results
+
+    def _id(self, chosen: str | None, seed: str | None, tenant: str) -> str:
+        """The id that was chosen, or one made of the request's seed, or a fresh one. Raises InvalidField for
+        another tenant's."""
+        if chosen is not None and tenant_of(chosen) != tenant:
+            raise InvalidField("id", "names another tenant: give an id of your own, without a colon")
+        made = whole_id(tenant, seed) if seed else self.store.schedules.new_id(tenant=tenant)
+        return chosen or made
 
     def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
         opened = opened_draft(draft, self.store.envelope)
@@ -104,12 +116,12 @@ class Creation:
             replace(schedule, signing=Signing(self.new_secret(), now)) if draft.signing is True else schedule
         )
 
-    def _succeed(self, wanted: Sequence[Seeded], now: datetime) -> list[Schedule | None]:
+    def _succeed(self, wanted: Sequence[Seeded], now: datetime, tenant: str) -> list[Schedule | None]:
         """Makes those whose ids deleted schedules have; None for the others, and for what a request of the
         same seed has made before and somebody has deleted since: its owner does not want it any more."""
         if not wanted:
             return []
-        left = self.store.successors.predecessors([schedule.id for schedule, _ in wanted])
+        left = self.store.successors.predecessors([schedule.id for schedule, _ in wanted], tenant=tenant)
         chosen: dict[str, int] = {}
         for position, (schedule, seed) in enumerate(wanted):
             deleted = left.get(schedule.id)
@@ -119,7 +131,11 @@ class Creation:
         for schedule_id in chosen:
             # Whoever deleted it may have died before this write.
             self.store.withdrawals.cancel_all(
-                schedule_id, left[schedule_id].revision, now, "Withdrawn: the schedule was deleted"
+                schedule_id,
+                left[schedule_id].revision,
+                now,
+                "Withdrawn: the schedule was deleted",
+                tenant=tenant,
             )
         positions = list(chosen.values())
         pairs = [
@@ -132,12 +148,12 @@ class Creation:
             made[position] = schedule if won else None
         return made
 
-    def _there(self, schedule_id: str, seed: str | None) -> Schedule | Conflict:
+    def _there(self, schedule_id: str, seed: str | None, tenant: str) -> Schedule | Conflict:
         """What an earlier try of the same request has made, or why the id is not to be had."""
-        made = self.store.schedules.made_by(seed, schedule_id) if seed else None
+        made = self.store.schedules.made_by(seed, schedule_id, tenant=tenant) if seed else None
         if made is not None:
             return made
-        if self.store.schedules.get(schedule_id) is not None:
+        if self.store.schedules.get(schedule_id, tenant=tenant) is not None:
             return Conflict(
                 f"there is a schedule {schedule_id} already: change it by PUT, or take another id"
             )

@@ -38,39 +38,39 @@ class EventManager:
     store: Store
     send: Callable[[Sequence[Event], datetime], None]
 
-    def get(self, event_id: str) -> Document:
+    def get(self, event_id: str, *, tenant: str) -> Document:
         """Raises NotFound."""
-        event = self.store.events.get(event_id)
+        event = self.store.events.get(event_id, tenant=tenant)
         if event is None:
             raise NotFound(f"there is no event {event_id}; it may be beyond the retention")
         return event
 
-    def cancel(self, event_id: str, now: datetime) -> Document:
+    def cancel(self, event_id: str, now: datetime, *, tenant: str) -> Document:
         """Withdraws an event that no worker has. Raises NotFound; Conflict when it is running or final."""
-        event = self.get(event_id)
-        if not self.store.withdrawals.cancel(event_id, now, "Withdrawn by a person"):
-            event = self.get(event_id)
+        event = self.get(event_id, tenant=tenant)
+        if not self.store.withdrawals.cancel(event_id, now, "Withdrawn by a person", tenant=tenant):
+            event = self.get(event_id, tenant=tenant)
             state = State(event["state"])
             why = "its history is final" if state in FINAL else "its request is in flight, or about to be"
             raise Conflict(f"the event is {state}: {why}, and it cannot be cancelled")
         log.info("event.cancelled", message="A person cancelled an event", event_id=event_id)
-        return self.get(event_id)
+        return self.get(event_id, tenant=tenant)
 
-    def redrive(self, event_id: str, now: datetime) -> Document:
+    def redrive(self, event_id: str, now: datetime, *, tenant: str) -> Document:
         """Sends a dead letter again, at once. Raises NotFound, and Conflict when it is not one."""
-        event = self.get(event_id)
+        event = self.get(event_id, tenant=tenant)
         schedule_id = event["schedule_id"]
         if event["state"] == State.ERROR:
             schedule = self.store.schedules.for_delivery([schedule_id]).get(schedule_id)
             if reason := _hopeless(event, schedule):
                 raise Conflict(reason)
-        redriven = self.store.events.redrive([event_id], now, REDRIVEN)
+        redriven = self.store.events.redrive([event_id], now, REDRIVEN, tenant=tenant)
         if not redriven:
-            state = self.get(event_id)["state"]
+            state = self.get(event_id, tenant=tenant)["state"]
             raise Conflict(f"the event is {state}; only one in error can be redriven")
         log.info("event.redriven", message="A person redrove an event", event_id=event_id)
         self.send(redriven, now)
-        return self.get(event_id)
+        return self.get(event_id, tenant=tenant)
 
     def redrive_page(
         self,
@@ -93,7 +93,7 @@ class EventManager:
                 ids.append(event["_id"])
             else:
                 skipped.append((event["_id"], reason))
-        redriven = self.store.events.redrive(ids, now, REDRIVEN) if ids else []
+        redriven = self.store.events.redrive(ids, now, REDRIVEN, tenant=tenant) if ids else []
         won = {event.id for event in redriven}
         skipped += [(each, "it is no longer in error") for each in ids if each not in won]
         if redriven:

@@ -235,8 +235,12 @@ class Expansion:
         event that was claimed before the cut is `running` here, and one claimed after it is void there.
         """
         withdrawals = self._store.withdrawals
-        withdrawals.cancel_past_cut(schedule.id, schedule.revision, schedule.revised_at, now, CHANGED)
-        past = withdrawals.look_past_cut(schedule.id, schedule.revision, schedule.revised_at)
+        withdrawals.cancel_past_cut(
+            schedule.id, schedule.revision, schedule.revised_at, now, CHANGED, tenant=schedule.tenant
+        )
+        past = withdrawals.look_past_cut(
+            schedule.id, schedule.revision, schedule.revised_at, tenant=schedule.tenant
+        )
         if past.running:
             return None
         return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
@@ -285,11 +289,20 @@ def withdraw_what_came_too_late(store: Store, ids: Sequence[str], now: datetime)
             continue
         if schedule.state is ScheduleState.DELETED:
             store.withdrawals.cancel_all(
-                schedule_id, schedule.revision, now, "Withdrawn: the schedule was deleted"
+                schedule_id,
+                schedule.revision,
+                now,
+                "Withdrawn: the schedule was deleted",
+                tenant=schedule.tenant,
             )
         else:
             store.withdrawals.cancel_past_cut(
-                schedule_id, schedule.revision, schedule.revised_at, now, CHANGED
+                schedule_id,
+                schedule.revision,
+                schedule.revised_at,
+                now,
+                CHANGED,
+                tenant=schedule.tenant,
             )
 
 

@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger
 
@@ -38,7 +37,7 @@ class Inspection:
         )
         until = now - AGE
         since = max(self._seen_until or now - LOOK_BACK, now - LOOK_BACK)
-        forgotten = self._inspections.forgotten_events(TENANT, since, until, limit=DOCUMENTS_A_PASS)
+        forgotten = self._inspections.forgotten_events(since, until, limit=DOCUMENTS_A_PASS)
         if forgotten < DOCUMENTS_A_PASS:
             self._seen_until = until
         return found + corrupt + forgotten

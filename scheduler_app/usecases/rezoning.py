@@ -56,7 +56,12 @@ class Rezoning:
         if not self._store.schedules.revise(revised, version=schedule.version):
             return  # somebody edits it at this moment, and computes with the data of that process
         self._store.withdrawals.cancel_past_cut(
-            schedule.id, revised.revision, revised.revised_at, now, "Withdrawn: the zone's rules have changed"
+            schedule.id,
+            revised.revision,
+            revised.revised_at,
+            now,
+            "Withdrawn: the zone's rules have changed",
+            tenant=schedule.tenant,
         )
         log.warning(
             "schedule.rezoned",

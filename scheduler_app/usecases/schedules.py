@@ -44,10 +44,10 @@ class Manager:
     check_url: Callable[[str], None]
     new_secret: Callable[[], str]
 
-    def get(self, schedule_id: str, *, surely: bool = False) -> Schedule:
+    def get(self, schedule_id: str, *, tenant: str, surely: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read. `surely`: as it is now,
         and not as the majority knew it a moment ago."""
-        schedule = self.store.schedules.get(schedule_id, surely=surely)
+        schedule = self.store.schedules.get(schedule_id, tenant=tenant, surely=surely)
         if schedule is None:
             raise NotFound(f"there is no schedule {schedule_id}")
         if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
@@ -63,7 +63,14 @@ class Manager:
         return schedule
 
     def edit(
-        self, schedule_id: str, draft: Draft, now: datetime, *, version: int | None = None, hops: int = 0
+        self,
+        schedule_id: str,
+        draft: Draft,
+        now: datetime,
+        *,
+        tenant: str,
+        version: int | None = None,
+        hops: int = 0,
     ) -> Schedule:
         """`hops` are those of the request: a callback that sets its own schedule again has no end either.
         Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's. Nothing is
@@ -81,9 +88,9 @@ class Manager:
                 return changed
             return replace(changed, hops=hops)
 
-        return self._change(schedule_id, now, edited, version, "edited")
+        return self._change(schedule_id, now, edited, tenant, version, "edited")
 
-    def pause(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
+    def pause(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
         """A cut, after which no occurrence is made. Raises NotFound, StaleVersion, Conflict."""
 
         def paused(schedule: Schedule) -> Schedule:
@@ -93,10 +100,10 @@ class Manager:
                 raise Conflict("the schedule is finished; there is nothing to pause")
             return _next_version(schedule, now).revise(now, state=ScheduleState.PAUSED)
 
-        return self._change(schedule_id, now, paused, version, "paused")
+        return self._change(schedule_id, now, paused, tenant, version, "paused")
 
     def resume(
-        self, schedule_id: str, now: datetime, *, version: int | None = None, hops: int = 0
+        self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None, hops: int = 0
     ) -> Schedule:
         """Occurrences after now are made again; `hops` as in `edit`. Raises NotFound, StaleVersion, Conflict,
         InvalidField."""
@@ -109,27 +116,33 @@ class Manager:
             active = _next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
             return replace(active, hops=max(hops, schedule.hops))
 
-        return self._change(schedule_id, now, resumed, version, "resumed")
+        return self._change(schedule_id, now, resumed, tenant, version, "resumed")
 
-    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
+    def delete(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
-        revision = self.store.schedules.delete(schedule_id, now, version=version)
+        revision = self.store.schedules.delete(schedule_id, now, tenant=tenant, version=version)
         if revision is None:
             try:
-                there = self.get(schedule_id, surely=True)
+                there = self.get(schedule_id, tenant=tenant, surely=True)
             except NotFound:
                 # Deleted before, perhaps by one who died, or was refused by MongoDB, after that write.
-                for deleted in self.store.successors.predecessors([schedule_id]).values():
-                    self._withdraw_all(schedule_id, deleted.revision, now)
+                for deleted in self.store.successors.predecessors([schedule_id], tenant=tenant).values():
+                    self._withdraw_all(schedule_id, deleted.revision, now, tenant)
                 raise
             raise _stale(there, version)
-        withdrawn = self._withdraw_all(schedule_id, revision, now)
+        withdrawn = self._withdraw_all(schedule_id, revision, now, tenant)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
         )
 
     def sign(
-        self, schedule_id: str, now: datetime, *, overlap: timedelta, version: int | None = None
+        self,
+        schedule_id: str,
+        now: datetime,
+        *,
+        tenant: str,
+        overlap: timedelta,
+        version: int | None = None,
     ) -> Signing:
         """Makes a signing secret; one that is there signs beside it for `overlap`. Raises NotFound,
         StaleVersion, Conflict."""
@@ -142,21 +155,23 @@ class Manager:
         def signed(schedule: Schedule) -> Schedule:
             return replace(_next_version(schedule, now), signing=signing(schedule.signing))
 
-        changed = self._change(schedule_id, now, signed, version, "signed")
+        changed = self._change(schedule_id, now, signed, tenant, version, "signed")
         return changed.signing or signing(None)
 
-    def unsign(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
+    def unsign(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
         """Forgets the signing secrets. Raises NotFound, StaleVersion, Conflict."""
 
         def unsigned(schedule: Schedule) -> Schedule:
             return replace(_next_version(schedule, now), signing=None) if schedule.signing else schedule
 
-        return self._change(schedule_id, now, unsigned, version, "unsigned")
+        return self._change(schedule_id, now, unsigned, tenant, version, "unsigned")
 
-    def trigger(self, schedule_id: str, now: datetime, *, seed: str | None = None, hops: int = 0) -> Event:
+    def trigger(
+        self, schedule_id: str, now: datetime, *, tenant: str, seed: str | None = None, hops: int = 0
+    ) -> Event:
         """Calls the callback at once, whatever the rule or the state; once for a `seed`, as in `create`.
         `hops` are those of the request. Raises NotFound, Conflict."""
-        schedule = self.get(schedule_id)
+        schedule = self.get(schedule_id, tenant=tenant)
         made = event.manual(
             schedule.id, schedule.revision, now, seed, origin=origin_of(schedule.action.url), hops=hops
         )
@@ -172,15 +187,16 @@ class Manager:
         schedule_id: str,
         now: datetime,
         change: Callable[[Schedule], Schedule],
+        tenant: str,
         version: int | None,
         done: str,
     ) -> Schedule:
         for _ in range(TRIES):
-            schedule = self.get(schedule_id)
+            schedule = self.get(schedule_id, tenant=tenant)
             if version is not None and version != schedule.version:
                 # A primary that was just elected may not know yet how far the majority is: what it gives may
                 # be older than the edit whose ETag this caller was given.
-                schedule = self.get(schedule_id, surely=True)
+                schedule = self.get(schedule_id, tenant=tenant, surely=True)
                 if version != schedule.version:
                     raise _stale(schedule, version)
             changed = change(schedule)
@@ -223,14 +239,19 @@ class Manager:
                 return changed
         raise Conflict("the schedule is being changed by others at this moment; try again")
 
-    def _withdraw_all(self, schedule_id: str, revision: int, now: datetime) -> int:
+    def _withdraw_all(self, schedule_id: str, revision: int, now: datetime, tenant: str) -> int:
         return self.store.withdrawals.cancel_all(
-            schedule_id, revision, now, "Withdrawn: the schedule was deleted"
+            schedule_id, revision, now, "Withdrawn: the schedule was deleted", tenant=tenant
         )
 
     def _cut(self, schedule: Schedule, now: datetime) -> None:
         self.store.withdrawals.cancel_past_cut(
-            schedule.id, schedule.revision, schedule.revised_at, now, "Withdrawn: the schedule was changed"
+            schedule.id,
+            schedule.revision,
+            schedule.revised_at,
+            now,
+            "Withdrawn: the schedule was changed",
+            tenant=schedule.tenant,
         )
         if schedule.state is ScheduleState.ACTIVE:
             self.soon([schedule], now)

@@ -29,6 +29,7 @@ def put(
     draft: Draft,
     now: datetime,
     *,
+    tenant: str,
     conditions: Conditions,
     hops: int = 0,
 ) -> tuple[Schedule, bool]:
@@ -37,9 +38,11 @@ def put(
     for _ in range(TRIES):
         try:
             if conditions.absent:
-                manager.get(schedule_id)
+                manager.get(schedule_id, tenant=tenant)
                 raise StaleVersion(f"there is a schedule {schedule_id} already, and the request forbids that")
-            return manager.edit(schedule_id, draft, now, version=conditions.version, hops=hops), False
+            return manager.edit(
+                schedule_id, draft, now, tenant=tenant, version=conditions.version, hops=hops
+            ), False
         except NotFound:
             if conditions.present or conditions.version is not None:
                 raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None
@@ -49,10 +52,10 @@ def put(
                 f"there is no schedule {schedule_id} to change; to create it, give {', '.join(missing)} too"
             )
         try:
-            return creation.create(draft, now, schedule_id=schedule_id, hops=hops), True
+            return creation.create(draft, now, tenant=tenant, schedule_id=schedule_id, hops=hops), True
         except Conflict:
             # Somebody else may have created it a moment ago: then there is something to change.
-            if manager.store.schedules.get(schedule_id) is None:
+            if manager.store.schedules.get(schedule_id, tenant=tenant) is None:
                 raise
     raise Conflict(
         f"the schedule {schedule_id} is being created and deleted by others at this moment; try again"

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import FINAL, TRANSITIONS, State
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.outcomes import Record
 from tests.builders import event
@@ -74,9 +75,9 @@ class Hands:
         """The cut of an edit, and a worker that has read of it after its claim; a person's cancel."""
         chance = self.draw.random()
         if chance < 0.1:
-            self.store.withdrawals.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
+            self.store.withdrawals.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut", tenant=TENANT)
         elif chance < 0.15:
-            self.store.withdrawals.cancel(self.event_id, self.now, "withdrawn")
+            self.store.withdrawals.cancel(self.event_id, self.now, "withdrawn", tenant=TENANT)
         elif chance < 0.2 and self.claims:
             self.store.claims.void([self.event_id], self.draw.choice(self.claims), self.now, "void")
 
@@ -96,7 +97,7 @@ def test_any_interleaving_leaves_a_legal_history(store: Store, now: datetime, se
         thread.start()
     for thread in threads:
         thread.join(60)
-    found = store.events.get(made.id)
+    found = store.events.get(made.id, tenant=TENANT)
     assert found is not None
     states = [State(line["status"]) for line in found["status"]]
     if len(states) <= 50:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import FINAL, LIVING, MAX_ISOLATED_LOSSES, Event, State
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.claims import Postponement
 from scheduler_app.store.event_documents import to_event
@@ -31,7 +32,7 @@ def record(event_id: str, token: str, state: State, now: datetime, due_at: datet
 
 
 def document(store: Store, event_id: str) -> dict[str, Any]:
-    found = store.events.get(event_id)
+    found = store.events.get(event_id, tenant=TENANT)
     assert found is not None
     return found
 
@@ -74,7 +75,7 @@ def test_a_claim_knows_an_event_that_came_back_by_what_it_became(
     token, _ = claim(store, now, brought_back.id)
     store.outcomes.record([record(brought_back.id, token, State.ERROR, now)])
     store.mongo.collection("events").update_one({"_id": brought_back.id}, {"$set": {"attempt": 0}})
-    store.events.redrive([brought_back.id], now + 2 * SECOND, "redriven")
+    store.events.redrive([brought_back.id], now + 2 * SECOND, "redriven", tenant=TENANT)
     ids = [fresh.id, tried.id, brought_back.id]
     won = [
         each
@@ -405,7 +406,7 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
     newer, other = event(now + SECOND, revision=2), event(now + SECOND, schedule_id="s2")
     store.events.insert([owed, cut, running, newer, other], now, "made")
     claim(store, now + 2 * SECOND, running.id)
-    assert store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
+    assert store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT) == 1
     states = {e.id: document(store, e.id)["state"] for e in (owed, cut, running, newer, other)}
     assert states == {
         owed.id: "ready_queue",
@@ -414,7 +415,7 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
         newer.id: "ready_queue",
         other.id: "ready_queue",
     }
-    assert store.withdrawals.look_past_cut("s1", 2, now).running
+    assert store.withdrawals.look_past_cut("s1", 2, now, tenant=TENANT).running
 
 
 def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: datetime) -> None:
@@ -422,8 +423,8 @@ def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: dateti
     store.events.insert([sent, unsent], now, "made")
     token, _ = claim(store, now + SECOND, sent.id)
     store.outcomes.record([record(sent.id, token, State.COMPLETED, now)])
-    store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn")
-    past = store.withdrawals.look_past_cut("s1", 2, now)
+    store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT)
+    past = store.withdrawals.look_past_cut("s1", 2, now, tenant=TENANT)
     assert (past.running, past.last_sent) == (False, now + SECOND)
 
 
@@ -432,9 +433,9 @@ def test_what_a_lost_worker_may_have_sent_stays_owed_past_a_cut(store: Store, no
     store.events.insert([begun, waiting], now, "made")
     claim(store, now + SECOND, begun.id, lease=-1)
     store.repairs.workers(now + SECOND, delay_seconds=2, limit=10)
-    assert store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
+    assert store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT) == 1
     assert document(store, begun.id)["state"] == "retrying"
-    assert store.withdrawals.look_past_cut("s1", 2, now).last_sent == now + SECOND
+    assert store.withdrawals.look_past_cut("s1", 2, now, tenant=TENANT).last_sent == now + SECOND
 
 
 def test_histories_keep_their_first_line_and_their_last_fifty(store: Store, now: datetime) -> None:
@@ -469,7 +470,7 @@ def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: Stat
     before = document(store, made.id)
     assert claim(store, now, made.id)[1] == []
     assert take(store.outbox, now, limit=10, lease_seconds=2)[1] == []
-    assert store.withdrawals.cancel_all("s1", 1, now, "withdrawn") == 0
+    assert store.withdrawals.cancel_all("s1", 1, now, "withdrawn", tenant=TENANT) == 0
     assert store.claims.give_back([made.id], token, now, "back") == 0
     assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([], [])
     assert document(store, made.id) == before

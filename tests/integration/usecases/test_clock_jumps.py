@@ -7,6 +7,7 @@ import pytest
 
 from scheduler_app.clock import Clock
 from scheduler_app.domain.event import State
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.usecases.recovery import Recovery
 from tests.builders import event
@@ -37,7 +38,7 @@ def claim(store: Store, name: str, lease_seconds: float) -> str:
 
 
 def state(store: Store, event_id: str) -> str:
-    found = store.events.get(event_id)
+    found = store.events.get(event_id, tenant=TENANT)
     assert found is not None
     return str(found["state"])
 

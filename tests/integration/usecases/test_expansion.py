@@ -15,13 +15,13 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import (
     MAX_BODY_BYTES,
-    TENANT,
     Body,
     BodyKind,
     Schedule,
     ScheduleState,
 )
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.listing import Window
 from scheduler_app.store.outcomes import Record
@@ -46,7 +46,7 @@ def expansion(store: Store) -> Expansion:
 
 
 def stored(store: Store, schedule_id: str = "s1") -> Schedule:
-    found = store.schedules.get(schedule_id)
+    found = store.schedules.get(schedule_id, tenant=TENANT)
     assert isinstance(found, Schedule)
     return found
 
