@@ -10,7 +10,7 @@ from api.noun import Noun
 from api.schemas import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.services import services
 from api.tenancy import tenant
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 MAX_SKIPPED = 100

@@ -100,7 +100,7 @@ TRANSITIONS: dict[str, Transition] = {
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
     # Its origin has no room: it comes again later, and no attempt is counted.
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
-    "void": _move({State.RUNNING}, {State.CANCELLED}),
+    "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),

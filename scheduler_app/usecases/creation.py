@@ -10,7 +10,7 @@ from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store import Store
-from scheduler_app.store.sealed_action import opened_draft
+from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -107,7 +107,7 @@ class Creation:
         return chosen or made
 
     def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
-        opened = opened_draft(draft, self.store.envelope)
+        opened = opened_draft(draft, self.store.secret_box)
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_url(schedule.action.url)
         if hops:
@@ -130,7 +130,7 @@ class Creation:
                 chosen.setdefault(schedule.id, position)
         for schedule_id in chosen:
             # Whoever deleted it may have died before this write.
-            self.store.withdrawals.cancel_all(
+            self.store.cancellations.cancel_all(
                 schedule_id,
                 left[schedule_id].revision,
                 now,

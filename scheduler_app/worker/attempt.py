@@ -8,7 +8,7 @@ from scheduler_app.actions.http import Answer, Request, headers_for, parse_retry
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import metrics
 
 COMPLETED = "Event successfully processed"

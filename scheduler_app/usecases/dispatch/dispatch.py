@@ -9,9 +9,9 @@ from scheduler_app.clock import monotonic
 from scheduler_app.config import DISPATCH_LEASE_SECONDS
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import Lane, QueueLengths
-from scheduler_app.parts import Parts
+from scheduler_app.parallel import Parallel
 from scheduler_app.store import Store
-from scheduler_app.store.outbox import Due
+from scheduler_app.store.events.outbox import Due
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, Batch, grouped, lane_of
 from scheduler_app.usecases.dispatch.room import Room, RoomEstimate
@@ -54,7 +54,7 @@ class Dispatch:
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
         self._burst_ahead = min(self._horizon / BURST_AHEAD_SHARE, MAX_BURST_AHEAD)
-        self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
+        self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
         self._estimate = RoomEstimate(publisher.queue_lengths)
 
     def dispatch_page(self, now: datetime) -> Page:
@@ -103,8 +103,8 @@ class Dispatch:
         return dispatched
 
     def _dispatch(self, due: Sequence[Due], now: datetime, *, urgent: bool = False) -> "_Done":
-        parts = self._parts.each(
-            lambda part: self._dispatch_part(part, now, urgent=urgent), self._parts.of(due)
+        parts = self._parallel.each(
+            lambda part: self._dispatch_part(part, now, urgent=urgent), self._parallel.of(due)
         )
         return _Done(sum(part.events for part in parts), [lane for part in parts for lane in part.lanes])
 

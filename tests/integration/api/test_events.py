@@ -13,7 +13,7 @@ from scheduler_app.actions.http import Answer
 from scheduler_app.domain.event import State
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.worker.attempt import Attempt
 from tests.builders import event, schedule
 

@@ -11,11 +11,11 @@ import pytest
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
-from scheduler_app.store.event_lists import Narrowing
+from scheduler_app.store.events.cancellations import PastCut
+from scheduler_app.store.events.lists import Narrowing
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
-from scheduler_app.store.listing import Window
-from scheduler_app.store.outcomes import Record
-from scheduler_app.store.withdrawals import PastCut
+from scheduler_app.store.paging import Window
 from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)
@@ -84,22 +84,22 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.successors.predecessors([w.deleted], tenant=w.stranger),
         {},
     ),
-    "withdrawals.cancel_past_cut": (
-        lambda w: w.store.withdrawals.cancel_past_cut(
+    "cancellations.cancel_past_cut": (
+        lambda w: w.store.cancellations.cancel_past_cut(
             w.living, 9, w.now - SECOND, w.now, "no", tenant=w.stranger
         ),
         0,
     ),
-    "withdrawals.cancel_all": (
-        lambda w: w.store.withdrawals.cancel_all(w.deleted, 9, w.now, "no", tenant=w.stranger),
+    "cancellations.cancel_all": (
+        lambda w: w.store.cancellations.cancel_all(w.deleted, 9, w.now, "no", tenant=w.stranger),
         0,
     ),
-    "withdrawals.look_past_cut": (
-        lambda w: w.store.withdrawals.look_past_cut(w.living, 9, w.now - SECOND, tenant=w.stranger),
+    "cancellations.look_past_cut": (
+        lambda w: w.store.cancellations.look_past_cut(w.living, 9, w.now - SECOND, tenant=w.stranger),
         PastCut(running=False, last_sent=None),
     ),
-    "withdrawals.cancel": (
-        lambda w: w.store.withdrawals.cancel(w.waiting.id, w.now, "no", tenant=w.stranger),
+    "cancellations.cancel": (
+        lambda w: w.store.cancellations.cancel(w.waiting.id, w.now, "no", tenant=w.stranger),
         False,
     ),
     "events.redrive": (lambda w: w.store.events.redrive([w.dead.id], w.now, "no", tenant=w.stranger), []),
@@ -134,18 +134,18 @@ ACROSS_TENANTS = {
     "cursors.finish_ended",
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "take", "sent", "put_back", "put_back_abandoned")),
-    *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "void")),
-    *(f"repairs.{verb}" for verb in ("messages", "any_lease_over", "workers")),
+    *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
+    *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
-    *(f"nodes.{verb}" for verb in ("report", "leave", "alive")),
+    *(f"processes.{verb}" for verb in ("report", "leave", "alive")),
 }
 
 
 def verbs(store: Store) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Every public method of what a store is made of, but for the connection and the key."""
     for name, part in vars(store).items():
-        if not name.startswith("_") and name not in ("mongo", "envelope"):
+        if not name.startswith("_") and name not in ("mongo", "secret_box"):
             for verb, method in inspect.getmembers(part, inspect.isroutine):
                 if not verb.startswith("_"):
                     yield f"{name}.{verb}", method
@@ -189,12 +189,12 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
-    assert store.withdrawals.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
+    assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
     assert [each.tenant for each in store.events.redrive([world.dead.id], now, "again", tenant=owner)] == [
         owner
     ]
-    assert store.withdrawals.cancel(world.waiting.id, now, "no", tenant=owner)
-    assert store.withdrawals.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
+    assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
+    assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
     assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
 
 

@@ -10,8 +10,8 @@ from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT, whole_id
 from scheduler_app.store import Store
-from scheduler_app.store.listing import Window
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.paging import Window
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.events import EventManager
 from scheduler_app.usecases.expansion import Expansion
@@ -114,7 +114,7 @@ def test_an_event_of_a_tenant_goes_its_whole_way(
     store.outbox.sent(token)
     token, (claimed,) = store.claims.claim([first.id], until=due, now=due, lease_seconds=0, worker="w")
     assert (claimed.tenant, claimed.schedule_id) == ("acme", "acme:nightly")
-    assert store.repairs.workers(due, delay_seconds=0, limit=9) == ([first.id], [])
+    assert store.recoveries.recover_workers(due, delay_seconds=0, limit=9) == ([first.id], [])
     token, (claimed,) = store.claims.claim([first.id], until=due, now=due, lease_seconds=9, worker="w")
     assert claimed.tenant == "acme"
     dead = Record(first.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, due)
