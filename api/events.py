@@ -7,6 +7,7 @@ from api.noun import Noun
 from api.schemas import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, window
 from api.services import services
 from api.tenancy import tenant
+from api.views import event_shown
 
 MAX_SKIPPED = 100
 
@@ -26,28 +27,33 @@ def list_events(query: dict[str, Any]) -> dict[str, Any]:
         states=query.get("state"),
         narrowing=query["narrowing"],
     )
-    return {"events": found.rows, "page": page, "limit": limit, "next_cursor": found.following}
+    return {
+        "events": list(map(event_shown, found.rows)),
+        "page": page,
+        "limit": limit,
+        "next_cursor": found.following,
+    }
 
 
 @blueprint.route("/<event:event_id>", methods=["GET"])
 @blueprint.response(200, EventOutput)
 def get_event(event_id: str) -> dict[str, Any]:
     """Get an event with its history"""
-    return services().events.get(event_id, tenant=tenant())
+    return event_shown(services().events.get(event_id, tenant=tenant()))
 
 
 @blueprint.route("/<event:event_id>/cancel", methods=["POST"])
 @blueprint.response(200, EventOutput)
 def cancel_event(event_id: str) -> dict[str, Any]:
     """Withdraw an event that is not in flight and not finished"""
-    return services().events.cancel(event_id, services().now(), tenant=tenant())
+    return event_shown(services().events.cancel(event_id, services().now(), tenant=tenant()))
 
 
 @blueprint.route("/<event:event_id>/redrive", methods=["POST"])
 @blueprint.response(202, EventOutput)
 def redrive_event(event_id: str) -> dict[str, Any]:
     """Send an event that ended in error again, at once; its retries are counted from zero"""
-    return services().events.redrive(event_id, services().now(), tenant=tenant())
+    return event_shown(services().events.redrive(event_id, services().now(), tenant=tenant()))
 
 
 @blueprint.route("/redrive", methods=["POST"])

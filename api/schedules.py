@@ -26,7 +26,7 @@ from api.schemas import (
 )
 from api.services import services
 from api.tenancy import tenant
-from api.views import shown
+from api.views import event_shown, shown
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
@@ -192,4 +192,9 @@ def _events(
     )
     if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
         raise NotFound(f"there is no schedule {schedule_id}")
-    return {"events": found.rows, "page": page, "limit": limit, "next_cursor": found.following}
+    return {
+        "events": list(map(event_shown, found.rows)),
+        "page": page,
+        "limit": limit,
+        "next_cursor": found.following,
+    }

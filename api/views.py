@@ -8,6 +8,7 @@ from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.recurrence import Once, Recurrence
 from scheduler_app.domain.schedule import TICK, LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
+from scheduler_app.store.events.record import EventRecord
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 
 #: Later instants are not looked for: the calendar of Python ends that year.
@@ -50,6 +51,13 @@ def shown(schedule: Schedule | CorruptSchedule, now: datetime) -> dict[str, Any]
     if action.body is not None:
         view[action.body.kind.value] = MASK
     return {key: value for key, value in view.items() if value is not None}
+
+
+def event_shown(event: EventRecord) -> dict[str, Any]:
+    """The fields of EventOutput; what there is nothing to say of is left out."""
+    view = event._asdict()
+    view["_id"] = view.pop("id")
+    return {name: value for name, value in view.items() if value is not None}
 
 
 def _last_run(last: LastRun | None) -> dict[str, Any] | None:

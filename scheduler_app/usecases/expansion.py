@@ -234,11 +234,11 @@ class Expansion:
         Cut, then look; a worker claims, then reads the schedule. One of the two always sees the other: an
         event that was claimed before the cut is `running` here, and one claimed after it is void there.
         """
-        withdrawals = self._store.withdrawals
-        withdrawals.cancel_past_cut(
+        cancellations = self._store.cancellations
+        cancellations.cancel_past_cut(
             schedule.id, schedule.revision, schedule.revised_at, now, CHANGED, tenant=schedule.tenant
         )
-        past = withdrawals.look_past_cut(
+        past = cancellations.look_past_cut(
             schedule.id, schedule.revision, schedule.revised_at, tenant=schedule.tenant
         )
         if past.running:

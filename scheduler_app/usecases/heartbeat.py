@@ -47,7 +47,7 @@ class Presence(threading.Thread):
         if self._clock.stale():
             self._measure()
         self._store.prepare()
-        self._store.nodes.report(
+        self._store.processes.report(
             self._role,
             name=self._node_name,
             version=__version__,
@@ -145,6 +145,6 @@ class Presence(threading.Thread):
         self._ended.set()
         if self._reachable:
             try:
-                self._store.nodes.leave()
+                self._store.processes.leave()
             except STORE_FAULTS as error:
                 log.debug("node.stays", message="The node stays until its TTL", error=str(error)[:200])

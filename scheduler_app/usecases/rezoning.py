@@ -55,7 +55,7 @@ class Rezoning:
         revised = schedule.revise(now)
         if not self._store.schedules.revise(revised, version=schedule.version):
             return  # somebody edits it at this moment, and computes with the data of that process
-        self._store.withdrawals.cancel_past_cut(
+        self._store.cancellations.cancel_past_cut(
             schedule.id,
             revised.revision,
             revised.revised_at,
@@ -80,9 +80,9 @@ class Rezoning:
             window, tenant=schedule.tenant, schedule_id=schedule.id, states=LIVING
         )
         times = {
-            row["run_time"]
-            for row in page.rows
-            if row["kind"] == Kind.SCHEDULED and row["revision"] == schedule.revision
+            each.run_time
+            for each in page.rows
+            if each.kind is Kind.SCHEDULED and each.revision == schedule.revision
         }
         return times | ({schedule.next_run_at} if schedule.next_run_at else set())
 

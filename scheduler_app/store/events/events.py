@@ -15,8 +15,8 @@ from scheduler_app.store.events.documents import (
     to_events,
     update_by_token,
 )
-from scheduler_app.store.events.fields import sound
 from scheduler_app.store.events.history import appended, line
+from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
@@ -69,13 +69,12 @@ class Events:
         won = self._majority.find({"_id": {"$in": own}, "redrive": token}, CLAIMED)
         return to_events(self._events, won)
 
-    def get(self, event_id: str, *, tenant: str) -> Document | None:
-        """The tenant's event of that id; where its document is corrupt, without what is wrong
-        (see `sound`)."""
+    def get(self, event_id: str, *, tenant: str) -> EventRecord | None:
+        """The tenant's event of that id."""
         if tenant_of(event_id) != tenant:
             return None
         row = self._events.find_one({"_id": event_id})
-        return sound(row) if row else None
+        return to_record(row) if row else None
 
     def any_of_schedule(self, schedule_id: str) -> bool:
         return self._events.find_one({"schedule_id": schedule_id}, {"_id": 1}) is not None

@@ -8,7 +8,7 @@ from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.events.fields import sound
+from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Listing, Page, Rest, Window
 
@@ -54,11 +54,9 @@ class EventLists:
         states: Collection[State] | None = None,
         narrowing: Narrowing = EVERYTHING,
         soonest_first: bool = False,
-    ) -> Page[Document]:
+    ) -> Page[EventRecord]:
         """A tenant's events, of one schedule or of all; in these states, or in any. The window's times are
         run times, and the newest comes first unless `soonest_first`.
-
-        What is wrong in a corrupt one is left out (see `sound`).
         """
         fits = _fits(narrowing)
         field, known = "", None
@@ -85,7 +83,7 @@ class EventLists:
             merged=isinstance(which.get("schedule_id"), dict),
         )
         found = listing.page(window)
-        return Page(list(map(sound, found.rows)), found.following)
+        return Page(list(map(to_record, found.rows)), found.following)
 
     def _tagged(self, tenant: str, tag: str, limit: int) -> list[str]:
         """Schedules that have a tag, deleted ones included: their history stays."""

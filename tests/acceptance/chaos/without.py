@@ -62,16 +62,16 @@ def _token_fence() -> None:
 
 def _message_recovery() -> None:
     """Lost messages stay lost."""
-    from scheduler_app.store.events.recoveries import Repairs
+    from scheduler_app.store.events.recoveries import Recoveries
 
-    Repairs.messages = lambda self, now, **_: []  # type: ignore[method-assign]
+    Recoveries.recover_messages = lambda self, now, **_: []  # type: ignore[method-assign]
 
 
 def _worker_recovery() -> None:
     """What a dead worker had claimed stays claimed."""
-    from scheduler_app.store.events.recoveries import Repairs
+    from scheduler_app.store.events.recoveries import Recoveries
 
-    Repairs.workers = lambda self, now, **_: ([], [])  # type: ignore[method-assign]
+    Recoveries.recover_workers = lambda self, now, **_: ([], [])  # type: ignore[method-assign]
 
 
 def _cut() -> None:

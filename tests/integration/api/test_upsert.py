@@ -145,11 +145,11 @@ def test_a_deletion_that_comes_late_leaves_the_successor_s_events_alone(
     put(client, BODY)
     cancel_all = services.store.cancellations.cancel_all
 
-    def meanwhile(*args: Any) -> int:
+    def meanwhile(*args: Any, **options: Any) -> int:
         """Somebody creates it again between the deletion's two writes."""
         monkeypatch.setattr(services.store.cancellations, "cancel_all", cancel_all)
         assert put(client, BODY | {"rrule": "FREQ=SECONDLY"}).status_code == 201
-        return cancel_all(*args)
+        return cancel_all(*args, **options)
 
     monkeypatch.setattr(services.store.cancellations, "cancel_all", meanwhile)
     assert client.delete(f"{SCHEDULES}/mine").status_code == 200

@@ -14,6 +14,7 @@ from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
 from tests.builders import event
+from tests.documents import event_document
 from tests.integration.store.taking import take
 
 ROUNDS = 20
@@ -99,7 +100,7 @@ def test_any_interleaving_leaves_a_legal_history(store: Store, now: datetime, se
         thread.start()
     for thread in threads:
         thread.join(60)
-    found = store.events.get(made.id, tenant=TENANT)
+    found = event_document(store, made.id)
     assert found is not None
     states = [State(line["status"]) for line in found["status"]]
     if len(states) <= 50:

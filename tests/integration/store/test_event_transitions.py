@@ -13,6 +13,7 @@ from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.documents import to_event
 from scheduler_app.store.events.outcomes import Record
 from tests.builders import event
+from tests.documents import event_document
 from tests.integration.store.taking import send, take
 
 SECOND = timedelta(seconds=1)
@@ -32,7 +33,7 @@ def record(event_id: str, token: str, state: State, now: datetime, due_at: datet
 
 
 def document(store: Store, event_id: str) -> dict[str, Any]:
-    found = store.events.get(event_id, tenant=TENANT)
+    found = event_document(store, event_id)
     assert found is not None
     return found
 

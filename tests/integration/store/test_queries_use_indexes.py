@@ -12,6 +12,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
@@ -164,7 +165,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
     store.recoveries.any_lease_over()
     store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
-    store.events.get("x")
+    store.events.get("x", tenant=TENANT)
     store.events.any_of_schedule("s1")
     store.events.living_by_state()
     store.events.dead_letters("default", most=1_000)

@@ -234,8 +234,8 @@ def test_an_event_that_was_bent_to_another_tenant_is_set_aside(
     _, claimed = store.claims.claim([made.id], until=now, now=now, lease_seconds=9, worker="w")
     assert claimed == []
     (shown,) = store.event_lists.page(Window(limit=9), tenant=TENANT).rows
-    assert (shown["state"], shown["tenant"], shown["schedule_id"]) == ("error", TENANT, "s1")
-    assert reason in shown["status"][-1]["message"]
+    assert (shown.state, shown.tenant, shown.schedule_id) == ("error", TENANT, "s1")
+    assert reason in shown.status[-1]["message"]
 
 
 def test_every_tenant_s_forgotten_events_are_found(store: Store, now: datetime) -> None:

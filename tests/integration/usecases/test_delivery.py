@@ -23,6 +23,7 @@ from scheduler_app.worker.backlog import MAX_UNRECORDED
 from scheduler_app.worker.gauges import WorkerGauges
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
+from tests.documents import event_document
 from tests.integration.actions.receiver import Seen, hangs, says
 from tests.processes import wait_until
 
@@ -75,7 +76,7 @@ class Bench:
         return str(self.document(event_id)["state"])
 
     def document(self, event_id: str) -> dict[str, Any]:
-        found = self.store.events.get(event_id, tenant=TENANT)
+        found = event_document(self.store, event_id)
         assert found is not None
         return found
 

@@ -35,6 +35,7 @@ from scheduler_app.usecases.expansion import (
     Expansion,
 )
 from tests.builders import event, schedule
+from tests.documents import event_document
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -56,7 +57,7 @@ def listed(store: Store, *states: State, schedule_id: str = "s1") -> list[dict[s
     page = store.event_lists.page(
         Window(limit=500), tenant=TENANT, schedule_id=schedule_id, states=states or (State.READY_QUEUE,)
     )
-    return page.rows[::-1]
+    return [event_document(store, each.id) for each in page.rows[::-1]]
 
 
 def claim(

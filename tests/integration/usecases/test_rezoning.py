@@ -12,6 +12,7 @@ from scheduler_app.store import Store
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.rezoning import Rezoning
 from tests.builders import event, schedule
+from tests.documents import event_document
 
 NIGHT = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -46,7 +47,7 @@ def test_a_future_that_moved_is_made_anew(store: Store, expansion: Expansion) ->
     assert (after.revision, after.version, after.zone_data) == (2, 1, zone_data_version())
     (made,) = expansion.expand_page(NIGHT).events
     assert made.run_time == NIGHT + 8 * HOUR
-    withdrawn = store.events.get(event(NIGHT + 9 * HOUR).id, tenant=TENANT)
+    withdrawn = event_document(store, event(NIGHT + 9 * HOUR).id)
     assert withdrawn is not None
     assert withdrawn["state"] == "cancelled"
     assert "zone" in withdrawn["status"][-1]["message"]
@@ -75,7 +76,7 @@ def test_what_was_owed_before_the_cut_is_still_sent(store: Store, expansion: Exp
     late = NIGHT + 7.5 * HOUR
     Rezoning(store).rezone_page(late)
     expansion.expand_page(late)
-    owed = store.events.get(event(NIGHT + 7 * HOUR).id, tenant=TENANT)
+    owed = event_document(store, event(NIGHT + 7 * HOUR).id)
     assert owed is not None
     assert owed["state"] == "ready_queue"
 

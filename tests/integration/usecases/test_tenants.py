@@ -125,4 +125,4 @@ def test_an_event_of_a_tenant_goes_its_whole_way(
         with pytest.raises(NotFound):
             meddle(first.id, due, tenant=TENANT)
     assert events.redrive_page(Window(limit=9), due, tenant="acme").count == 1
-    assert events.cancel(first.id, due, tenant="acme")["state"] == "cancelled"
+    assert events.cancel(first.id, due, tenant="acme").state is State.CANCELLED
