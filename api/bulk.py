@@ -27,7 +27,9 @@ def create_schedules(given: dict[str, Any]) -> dict[str, Any]:
     items = given["schedules"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
     now, seed = services().now(), idempotency.seed()
-    made = iter(services().creation.create_many(drafts, now, tenant=tenant(), seed=seed, hops=hops.given()))
+    made = iter(
+        services().creation.create_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops.given())
+    )
     results = [
         _refused(of_validation(item)) if isinstance(item, ValidationError) else _result(next(made))
         for item in items

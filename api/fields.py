@@ -9,7 +9,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.paging import Position
@@ -50,7 +50,7 @@ class Instant(fields.AwareDateTime):
             moment = moment.astimezone(UTC)
         except OverflowError:
             raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        return whole_milliseconds(moment)
 
 
 class BoundedList(fields.List[Any]):

@@ -38,7 +38,7 @@ def register(app: Flask) -> None:
 def seed() -> str | None:
     """What ids are made of in a request that may be begun again; None when it has no key."""
     begun: Begun | None = g.get("begun")
-    return begun.seed if begun else None
+    return begun.request_seed if begun else None
 
 
 def shown_once(secret: str) -> str:

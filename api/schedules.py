@@ -48,7 +48,12 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     made, now = services(), services().now()
     schedule_id, draft = given
     schedule = made.creation.create(
-        draft, now, tenant=tenant(), schedule_id=schedule_id, seed=idempotency.seed(), hops=hops.given()
+        draft,
+        now,
+        tenant=tenant(),
+        schedule_id=schedule_id,
+        request_seed=idempotency.seed(),
+        hops=hops.given(),
     )
     view, headers = _tagged(schedule)
     if schedule.signing:
@@ -147,7 +152,7 @@ def resume_schedule(schedule_id: str) -> Tagged:
 def trigger_schedule(schedule_id: str) -> dict[str, Any]:
     """Call the callback at once, whatever the rule or the state"""
     event = services().manager.trigger(
-        schedule_id, services().now(), tenant=tenant(), seed=idempotency.seed(), hops=hops.given()
+        schedule_id, services().now(), tenant=tenant(), request_seed=idempotency.seed(), hops=hops.given()
     )
     return {"event_id": event.id, "message": "Event triggered."}
 

@@ -11,6 +11,7 @@ from api.schemas.common import MAX_LIMIT, Output, Paging, ScheduleId, Strict
 from api.schemas.many import OfMany, Skipped
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
+from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.store.events.lists import Narrowing
@@ -140,7 +141,7 @@ class _EventChoice(Strict):
             moment = instant_at(local, zone)
         except InvalidField as error:
             raise ValidationError(error.message, error.field) from None
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        return whole_milliseconds(moment)
 
 
 class EventFilter(_EventChoice, Paging):

@@ -122,9 +122,9 @@ def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
     return f"{schedule_id}-{revision}-{compact(run_time)}"
 
 
-def manual_event_id(schedule_id: str, seed: str | None = None) -> str:
-    """The id of an event that a person asked for: 96 random bits, or a request's own `seed`."""
-    return f"{schedule_id}-manual-{seed or secrets.token_hex(12)}"
+def manual_event_id(schedule_id: str, request_seed: str | None = None) -> str:
+    """The id of an event that a person asked for: 96 random bits, or a request's own `request_seed`."""
+    return f"{schedule_id}-manual-{request_seed or secrets.token_hex(12)}"
 
 
 def compact(instant: datetime) -> str:
@@ -216,14 +216,14 @@ def manual(
     schedule_id: str,
     revision: int,
     now: datetime,
-    seed: str | None = None,
+    request_seed: str | None = None,
     *,
     origin: str = UNKNOWN_ORIGIN,
     hops: int = 0,
 ) -> Event:
     """The event of a trigger: due at once."""
     return Event(
-        id=manual_event_id(schedule_id, seed),
+        id=manual_event_id(schedule_id, request_seed),
         schedule_id=schedule_id,
         revision=revision,
         run_time=now,

@@ -86,7 +86,7 @@ class Predecessor:
     version: int
     revised_at: datetime
     cuts: tuple[tuple[int, datetime], ...] = ()
-    seed: str | None = None
+    request_seed: str | None = None
     """The request that made it."""
 
 

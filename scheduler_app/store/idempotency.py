@@ -1,4 +1,4 @@
-"""Requests that must be done once: who is at it, and what the answer was."""
+"""Requests with an Idempotency-Key: who is doing each of them, and what the answer was."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from pymongo.errors import DuplicateKeyError
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store.documents.field_types import Corrupt, fields, text, whole, wrong
-from scheduler_app.store.events.documents import lease_over
+from scheduler_app.store.documents.leases import lease, lease_over
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
 DOCUMENT_VERSION = 1
@@ -27,19 +27,22 @@ LEASE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The request is ours to do. `seed`, 24 hex digits, is the same when it is begun again after a crash:
-    ids made of it make whatever the first try has left be found instead of made twice."""
+    """This process has the request to do.
+
+    `request_seed`, 24 hex digits, is the same when the request is begun again after a crash. Ids are made of
+    it, so that what the first try has made is found, and not made twice.
+    """
 
     id: str
     token: str
-    seed: str
+    request_seed: str
     owner: str
     """Whose answers are counted together: who asks, and its tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """Another process is doing it at this moment."""
+    """Another process, or another thread, is doing the request at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Different:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """It was done before; this is what was answered."""
+    """The request was done before; this is what was answered."""
 
     status: int
     headers: dict[str, str]
@@ -90,22 +93,20 @@ class Idempotency:
         # Not by a colon, as in other ids: keys have colons, and one that an owner of `default` chose must not
         # look like another tenant's.
         owner = owner if tenant == TENANT else f"{tenant}/{owner}"
-        identity, token, seed = f"{owner}:{key}", new_token(), str(ObjectId())
-        lease: Document = {"lease_until": {"$add": ["$$NOW", LEASE_SECONDS * 1000]}, "token": token}
+        identity, token, request_seed = f"{owner}:{key}", new_token(), str(ObjectId())
+        held: Document = {"lease_until": lease(LEASE_SECONDS), "token": token}
         first = {
             "v": DOCUMENT_VERSION,
             "owner": owner,
             "request": request,
-            "seed": seed,
+            "seed": request_seed,
             "created_at": "$$NOW",
         }
         try:
             # No record has this token: it is inserted, or there is one under this key already. An update,
             # because only an update can write mongod's own time.
-            self._records.update_one(
-                {"_id": identity, "token": token}, [{"$set": first | lease}], upsert=True
-            )
-            return Begun(identity, token, seed, owner)
+            self._records.update_one({"_id": identity, "token": token}, [{"$set": first | held}], upsert=True)
+            return Begun(identity, token, request_seed, owner)
         except DuplicateKeyError:
             pass
         # Who began it died before it had an answer: the lease is over by mongod's clock.
@@ -116,7 +117,7 @@ class Idempotency:
                 "answer": {"$exists": False},
             }
             | lease_over("lease_until"),
-            [{"$set": lease}],
+            [{"$set": held}],
         )
         return self._judge(self._majority.find_one({"_id": identity}), request, token, owner)
 

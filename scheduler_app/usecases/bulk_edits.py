@@ -9,7 +9,7 @@ from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleV
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.paging import Page, Position
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
-from scheduler_app.usecases.schedules import Manager
+from scheduler_app.usecases.schedules import ScheduleService
 
 #: A page ends after so many seconds, wherever it is: its caller goes on with the next.
 PAGE_SECONDS = 5.0
@@ -31,7 +31,7 @@ class EditedPage:
 
 
 def edit_page(
-    manager: Manager,
+    manager: ScheduleService,
     verb: Verb,
     page: Page[Schedule | CorruptSchedule],
     now: datetime,
@@ -69,7 +69,7 @@ def _unfit(verb: Verb, schedule: Schedule | CorruptSchedule) -> str | None:
 
 
 def _refusal(
-    manager: Manager, verb: Verb, schedule_id: str, now: datetime, tenant: str, hops: int
+    manager: ScheduleService, verb: Verb, schedule_id: str, now: datetime, tenant: str, hops: int
 ) -> str | None:
     try:
         match verb:

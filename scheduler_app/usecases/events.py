@@ -31,11 +31,14 @@ class Redriven:
 
 
 @dataclass(frozen=True)
-class EventManager:
-    """`send` dispatches events at once; it may fail quietly: beat does the same."""
+class EventService:
+    """What people do with single events, and with pages of dead letters.
+
+    `dispatch` dispatches events at once. Its failures are ignored: the next tick does the same work.
+    """
 
     store: Store
-    send: Callable[[Sequence[Event], datetime], None]
+    dispatch: Callable[[Sequence[Event], datetime], None]
 
     def get(self, event_id: str, *, tenant: str) -> EventRecord:
         """Raises NotFound."""
@@ -69,7 +72,7 @@ class EventManager:
             state = self.get(event_id, tenant=tenant).state
             raise Conflict(f"the event is {state}; only one in error can be redriven")
         log.info("event.redriven", message="A person redrove an event", event_id=event_id)
-        self.send(redriven, now)
+        self.dispatch(redriven, now)
         return self.get(event_id, tenant=tenant)
 
     def redrive_page(
@@ -104,7 +107,7 @@ class EventManager:
                 skipped=len(skipped),
                 schedule_id=schedule_id,
             )
-            self.send(redriven, now)
+            self.dispatch(redriven, now)
         return Redriven(len(redriven), skipped, found.following)
 
 

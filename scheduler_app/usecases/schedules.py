@@ -24,7 +24,7 @@ log = get_logger(__name__)
 TRIES = 20
 
 
-class Owed(Protocol):
+class ExpandUntil(Protocol):
     """Makes what a schedule's rule still owes up to an instant, before an edit replaces it; what is too much
     for a request is returned, for the edit to leave it to beats."""
 
@@ -32,15 +32,19 @@ class Owed(Protocol):
 
 
 @dataclass(frozen=True)
-class Manager:
-    """`owed` expands up to an instant; `soon` expands schedules and dispatches what is due within the
-    horizon; `send` dispatches events at once. The last two may fail quietly: beat does the same. `check_url`
-    raises InvalidField for a URL that must not be called."""
+class ScheduleService:
+    """What people do with schedules that exist.
+
+    `expand_until` makes what a rule still owes up to an instant; `expand_and_dispatch` expands schedules and
+    dispatches what is due within the horizon; `dispatch` dispatches events at once. Failures of the last two
+    are ignored: the next tick does the same work. `check_url` raises InvalidField for a URL that must not be
+    called.
+    """
 
     store: Store
-    owed: Owed
-    soon: Callable[[Sequence[Schedule], datetime], None]
-    send: Callable[[Sequence[Event], datetime], None]
+    expand_until: ExpandUntil
+    expand_and_dispatch: Callable[[Sequence[Schedule], datetime], None]
+    dispatch: Callable[[Sequence[Event], datetime], None]
     check_url: Callable[[str], None]
     new_secret: Callable[[], str]
 
@@ -169,19 +173,25 @@ class Manager:
         return self._change(schedule_id, now, unsigned, tenant, version, "unsigned")
 
     def trigger(
-        self, schedule_id: str, now: datetime, *, tenant: str, seed: str | None = None, hops: int = 0
+        self, schedule_id: str, now: datetime, *, tenant: str, request_seed: str | None = None, hops: int = 0
     ) -> Event:
-        """Calls the callback at once, whatever the rule or the state; once for a `seed`, as in `create`.
+        """Calls the callback at once, whatever the rule or the state; once for a `request_seed`, as in
+        `Creation.create`.
         `hops` are those of the request. Raises NotFound, Conflict."""
         schedule = self.get(schedule_id, tenant=tenant)
         made = event.manual(
-            schedule.id, schedule.revision, now, seed, origin=origin_of(schedule.action.url), hops=hops
+            schedule.id,
+            schedule.revision,
+            now,
+            request_seed,
+            origin=origin_of(schedule.action.url),
+            hops=hops,
         )
         self.store.events.insert([made], now, "Triggered by a person")
         log.info(
             "schedule.triggered", message="An event was triggered", schedule_id=schedule_id, event_id=made.id
         )
-        self.send([made], now)
+        self.dispatch([made], now)
         return made
 
     def _change(
@@ -213,7 +223,7 @@ class Manager:
             else:
                 # What the old rule owes up to the cut must exist before the rule is gone, or be kept with
                 # that rule by the write that replaces it: beats may be away.
-                left = self.owed(schedule, changed.revised_at)
+                left = self.expand_until(schedule, changed.revised_at)
                 if left is not None and len(schedule.owed) >= MAX_OWED:
                     raise Conflict(
                         f"beats have not yet made up what the last {MAX_OWED} changes left to them; try again"
@@ -256,7 +266,7 @@ class Manager:
             tenant=schedule.tenant,
         )
         if schedule.state is ScheduleState.ACTIVE:
-            self.soon([schedule], now)
+            self.expand_and_dispatch([schedule], now)
 
 
 def _next_version(schedule: Schedule, now: datetime) -> Schedule:

@@ -7,7 +7,7 @@ from scheduler_app.domain.draft import NOT_GIVEN, Draft
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.usecases.creation import Creation
-from scheduler_app.usecases.schedules import TRIES, Manager
+from scheduler_app.usecases.schedules import TRIES, ScheduleService
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Conditions:
 
 def put(
     creation: Creation,
-    manager: Manager,
+    manager: ScheduleService,
     schedule_id: str,
     draft: Draft,
     now: datetime,

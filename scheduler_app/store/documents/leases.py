@@ -16,9 +16,9 @@ def lease(seconds: float) -> dict[str, Any]:
 def lease_over(field: str, jumped_ahead_seconds: float = 0.0) -> Document:
     """The condition of a lease that is over.
 
-    One that is no date counts as over, and so does one that ends later than any that is ever given: it would
-    hold what it is on for ever. `jumped_ahead_seconds`: by how much mongod's clock has jumped ahead since, which
-    does not count.
+    A lease that is no date counts as over, and so does one that ends later than any that is ever given: it
+    would hold its document for ever. `jumped_ahead_seconds` is by how much mongod's clock has jumped ahead
+    since the lease was written: the lease holds so much longer.
     """
     beyond = {"$add": ["$$NOW", LONGEST_LEASE_MS]}
     now = {"$subtract": ["$$NOW", int(jumped_ahead_seconds * 1000)]} if jumped_ahead_seconds else "$$NOW"
@@ -26,6 +26,6 @@ def lease_over(field: str, jumped_ahead_seconds: float = 0.0) -> Document:
 
 
 def unclaimed(owner: str, lease_until: str) -> Document:
-    """The condition of a document that nobody has claimed, or whose claim is over: `owner` and `lease_until` are
-    the fields of the claim."""
+    """The condition of a document that nobody has claimed, or whose claim is over. `owner` and `lease_until`
+    are the names of the claim's fields."""
     return {"$or": [{owner: {"$exists": False}}, *lease_over(lease_until)["$or"]]}

@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import Event, Kind, State, from_id
+from scheduler_app.store.documents.leases import lease
 from scheduler_app.store.documents.per_document_update import own_value
 from scheduler_app.store.events.documents import (
     CLAIMED,
     READABLE,
     finish,
-    lease,
     sources,
     to_events,
     update_by_token,

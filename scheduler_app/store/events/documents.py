@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
 
 from pymongo.errors import AutoReconnect
 
@@ -43,10 +42,7 @@ CLAIMED = {
     "hops": 1,
 }
 
-#: Leases are minutes; a clock of mongod's that is put back by less than this ends none.
-LONGEST_LEASE_MS = 86_400_000
 _KINDS = tuple(kind.value for kind in Kind)
-
 
 #: What a claim, or the postponements before it, have noted on an event, and its end removes.
 WHILE_CLAIMED = ("isolated", "postponed_from")
@@ -59,20 +55,6 @@ def sources(verb: str) -> dict[str, list[str]]:
 
 #: Documents of a newer release are left to its processes.
 READABLE: Document = {"v": {"$not": {"$gt": DOCUMENT_VERSION}}}
-
-
-def lease(seconds: float) -> dict[str, Any]:
-    """A lease that mongod's own clock ends."""
-    return {"$add": ["$$NOW", int(seconds * 1000)]}
-
-
-def lease_over(field: str, jumped_ahead_seconds: float = 0.0) -> Document:
-    """The condition of a lease that is over by mongod's clock. One that is no date counts as over, and so
-    does one that ends later than any that is ever given: it would hold what it is on for ever. What the clock
-    has jumped ahead by does not count."""
-    beyond = {"$add": ["$$NOW", LONGEST_LEASE_MS]}
-    now = {"$subtract": ["$$NOW", int(jumped_ahead_seconds * 1000)]} if jumped_ahead_seconds else "$$NOW"
-    return {"$or": [{"$expr": {"$lte": [f"${field}", now]}}, {"$expr": {"$gt": [f"${field}", beyond]}}]}
 
 
 def to_document(event: Event, now: datetime, message: str) -> Document:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from scheduler_app.domain.event import State
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.store.documents.field_types import EARLIEST, Corrupt, items, text
-from scheduler_app.store.events.documents import READABLE, lease, lease_over, sources, stored_origin
+from scheduler_app.store.documents.leases import lease, lease_over
+from scheduler_app.store.events.documents import READABLE, sources, stored_origin
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token

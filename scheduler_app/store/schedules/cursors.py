@@ -11,9 +11,9 @@ from pymongo.errors import AutoReconnect
 from scheduler_app.clock import clock
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.documents.isolation import isolated
+from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.documents.per_document_update import or_unset, own_value
 from scheduler_app.store.encryption import SecretBox
-from scheduler_app.store.events.documents import lease, lease_over
 from scheduler_app.store.faults import REJECTED, of_one_document
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
@@ -214,7 +214,7 @@ def _free(next_run_at: Document) -> Document:
     return {
         "state": ScheduleState.ACTIVE.value,
         "next_run_at": next_run_at,
-        "$or": [{"owner": {"$exists": False}}, *lease_over("lease_until")["$or"]],
+        **unclaimed("owner", "lease_until"),
     } | READABLE
 
 

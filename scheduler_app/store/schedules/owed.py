@@ -12,6 +12,7 @@ from typing import Any
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
+from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedules.documents import from_owed_document, to_owed_document
 
@@ -41,10 +42,9 @@ class Owed:
         token = new_token()
         # What was won is read by the token: `update_many` is not retryable after a broken connection.
         with suppress(AutoReconnect):
-            lease = {"$add": ["$$NOW", int(lease_seconds * 1000)]}
             self._schedules.update_many(
                 {**_free(), "_id": {"$in": list(ids)}},
-                [{"$set": {"owed_owner": token, "owed_lease_until": lease}}],
+                [{"$set": {"owed_owner": token, "owed_lease_until": lease(lease_seconds)}}],
                 hint=BY_ID,
             )
         which = {"_id": {"$in": list(ids)}, "owed_owner": token}
@@ -89,5 +89,4 @@ def _claimed(row: Document) -> ClaimedOwed:
 def _free() -> dict[str, Any]:
     return {
         "owed": {"$exists": True},
-        "$or": [{"owed_owner": {"$exists": False}}, {"$expr": {"$lte": ["$owed_lease_until", "$$NOW"]}}],
-    }
+    } | unclaimed("owed_owner", "owed_lease_until")

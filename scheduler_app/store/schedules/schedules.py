@@ -53,20 +53,22 @@ class Schedules:
         cannot be one."""
         return whole_id(tenant, str(ObjectId()))
 
-    def insert(self, schedule: Schedule, *, seed: str | None = None) -> bool:
-        """False when there is a document of that id, a deleted schedule's too. `seed` says which request made
-        it."""
-        document = self._new_document(schedule, seed)
+    def insert(self, schedule: Schedule, *, request_seed: str | None = None) -> bool:
+        """False when some document has the id, a deleted schedule's included. `request_seed` tells which
+        request made the schedule (see `made_by`)."""
+        document = self._new_document(schedule, request_seed)
         # Encoded here: what cannot be is this caller's error, and not that of all who are written with it.
         return self._group_commit.do(
             RawBSONDocument(bson.encode(document, False, self._schedules.codec_options))
         )
 
-    def insert_many(self, schedules: Sequence[Schedule], *, seeds: Sequence[str] | None = None) -> set[int]:
+    def insert_many(
+        self, schedules: Sequence[Schedule], *, request_seeds: Sequence[str] | None = None
+    ) -> set[int]:
         """Inserts in bulk; returns the positions of those whose id some document has."""
         if not schedules:
             return set()
-        return self._insert(list(map(self._new_document, schedules, seeds or repeat(None))))
+        return self._insert(list(map(self._new_document, schedules, request_seeds or repeat(None))))
 
     def _insert_each(self, documents: Sequence[RawBSONDocument]) -> list[bool]:
         refused = self._insert(documents)
@@ -81,15 +83,16 @@ class Schedules:
             return {failure["index"] for failure in error.details["writeErrors"]}
         return set()
 
-    def _new_document(self, schedule: Schedule, seed: str | None) -> Document:
+    def _new_document(self, schedule: Schedule, request_seed: str | None) -> Document:
         document = to_document(schedule, self._secret_box)
-        return document if seed is None else document | {"seed": seed}
+        return document if request_seed is None else document | {"seed": request_seed}
 
-    def made_by(self, seed: str, schedule_id: str, *, tenant: str) -> "Schedule | None":
-        """The schedule, if the request of that `seed` has made it; None also when it was deleted since."""
+    def made_by(self, request_seed: str, schedule_id: str, *, tenant: str) -> "Schedule | None":
+        """The schedule, if the request of that `request_seed` has made it; None also when somebody has
+        deleted it since."""
         if tenant_of(schedule_id) != tenant:
             return None
-        row = self._majority.find_one({"_id": schedule_id, "seed": seed, "state": NOT_DELETED})
+        row = self._majority.find_one({"_id": schedule_id, "seed": request_seed, "state": NOT_DELETED})
         found = read(row, self._secret_box) if row else None
         return found if isinstance(found, Schedule) else None
 

@@ -34,7 +34,7 @@ class Successors:
         return found
 
     def replace(
-        self, wanted: Sequence[tuple[Schedule, Predecessor]], *, seeds: Sequence[str | None]
+        self, wanted: Sequence[tuple[Schedule, Predecessor]], *, request_seeds: Sequence[str | None]
     ) -> list[bool]:
         """Writes each schedule over its predecessor, by one bulk; False where something else came first.
 
@@ -54,9 +54,9 @@ class Successors:
                     },
                     to_document(made, self._secret_box)
                     | {"incarnation": token}
-                    | ({} if seed is None else {"seed": seed}),
+                    | ({} if request_seed is None else {"seed": request_seed}),
                 )
-                for (made, deleted), seed in zip(wanted, seeds, strict=True)
+                for (made, deleted), request_seed in zip(wanted, request_seeds, strict=True)
             ],
             ordered=False,
         )
@@ -72,5 +72,5 @@ def _predecessor(row: Document) -> Predecessor:
         version=whole(row.get("version"), "version", least=1),
         revised_at=instant(row.get("revised_at"), "revised_at"),
         cuts=tuple([read_cut(each) for each in items(row.get("cuts") or [], "cuts")]),
-        seed=optional(text, row.get("seed"), "seed"),
+        request_seed=optional(text, row.get("seed"), "seed"),
     )

@@ -218,7 +218,7 @@ def _use_successors(store: Any, now: datetime) -> None:
     left = store.successors.predecessors(["s449", "s1"])
     assert left.keys() == {"s449"}
     made = schedule(now, "s449").succeeding(left["s449"])
-    assert store.successors.replace([(made, left["s449"])], seeds=[None]) == [True]
+    assert store.successors.replace([(made, left["s449"])], request_seeds=[None]) == [True]
 
 
 def _use_owed(store: Any, now: datetime) -> None:

@@ -35,7 +35,7 @@ class World:
     def __post_init__(self) -> None:
         store, now = self.store, self.now
         self.living, self.deleted = whole_id(self.owner, "s1"), whole_id(self.owner, "s2")
-        assert store.schedules.insert(schedule(now, self.living, tags=("t",)), seed="seed-1")
+        assert store.schedules.insert(schedule(now, self.living, tags=("t",)), request_seed="seed-1")
         assert store.schedules.insert(schedule(now, self.deleted))
         self.waiting = event(now + SECOND, self.living)
         self.dead = event(now, self.living)

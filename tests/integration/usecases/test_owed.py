@@ -17,7 +17,7 @@ from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.usecases.expansion import OCCURRENCES_AN_EDIT, Expansion
 from scheduler_app.usecases.owed_expansion import SCHEDULES_A_PAGE, OwedExpansion
-from scheduler_app.usecases.schedules import Manager
+from scheduler_app.usecases.schedules import ScheduleService
 from tests.builders import draft, schedule
 
 SECOND = timedelta(seconds=1)
@@ -32,12 +32,12 @@ def expansion(store: Store) -> Expansion:
 
 
 @pytest.fixture
-def manager(store: Store, expansion: Expansion) -> Manager:
-    return Manager(
+def manager(store: Store, expansion: Expansion) -> ScheduleService:
+    return ScheduleService(
         store=store,
-        owed=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
-        soon=lambda schedules, now: None,
-        send=lambda events, now: None,
+        expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
+        expand_and_dispatch=lambda schedules, now: None,
+        dispatch=lambda events, now: None,
         check_url=lambda url: None,
         new_secret=new_secret,
     )
@@ -79,7 +79,7 @@ def document(store: Store, schedule_id: str = "s1") -> dict[str, Any]:
 
 
 def test_a_pause_after_an_outage_writes_the_cut_and_beats_make_up_exactly_what_is_owed(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + AWAY
@@ -98,7 +98,7 @@ def test_a_pause_after_an_outage_writes_the_cut_and_beats_make_up_exactly_what_i
     ("owed", "made_at_once"), [(OCCURRENCES_AN_EDIT, True), (OCCURRENCES_AN_EDIT + 1, False)]
 )
 def test_what_is_little_is_made_by_the_edit_itself(
-    store: Store, manager: Manager, now: datetime, owed: int, made_at_once: bool
+    store: Store, manager: ScheduleService, now: datetime, owed: int, made_at_once: bool
 ) -> None:
     store.schedules.insert(schedule(now))
     manager.pause("s1", now + owed * SECOND, tenant=TENANT)
@@ -107,7 +107,7 @@ def test_what_is_little_is_made_by_the_edit_itself(
 
 
 def test_the_new_revision_does_not_wait_for_what_the_old_one_owes(
-    store: Store, manager: Manager, expansion: Expansion, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, expansion: Expansion, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + AWAY
@@ -125,7 +125,7 @@ def test_the_new_revision_does_not_wait_for_what_the_old_one_owes(
     assert run_times(store, revision=2) == new
 
 
-def test_two_beats_at_once_double_nothing(store: Store, manager: Manager, now: datetime) -> None:
+def test_two_beats_at_once_double_nothing(store: Store, manager: ScheduleService, now: datetime) -> None:
     names = [f"s{number}" for number in range(2 * SCHEDULES_A_PAGE)]
     store.schedules.insert_many([schedule(now, name) for name in names])
     cut = now + 600 * SECOND
@@ -147,7 +147,7 @@ def test_two_beats_at_once_double_nothing(store: Store, manager: Manager, now: d
 
 
 def test_a_beat_that_died_between_events_and_cursor_is_followed_by_another(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + 1_000 * SECOND
@@ -161,7 +161,7 @@ def test_a_beat_that_died_between_events_and_cursor_is_followed_by_another(
 
 
 def test_a_beat_whose_claim_ran_out_does_not_set_back_the_one_that_followed(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
     manager.pause("s1", now + AWAY, tenant=TENANT)
@@ -173,7 +173,7 @@ def test_a_beat_whose_claim_ran_out_does_not_set_back_the_one_that_followed(
 
 
 def test_edits_one_after_the_other_leave_each_its_own_stretch(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
     first, second = now + HOUR, now + 2 * HOUR
@@ -195,7 +195,7 @@ def stored_rule(now: datetime, after: datetime, until: datetime, *, step: int) -
 
 
 def test_an_edit_that_would_leave_too_much_is_refused_until_beats_have_made_up_some(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
     gap = (OCCURRENCES_AN_EDIT + 1) * SECOND
@@ -214,7 +214,7 @@ def test_an_edit_that_would_leave_too_much_is_refused_until_beats_have_made_up_s
 
 def test_a_deletion_drops_what_is_owed_also_under_a_beat_that_is_at_it(
     store: Store,
-    manager: Manager,
+    manager: ScheduleService,
     owed_expansion: OwedExpansion,
     now: datetime,
     monkeypatch: pytest.MonkeyPatch,
@@ -237,7 +237,7 @@ def test_a_deletion_drops_what_is_owed_also_under_a_beat_that_is_at_it(
 
 
 def test_a_rule_with_a_count_is_counted_on_from_page_to_page(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     rule = f"DTSTART:{now:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=MINUTELY;BYSECOND=5,25,50;COUNT=900"
     made = schedule(now, rrule=rule)
@@ -249,7 +249,7 @@ def test_a_rule_with_a_count_is_counted_on_from_page_to_page(
 
 
 def test_a_schedule_that_the_edit_finishes_still_sends_what_it_owed(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + 1_000 * SECOND
@@ -263,7 +263,7 @@ def test_a_schedule_that_the_edit_finishes_still_sends_what_it_owed(
     "bent", [{"owed.0.pinned": "NOT A RULE"}, {"owed.0.until": "noon"}, {"owed.0": 7}, {"owed": "much"}]
 )
 def test_a_range_that_no_longer_evaluates_is_dropped_with_its_reason_and_the_others_go_on(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime, bent: dict[str, Any]
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime, bent: dict[str, Any]
 ) -> None:
     cut = now + 1_000 * SECOND
     for name in ("bent", "s1"):
@@ -279,7 +279,7 @@ def test_a_range_that_no_longer_evaluates_is_dropped_with_its_reason_and_the_oth
 
 
 def test_an_edit_of_another_field_leaves_what_is_owed_alone(
-    store: Store, manager: Manager, owed_expansion: OwedExpansion, now: datetime
+    store: Store, manager: ScheduleService, owed_expansion: OwedExpansion, now: datetime
 ) -> None:
     store.schedules.insert(schedule(now))
     cut = now + 1_000 * SECOND

@@ -13,9 +13,9 @@ from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.paging import Window
 from scheduler_app.usecases.creation import Creation
-from scheduler_app.usecases.events import EventManager
+from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.schedules import Manager
+from scheduler_app.usecases.schedules import ScheduleService
 from tests.builders import draft
 
 SECOND = timedelta(seconds=1)
@@ -33,20 +33,20 @@ def creation(store: Store) -> Creation:
 
 
 @pytest.fixture
-def manager(store: Store, expansion: Expansion) -> Manager:
-    return Manager(
+def manager(store: Store, expansion: Expansion) -> ScheduleService:
+    return ScheduleService(
         store=store,
-        owed=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
-        soon=lambda schedules, now: None,
-        send=lambda events, now: None,
+        expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
+        expand_and_dispatch=lambda schedules, now: None,
+        dispatch=lambda events, now: None,
         check_url=lambda url: None,
         new_secret=new_secret,
     )
 
 
 @pytest.fixture
-def events(store: Store) -> EventManager:
-    return EventManager(store, lambda events, now: None)
+def events(store: Store) -> EventService:
+    return EventService(store, lambda events, now: None)
 
 
 def waiting(store: Store, tenant: str) -> int:
@@ -57,7 +57,7 @@ def waiting(store: Store, tenant: str) -> int:
 
 
 def test_neither_blocks_nor_reaches_the_other_s_schedule(
-    store: Store, now: datetime, creation: Creation, manager: Manager, expansion: Expansion
+    store: Store, now: datetime, creation: Creation, manager: ScheduleService, expansion: Expansion
 ) -> None:
     for tenant in TENANTS:
         creation.create(draft(), now, tenant=tenant, schedule_id=whole_id(tenant, "nightly"))
@@ -92,9 +92,9 @@ def test_ids_that_are_made_up_or_of_a_request_s_seed_name_their_tenant(
     creation: Creation, now: datetime
 ) -> None:
     first = creation.create(draft(), now, tenant="acme")
-    seeded = creation.create(draft(), now, tenant="acme", seed="5" * 24)
-    again = creation.create(draft(), now, tenant="acme", seed="5" * 24)
-    (bulk,) = creation.create_many([(None, draft())], now, tenant="acme", seed="6" * 24)
+    seeded = creation.create(draft(), now, tenant="acme", request_seed="5" * 24)
+    again = creation.create(draft(), now, tenant="acme", request_seed="5" * 24)
+    (bulk,) = creation.create_many([(None, draft())], now, tenant="acme", request_seed="6" * 24)
     assert isinstance(bulk, Schedule)
     assert (first.tenant, bulk.tenant) == ("acme", "acme")
     assert (seeded.id, bulk.id) == ("acme:" + "5" * 24, "acme:" + "6" * 24 + "-0")
@@ -102,7 +102,7 @@ def test_ids_that_are_made_up_or_of_a_request_s_seed_name_their_tenant(
 
 
 def test_an_event_of_a_tenant_goes_its_whole_way(
-    store: Store, now: datetime, creation: Creation, events: EventManager, expansion: Expansion
+    store: Store, now: datetime, creation: Creation, events: EventService, expansion: Expansion
 ) -> None:
     creation.create(draft(), now, tenant="acme", schedule_id="acme:nightly")
     first, *_ = expansion.expand_page(now).events
