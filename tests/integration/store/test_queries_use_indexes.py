@@ -157,18 +157,18 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.outcomes.record(records) == []
     store.outcomes.record_late(records[:1])
     store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
-    store.cancellations.cancel_past_cut("s1", 2, now, now, "cut")
-    store.cancellations.look_past_cut("s1", 2, now)
-    store.cancellations.cancel_all("s2", 1, now, "deleted")
-    store.cancellations.cancel("old-1", now, "cancelled")
-    store.events.redrive(["old-1", "old-2"], now, "redriven")
+    store.cancellations.cancel_past_cut("s1", 2, now, now, "cut", tenant=TENANT)
+    store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
+    store.cancellations.cancel_all("s2", 1, now, "deleted", tenant=TENANT)
+    store.cancellations.cancel("old-1", now, "cancelled", tenant=TENANT)
+    store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT)
     store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
     store.recoveries.any_lease_over()
     store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
     store.events.get("x", tenant=TENANT)
     store.events.any_of_schedule("s1")
     store.events.living_by_state()
-    store.events.dead_letters("default", most=1_000)
+    store.events.dead_letters(tenant=TENANT, most=1_000)
     store.events.oldest_due()
 
 
@@ -187,18 +187,18 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
 
 
 def _use_schedules(schedules: Any, now: datetime) -> None:
-    made = schedule(now, schedules.new_id())
+    made = schedule(now, schedules.new_id(tenant=TENANT))
     schedules.insert(made)
     schedules.insert_many([made])
     schedules.update(made, version=1)
     schedules.revise(made.revise(now), version=1)
-    schedules.delete("s450", now)
+    schedules.delete("s450", now, tenant=TENANT)
     schedules.deleted_before(now + SECOND, limit=10)
     schedules.remove("s450")
-    schedules.get("s1")
-    schedules.made_by("seed", "s1")
-    schedules.exists("s1")
-    schedules.count_by_state("default", most=1_000)
+    schedules.get("s1", tenant=TENANT)
+    schedules.made_by("seed", "s1", tenant=TENANT)
+    schedules.exists("s1", tenant=TENANT)
+    schedules.count_by_state(tenant=TENANT, most=1_000)
     schedules.for_delivery(["s1", "s2"])
     for filters in (
         {},
@@ -214,8 +214,8 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
 
 
 def _use_successors(store: Any, now: datetime) -> None:
-    store.schedules.delete("s449", now)
-    left = store.successors.predecessors(["s449", "s1"])
+    store.schedules.delete("s449", now, tenant=TENANT)
+    left = store.successors.predecessors(["s449", "s1"], tenant=TENANT)
     assert left.keys() == {"s449"}
     made = schedule(now, "s449").succeeding(left["s449"])
     assert store.successors.replace([(made, left["s449"])], request_seeds=[None]) == [True]
@@ -256,7 +256,7 @@ def _use_lists(lists: Any, now: datetime) -> None:
 def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.misplaced_events(limit=10)
     inspections.misplaced_schedules(limit=10)
-    inspections.forgotten_events("default", now - 60 * SECOND, now, limit=10)
+    inspections.forgotten_events(now - 60 * SECOND, now, limit=10)
     inspections.array_fields()
     inspections.events_with_arrays(["state"], limit=10)
     after, _ = inspections.schedules_after(None, limit=10)
@@ -264,8 +264,8 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
 
 
 def _use_idempotency(idempotency: Any) -> None:
-    begun = idempotency.begin("me", "k", "digest")
-    idempotency.begin("me", "k", "digest")
+    begun = idempotency.begin("me", "k", "digest", tenant=TENANT)
+    idempotency.begin("me", "k", "digest", tenant=TENANT)
     idempotency.finish(begun, 200, {}, b"")
     idempotency.give_up(begun)
 
