@@ -54,7 +54,7 @@ def _edited(verb: Verb, done: str, given: dict[str, Any]) -> dict[str, Any]:
     view: dict[str, Any] = {
         done: page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
-        "next_cursor": page.following,
+        "next_cursor": page.next,
     }
     if len(page.skipped) > MAX_SKIPPED:
         view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED

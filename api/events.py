@@ -31,7 +31,7 @@ def list_events(query: dict[str, Any]) -> dict[str, Any]:
         "events": list(map(event_shown, found.rows)),
         "page": page,
         "limit": limit,
-        "next_cursor": found.following,
+        "next_cursor": found.next,
     }
 
 
@@ -73,8 +73,8 @@ def redrive_events(given: dict[str, Any]) -> dict[str, Any]:
     view: dict[str, Any] = {
         "redriven": page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
-        "more": page.following is not None,
-        "next_cursor": page.following,
+        "more": page.next is not None,
+        "next_cursor": page.next,
     }
     if len(page.skipped) > MAX_SKIPPED:
         view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED

@@ -58,7 +58,7 @@ def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedul
     while window is not None:
         found = schedules.page(window, tenant=tenant(), **query)
         yield found.rows
-        window = Window(limit=A_PAGE, after=found.following) if found.following else None
+        window = Window(limit=A_PAGE, after=found.next) if found.next else None
 
 
 def _pieces(found: Iterable[str]) -> Iterator[str]:

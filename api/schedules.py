@@ -72,7 +72,7 @@ def list_schedules(query: dict[str, Any]) -> dict[str, Any]:
         "schedules": [shown(schedule, now) for schedule in found.rows],
         "page": page,
         "limit": limit,
-        "next_cursor": found.following,
+        "next_cursor": found.next,
     }
 
 
@@ -201,5 +201,5 @@ def _events(
         "events": list(map(event_shown, found.rows)),
         "page": page,
         "limit": limit,
-        "next_cursor": found.following,
+        "next_cursor": found.next,
     }

@@ -1,5 +1,8 @@
-"""Lists in the order of time. A page begins after a row, not after a number of rows: what comes and goes
-elsewhere neither repeats nor hides anything."""
+"""Pages of lists that are in the order of time.
+
+A page begins after a row, and not after a number of rows: rows that are inserted or removed elsewhere neither
+repeat a row nor hide one.
+"""
 
 from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import closing
@@ -17,10 +20,10 @@ from scheduler_app.store.mongo import Document
 
 Row = TypeVar("Row")
 
-#: A filter that no index has may pass over so many rows in one call; the page that it then gives is short,
-#: and its `following` goes on from there. Under a second, but for large documents.
+#: A call looks at so many rows for a filter that no index answers. Its page is short then, and `Page.next` goes
+#: on from there. That takes less than a second, unless documents are large.
 MAX_EXAMINED = 100_000
-#: And so long may it take.
+#: A call looks for so long.
 MAX_SECONDS = 3.0
 BATCH = 1_000
 
@@ -35,10 +38,10 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Some rows of a list; `following` is where the next page begins, None at the end."""
+    """Some rows of a list; `next` is where the next page begins, None at the end."""
 
     rows: list[Row]
-    following: Position | None
+    next: Position | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +56,19 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
-    """What a list's index cannot tell of its rows."""
+class RowFilter:
+    """The part of a filter that the list's index cannot answer."""
 
-    fits: Document
-    """An expression of a row, which must not fail on any."""
+    matches: Document
+    """An expression on a row, true for rows that match. It must not fail on any row, corrupt ones included."""
     field: str = ""
-    """A field that `known` judges a batch of rows by, where there is more to ask than the row."""
+    """The field whose values `known` judges, a batch of rows at a time, where the row alone does not tell."""
     known: Callable[[Collection[str]], Collection[str]] | None = None
-    """Those of the field's values that fit."""
+    """Returns those of the given values that match."""
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class PagedQuery:
     """A list: the rows of a collection that match `which`, in the order of an index that ends in (`moment`,
     `_id`), both descending; `ascending` reads it from its other end. A document whose `moment` is no date is
     in no list."""
@@ -74,32 +77,32 @@ class Listing:
     moment: str
     which: Document
     hint: str | None = None
-    rest: Rest | None = None
+    row_filter: RowFilter | None = None
     ascending: bool = False
     merged: bool = False
     """Whether `which` is of several ranges of the index, each with few rows of one moment."""
 
     def page(self, window: Window) -> Page[Document]:
-        if self.rest is None:
+        if self.row_filter is None:
             found = list(self._find(window, window.limit + 1, skip=window.skip))
             rows = found[: window.limit]
             return Page(rows, self._position(rows[-1]) if len(found) > len(rows) else None)
-        chosen, following = self._choose(self.rest, window)
+        chosen, following = self._choose(self.row_filter, window)
         # What has left the state in between is no longer to be shown.
-        still = {"_id": {"$in": chosen}, "$expr": self.rest.fits}
+        still = {"_id": {"$in": chosen}, "$expr": self.row_filter.matches}
         rows = list(self.collection.find(still, hint="_id_")) if chosen else []
         rows.sort(key=lambda row: (row[self.moment], str(row["_id"])), reverse=not self.ascending)
         return Page(rows, following)
 
-    def _choose(self, rest: Rest, window: Window) -> tuple[list[Any], Position | None]:
+    def _choose(self, row_filter: RowFilter, window: Window) -> tuple[list[Any], Position | None]:
         """The ids of a page, and where the next one begins, among as many rows as one call may pass over."""
         chosen: list[Any] = []
         seen: Document | None = None
         most, wanted = MAX_EXAMINED + window.skip, window.skip + window.limit
         examined, end = 0, monotonic() + MAX_SECONDS
-        with closing(self._batches(rest, window, most + 1)) as batches:
+        with closing(self._batches(row_filter, window, most + 1)) as batches:
             for batch in batches:
-                fitting = _fitting(rest, batch)
+                fitting = _fitting(row_filter, batch)
                 for row, fits in zip(batch, fitting, strict=True):
                     over = examined == most or (monotonic() > end and len(chosen) >= window.skip)
                     if seen and (over or (fits and len(chosen) == wanted)):
@@ -110,12 +113,14 @@ class Listing:
                     examined += 1
         return chosen[window.skip :], None
 
-    def _batches(self, rest: Rest, window: Window, most: int) -> Generator[list[Document], None, None]:
+    def _batches(
+        self, row_filter: RowFilter, window: Window, most: int
+    ) -> Generator[list[Document], None, None]:
         """Rows in the list's order, with what is to be judged: as many as a page wants first, where most
         pages are found, and then a thousand at a time."""
-        fields: Document = {"_id": 1, self.moment: 1, "fits": rest.fits}
-        if rest.field:
-            fields[rest.field] = 1
+        fields: Document = {"_id": 1, self.moment: 1, "fits": row_filter.matches}
+        if row_filter.field:
+            fields[row_filter.field] = 1
         few = min(most, 2 * (window.skip + window.limit))
         first = list(self._find(window, few, fields))
         yield first
@@ -164,12 +169,14 @@ class Listing:
         return Position(row[self.moment], str(row["_id"]))
 
 
-def _fitting(rest: Rest, batch: Sequence[Document]) -> list[bool]:
+def _fitting(row_filter: RowFilter, batch: Sequence[Document]) -> list[bool]:
     fitting = [row["fits"] is True for row in batch]
-    if rest.known is None:
+    if row_filter.known is None:
         return fitting
     # What is no text is no value to ask for, and may not even have a hash.
-    values = [str(row[rest.field]) if isinstance(row.get(rest.field), str) else "" for row in batch]
+    values = [
+        str(row[row_filter.field]) if isinstance(row.get(row_filter.field), str) else "" for row in batch
+    ]
     asked = {value for value, fits in zip(values, fitting, strict=True) if fits and value}
-    known = rest.known(asked) if asked else ()
+    known = row_filter.known(asked) if asked else ()
     return [fits and value in known for value, fits in zip(values, fitting, strict=True)]

@@ -27,7 +27,7 @@ class EditedPage:
 
     count: int
     skipped: list[tuple[str, str]]
-    following: Position | None
+    next: Position | None
 
 
 def edit_page(
@@ -55,7 +55,7 @@ def edit_page(
             skipped.append((schedule_id, reason))
         if time.monotonic() > end and isinstance(each, Schedule) and each is not page.rows[-1]:
             return EditedPage(count, skipped, Position(each.created_at, each.id))
-    return EditedPage(count, skipped, page.following)
+    return EditedPage(count, skipped, page.next)
 
 
 def _unfit(verb: Verb, schedule: Schedule | CorruptSchedule) -> str | None:

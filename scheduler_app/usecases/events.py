@@ -27,7 +27,7 @@ class Redriven:
 
     count: int
     skipped: list[tuple[str, str]]
-    following: Position | None
+    next: Position | None
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class EventService:
                 schedule_id=schedule_id,
             )
             self.dispatch(redriven, now)
-        return Redriven(len(redriven), skipped, found.following)
+        return Redriven(len(redriven), skipped, found.next)
 
 
 def _hopeless(event: EventRecord, schedule: Schedule | CorruptSchedule | None) -> str | None:

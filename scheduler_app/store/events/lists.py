@@ -10,7 +10,7 @@ from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import Listing, Page, Rest, Window
+from scheduler_app.store.paging import PagedQuery, Page, RowFilter, Window
 
 #: Of so many schedules the events are merged from an index; of more each event's schedule is asked about.
 #: mongod merges at most 200 ranges in the order of their index, and sorts more of them.
@@ -76,14 +76,14 @@ class EventLists:
             fits.append({"$in": ["$state", sorted(states)]})
         if owners is not None and "schedule_id" not in which:
             fits.append({"$in": ["$schedule_id", owners]})
-        rest = Rest({"$and": fits}, field, known) if fits or known else None
-        listing = Listing(
-            *(self._events, "run_time", which, hint, rest),
+        row_filter = RowFilter({"$and": fits}, field, known) if fits or known else None
+        listing = PagedQuery(
+            *(self._events, "run_time", which, hint, row_filter),
             ascending=soonest_first,
             merged=isinstance(which.get("schedule_id"), dict),
         )
         found = listing.page(window)
-        return Page(list(map(to_record, found.rows)), found.following)
+        return Page(list(map(to_record, found.rows)), found.next)
 
     def _tagged(self, tenant: str, tag: str, limit: int) -> list[str]:
         """Schedules that have a tag, deleted ones included: their history stays."""

@@ -21,7 +21,7 @@ from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import Listing, Page, Rest, Window
+from scheduler_app.store.paging import PagedQuery, Page, RowFilter, Window
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
 from scheduler_app.store.schedules.documents import to_document, to_owed_document
@@ -237,9 +237,9 @@ class Schedules:
         if state is None:
             fits.append({"$ne": ["$state", ScheduleState.DELETED.value]})
         hint = _INDEXES[best] if best else "list_v1"
-        rest = Rest({"$and": fits}) if fits else None
-        found = Listing(self._schedules, "created_at", which, hint, rest).page(window)
-        return Page([read_whole(row, self._secret_box) for row in found.rows], found.following)
+        row_filter = RowFilter({"$and": fits}) if fits else None
+        found = PagedQuery(self._schedules, "created_at", which, hint, row_filter).page(window)
+        return Page([read_whole(row, self._secret_box) for row in found.rows], found.next)
 
 
 def _last_revision(row: Document) -> int:

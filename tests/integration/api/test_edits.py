@@ -116,7 +116,7 @@ def test_a_page_that_takes_too_long_goes_on_where_it_ended(
         found = store.schedules.page(Window(limit=10, after=after), tenant=TENANT, tag="t")
         page = edit_page(manager, Verb.DELETE, found, datetime.now(UTC), seconds=0, tenant=TENANT)
         assert page.count == 1
-        after, rounds = page.following, rounds + 1
+        after, rounds = page.next, rounds + 1
     assert rounds == 3
     assert states(store) == ["deleted"] * 3
 
