@@ -12,7 +12,7 @@ class UnreadableSecret(SchedulerError):
 
 
 class SecretBox:
-    """Seals with the newest key, opens with any of them."""
+    """Encrypts with the newest key, decrypts with any of them."""
 
     def __init__(self, keys: str = "") -> None:
         """`keys`: Fernet keys separated by commas, newest first. Raises InvalidField("SECRETS_KEY")."""

@@ -1,5 +1,5 @@
-"""Looks for documents that no query of the other verbs finds, because a field that the queries go by is
-wrong: nothing would ever happen to them, and nobody would be told."""
+"""Finds documents that no other query returns, because a field that the queries filter by is wrong. Without
+this, nothing would ever happen to them, and nobody would hear of it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

@@ -20,8 +20,8 @@ from scheduler_app.store.mongo import Document
 
 Row = TypeVar("Row")
 
-#: A call looks at so many rows for a filter that no index answers. Its page is short then, and `Page.next` goes
-#: on from there. That takes less than a second, unless documents are large.
+#: A call looks at so many rows for a filter that no index answers. Its page is short then, and `Page.next`
+#: goes on from there. That takes less than a second, unless documents are large.
 MAX_EXAMINED = 100_000
 #: A call looks for so long.
 MAX_SECONDS = 3.0
@@ -60,7 +60,8 @@ class RowFilter:
     """The part of a filter that the list's index cannot answer."""
 
     matches: Document
-    """An expression on a row, true for rows that match. It must not fail on any row, corrupt ones included."""
+    """An expression on a row, true for rows that match. It must not fail on any row, corrupt ones
+    included."""
     field: str = ""
     """The field whose values `known` judges, a batch of rows at a time, where the row alone does not tell."""
     known: Callable[[Collection[str]], Collection[str]] | None = None

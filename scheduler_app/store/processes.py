@@ -1,4 +1,5 @@
-"""Processes: one document a process, written every few seconds, gone a minute after the last."""
+"""Processes: each writes its document every few seconds; a document disappears a minute after the last
+write."""
 
 import math
 import os
@@ -34,7 +35,7 @@ class Processes:
         self._id = f"{socket.gethostname()}-{os.getpid()}-{new_token()[:6]}"
 
     def report(self, role: str, **facts: Any) -> None:
-        """Says that this process lives; `facts` are its version, clock offset, last tick, counters."""
+        """Reports that this process lives. `facts` are its version, clock offset, last tick and counters."""
         self._nodes.update_one(
             {"_id": self._id},
             [
@@ -54,7 +55,7 @@ class Processes:
         )
 
     def leave(self) -> None:
-        """Says that this process ends."""
+        """Removes the document of this process, which ends."""
         self._nodes.delete_one({"_id": self._id})
 
     def alive(self) -> list[Document]:

@@ -11,7 +11,7 @@ from scheduler_app.store.paging import Page, Position
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.schedules import ScheduleService
 
-#: A page ends after so many seconds, wherever it is: its caller goes on with the next.
+#: A page ends after so many seconds, finished or not: its caller goes on with the next page.
 PAGE_SECONDS = 5.0
 
 
@@ -40,10 +40,10 @@ def edit_page(
     hops: int = 0,
     seconds: float = PAGE_SECONDS,
 ) -> EditedPage:
-    """Does `verb` to each schedule of a page, but to those that cannot be edited.
+    """Does `verb` to each schedule of a page, except those that cannot be edited.
 
-    To do it again is harmless: what was edited is skipped then. After `seconds` the rest of the page is left
-    to the next. `hops` are those of the request.
+    Repeating it is harmless: schedules that were edited are skipped then. After `seconds`, the rest of the
+    page is left to the next page. `hops` are those of the request.
     """
     count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
     for each in page.rows:
@@ -59,7 +59,7 @@ def edit_page(
 
 
 def _unfit(verb: Verb, schedule: Schedule | CorruptSchedule) -> str | None:
-    """Why a schedule is not to be edited, as far as its page tells."""
+    """Why a schedule is not edited, as far as its listed state tells; None where it may be."""
     if verb is Verb.DELETE:
         return None
     if isinstance(schedule, CorruptSchedule):

@@ -22,7 +22,7 @@ REDRIVEN = "Redriven by a person; its attempts are counted anew"
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """What became of a page of dead letters: how many are on their way again, the others' ids with the
+    """The result of a page of redrives: how many events were redriven, the ids of the others with the
     reasons, and where the next page begins."""
 
     count: int
@@ -84,7 +84,7 @@ class EventService:
         schedule_id: str | None = None,
         narrowing: Narrowing = EVERYTHING,
     ) -> Redriven:
-        """Redrives the dead letters of a page, but those that no callback could be made for."""
+        """Redrives the dead letters of a page, except those that no request could be made for."""
         found = self.store.event_lists.page(
             window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
         )
@@ -112,7 +112,7 @@ class EventService:
 
 
 def _hopeless(event: EventRecord, schedule: Schedule | CorruptSchedule | None) -> str | None:
-    """Why a dead letter would only end again, without a request; None where it may be sent."""
+    """Why a redrive of a dead letter would end in error again without a request; None where it would not."""
     if schedule is None:
         return NO_CALLBACK
     if isinstance(schedule, CorruptSchedule):

@@ -1,4 +1,4 @@
-"""Inspect: find what is stored in such a way that no duty would ever come across it."""
+"""Inspect: find documents that no duty's query would ever return."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ PASSES_A_LOOK_FOR_ARRAYS = 60
 
 
 class Inspection:
-    """What it finds is set aside, and told. Any number of beats may do it at once."""
+    """Sets aside and reports what it finds. Any number of beats may do it at once."""
 
     def __init__(self, store: Store) -> None:
         self._inspections = store.inspections

@@ -1,4 +1,4 @@
-"""Recover: put right what a crash left."""
+"""Recover: repair what a crash left behind."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,14 +14,14 @@ EVENTS_A_PAGE = 1_000
 PAGES_AT_ONCE = 10
 RETRY_DELAY_SECONDS = 2.0
 GRACE_SECONDS = 10.0
-#: With more messages than this in a lane of the queue, its overdue events are in a backlog and not lost.
+#: With more messages than this in a lane of the queue, its overdue events wait in a backlog and are not lost.
 NEARLY_EMPTY = 10
 IDS_IN_A_LINE = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """How many events were put right, by what they had lost."""
+    """How many events were recovered, by what they had lost."""
 
     workers: int
     messages: int
@@ -33,10 +33,10 @@ class Recovered:
 
 
 class Recovery:
-    """Every row of *The life of an event* that names a crash."""
+    """Repairs each state that a crash can leave an event in (see `LIFE` in `domain.event`)."""
 
     def __init__(self, store: Store, clock: Clock = clock) -> None:
-        """`clock` knows of jumps of mongod's clock, by which leases are judged."""
+        """`clock` tells by how much mongod's clock has jumped; leases are judged by that clock."""
         self._store = store
         self._clock = clock
         self._recoveries = store.recoveries
@@ -72,7 +72,7 @@ class Recovery:
         return Recovered(workers=len(again), messages=0, set_aside=len(spent))
 
     def recover_dispatches(self, now: datetime) -> Recovered:
-        """Puts back what was marked by one who has not sent its messages. Raises a STORE_FAULT."""
+        """Requeues events whose dispatcher died between marking and publishing. Raises a STORE_FAULT."""
         back = self._outbox.put_back_abandoned(now, limit=PAGES_AT_ONCE)
         if back:
             metrics.recovered.labels("dispatch").inc(back)
@@ -84,8 +84,8 @@ class Recovery:
         return Recovered(workers=0, messages=back, set_aside=0)
 
     def recover_messages(self, now: datetime, *, queue: QueueLengths) -> Recovered:
-        """Puts back overdue events whose message must be lost: those that went out by a lane of the queue in
-        which hardly any message waits. Raises a STORE_FAULT."""
+        """Requeues overdue events whose message must be lost: hardly any message waits in the lane of the
+        queue that it was sent by. Raises a STORE_FAULT."""
         by_time, behind = queue.urgent + queue.fresh <= NEARLY_EMPTY, queue.late <= NEARLY_EMPTY
         if not by_time and not behind:
             return Recovered(0, 0, 0)

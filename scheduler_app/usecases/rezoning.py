@@ -1,4 +1,5 @@
-"""Rezone: when a zone's rules change, the future that was computed with the old ones is made anew."""
+"""Rezone: when a time zone's rules change, futures that were computed with the old rules are computed
+again."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What people do with schedules that are there: edit, pause, resume, trigger, delete."""
+"""What people do with schedules that exist: edit, pause, resume, trigger, delete."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,13 +20,15 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: How often an edit is tried when somebody else's comes in between.
+#: How often an edit is tried while other edits come in between.
 TRIES = 20
 
 
 class ExpandUntil(Protocol):
-    """Makes what a schedule's rule still owes up to an instant, before an edit replaces it; what is too much
-    for a request is returned, for the edit to leave it to beats."""
+    """Makes the events that a schedule's rule still owes up to an instant, before an edit replaces the rule.
+
+    Returns what is too much for one request: the edit leaves it to beats.
+    """
 
     def __call__(self, schedule: Schedule, until: datetime) -> OwedRange | None: ...
 
@@ -97,7 +99,8 @@ class ScheduleService:
         return self._change(schedule_id, now, edited, tenant, version, "edited")
 
     def pause(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
-        """A cut, after which no occurrence is made. Raises NotFound, StaleVersion, Conflict."""
+        """Makes a cut, after which the schedule has no occurrences. Raises NotFound, StaleVersion,
+        Conflict."""
 
         def paused(schedule: Schedule) -> Schedule:
             if schedule.state is ScheduleState.PAUSED:
@@ -131,7 +134,8 @@ class ScheduleService:
             try:
                 there = self.get(schedule_id, tenant=tenant, linearizable=True)
             except NotFound:
-                # Deleted before, perhaps by one who died, or was refused by MongoDB, after that write.
+                # A previous delete may have crashed after its first write, or MongoDB have refused its
+                # second.
                 for deleted in self.store.successors.predecessors([schedule_id], tenant=tenant).values():
                     self._withdraw_all(schedule_id, deleted.revision, now, tenant)
                 raise
@@ -165,7 +169,7 @@ class ScheduleService:
         return changed.signing or signing(None)
 
     def unsign(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
-        """Forgets the signing secrets. Raises NotFound, StaleVersion, Conflict."""
+        """Removes the signing secrets. Raises NotFound, StaleVersion, Conflict."""
 
         def unsigned(schedule: Schedule) -> Schedule:
             return replace(_next_version(schedule, now), signing=None) if schedule.signing else schedule
@@ -214,7 +218,8 @@ class ScheduleService:
             changed = change(schedule)
             if changed is schedule:
                 if schedule.cut_pending:
-                    # Whoever asked before may have died, or been refused by MongoDB, after the first write.
+                    # A previous call may have crashed after its first write, or MongoDB have refused the
+                    # second.
                     self._cut(schedule, now)
                 return schedule
             left = None

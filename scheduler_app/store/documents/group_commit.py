@@ -1,4 +1,4 @@
-"""Group commit: what comes while one write is under way is written by the next one, together."""
+"""Group commit: items that arrive while one write is under way are written together by the next one."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ Result = TypeVar("Result")
 
 
 class GroupCommit(Generic[Item, Result]):
-    """Calls of `work` from many threads, each with one item; `work` gets what waits, and gives a result for
-    each item in its order.
+    """Combines calls of many threads, each with one item, into calls of `work` with all items that wait.
+    `work` returns a result for each item, in their order.
 
-    A write to MongoDB costs about the same for one document and for ten, most of it for the journal and the
-    majority. Nobody waits for company: a call that finds none under way is made at once.
+    A write to MongoDB costs about the same for one document and for ten: most of it is the journal and the
+    majority. A call never waits for a batch to fill: where no write is under way, it begins one at once.
     """
 
     def __init__(self, work: Callable[[Sequence[Item]], Sequence[Result]]) -> None:

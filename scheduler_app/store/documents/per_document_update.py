@@ -1,4 +1,4 @@
-"""Many documents in one update, each with values of its own.
+"""One update of many documents that gives each document values of its own.
 
 As many single updates in one bulk take mongod two and a half times as long (measured on outcomes: 260 µs an
 event against 105), for each of them is a statement of its own.
@@ -18,5 +18,5 @@ def own_value(ids: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
 
 
 def or_unset(path: str) -> dict[str, Any]:
-    """The field at `path`, or none at all where it is missing."""
+    """The expression of the field at `path`; it removes the field where `path` is missing."""
     return {"$ifNull": [path, "$$REMOVE"]}

@@ -1,4 +1,4 @@
-"""What an edit, a pause, a deletion or a person withdraws."""
+"""Cancellations: events that an edit, a pause, a deletion or a person withdraws."""
 
 from dataclasses import dataclass
 from datetime import datetime

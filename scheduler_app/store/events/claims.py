@@ -1,4 +1,4 @@
-"""Delivery's transitions: events are claimed, and let go of when they are not sent."""
+"""Delivery's transitions: workers claim events, and release those that they do not send."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import update_sound
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 
-#: What tells an event that is as `scheduled` made it from one that came back.
+#: Matches events that are as `scheduled` made them, and not those that came back.
 AS_MADE: Document = {
     "kind": Kind.SCHEDULED,
     "attempt": 0,
@@ -114,7 +114,7 @@ class Claims:
         return written.modified
 
     def give_back(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
-        """A claim that came to nothing: no request was made, no attempt is counted."""
+        """Releases claimed events without an attempt: no request was made, and none is counted."""
         written = update_sound(
             self._events,
             {"_id": {"$in": list(ids)}, "owner": token, "state": sources("give_back")},
@@ -133,7 +133,7 @@ class Claims:
         return written.modified
 
     def cancel_claimed(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
-        """A claimed event that turns out to be withdrawn is not sent."""
+        """Cancels claimed events that an edit or a deletion had withdrawn: they are not sent."""
         return finish(
             self._events,
             {"_id": {"$in": list(ids)}, "owner": token, "state": sources("cancel_claimed")},

@@ -10,7 +10,7 @@ from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import PagedQuery, Page, RowFilter, Window
+from scheduler_app.store.paging import Page, PagedQuery, RowFilter, Window
 
 #: Of so many schedules the events are merged from an index; of more each event's schedule is asked about.
 #: mongod merges at most 200 ranges in the order of their index, and sorts more of them.

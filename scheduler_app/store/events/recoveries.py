@@ -1,4 +1,4 @@
-"""Recovery's transitions: what a crash left is put right."""
+"""Recovery's transitions: repair what a crash left behind."""
 
 from datetime import datetime, timedelta
 

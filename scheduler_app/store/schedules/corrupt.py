@@ -1,4 +1,4 @@
-"""Reading a stored schedule, and what there is instead of one that cannot be read."""
+"""Reads stored schedules; a `CorruptSchedule` stands for one that cannot be read."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from scheduler_app.store.schedules.documents import from_document
 
 @dataclass(frozen=True, slots=True)
 class CorruptSchedule:
-    """A stored document that no longer makes a schedule, and why."""
+    """A stored schedule that cannot be read, and why."""
 
     schedule_id: str
     reason: str

@@ -43,7 +43,8 @@ class Ready(NamedTuple):
 
 
 class Cursors:
-    """They stand in the schedules' documents: an edit that makes the future anew takes them from a beat."""
+    """A cursor is stored in its schedule's document. An edit that starts a new revision revokes a beat's
+    claim."""
 
     def __init__(self, mongo: Mongo, envelope: SecretBox) -> None:
         self._schedules = mongo.collection("schedules")
@@ -96,8 +97,8 @@ class Cursors:
         isolated(ids, claim, self._condemn)
         rows = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, UNREAD)
         won = {row["_id"]: without_request(row) for row in rows}
-        # MongoDB gives them in the order of its own. A page may come to its end before the last of them: what
-        # has the least left must not be that one, time and again.
+        # MongoDB returns rows in its own order. A page may end before its last schedules, and the most urgent
+        # ones must not be those again and again.
         return token, [read(won[each], self._secret_box) for each in ids if each in won]
 
     def advance(self, advances: Sequence[Advance], token: str) -> int:
@@ -124,13 +125,14 @@ class Cursors:
         return sum(isolated(advances, move, condemn).results)
 
     def release(self, ids: Sequence[str], token: str) -> None:
-        """Lets go of claimed schedules without a change; another tick takes them."""
+        """Releases claimed schedules unchanged; another tick takes them."""
         self._update_sound(
             {"_id": {"$in": list(ids)}, "owner": token}, {"$unset": {"owner": "", "lease_until": ""}}
         )
 
     def set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> bool:
-        """A schedule that cannot be expanded is in `error` with its reason; the others go on."""
+        """Puts a schedule that cannot be expanded into `error` with the reason. False when the claim was
+        lost."""
         return set_schedule_aside(self._schedules, {"_id": schedule_id, "owner": token}, reason, now)
 
     def _condemn(self, schedule_id: str, error: Exception) -> bool:

@@ -1,4 +1,4 @@
-"""Schedules by the bytes they were read from: what has not changed is not decoded again."""
+"""Caches decoded schedules by the bytes of their documents: an unchanged document is decoded once."""
 
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,4 +1,5 @@
-"""Owed ranges: what edits left to beats, in the schedules' documents. Beats claim them, oldest first.
+"""Owed ranges: occurrences that edits left to beats, stored with their schedules. Beats claim the oldest
+first.
 
 The claim is apart from that of the schedule's own expansion: neither waits for the other.
 """
@@ -51,7 +52,7 @@ class Owed:
         return token, [_claimed(row) for row in self._majority.find(which, {"created_at": 1, "owed": 1})]
 
     def advance(self, schedule_id: str, token: str, remainder: OwedRange | None) -> bool:
-        """Puts `remainder` in the place of the oldest range, None for nothing, and lets go of the schedule.
+        """Replaces the oldest range by `remainder`, or removes it for None, and releases the schedule.
 
         Events first, this second: a crash between the two expands once more, onto the same ids. False when
         the schedule was deleted meanwhile, or the claim was lost.

@@ -21,7 +21,7 @@ from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import PagedQuery, Page, RowFilter, Window
+from scheduler_app.store.paging import Page, PagedQuery, RowFilter, Window
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
 from scheduler_app.store.schedules.documents import to_document, to_owed_document
