@@ -65,7 +65,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         store, publisher = Store(settings), CeleryPublisher(self.app)
         self._unavailable = (*STORE_FAULTS, *publisher.unavailable)
         check_replica_set(store)
-        if not store.envelope.encrypts:
+        if not store.secret_box.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
         ended = self._ending.asked
         dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds), ended)

@@ -13,9 +13,10 @@ from api.wire.paging import MAX_LIMIT, Paging
 from api.wire.selection import Selection, Skipped
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
+from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
-from scheduler_app.store.event_lists import Narrowing
+from scheduler_app.store.events.lists import Narrowing
 
 _STATE = "|".join(state.value for state in State)
 _ALL_STATES = ", ".join(state.value for state in State)
@@ -133,7 +134,7 @@ class _EventChoice(InputSchema):
             moment = instant_at(local, zone)
         except InvalidField as error:
             raise ValidationError(error.message, error.field) from None
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+        return whole_milliseconds(moment)
 
 
 class EventFilter(_EventChoice, Paging):

@@ -54,7 +54,8 @@ _TRANSIENT_CODES = frozenset(
         *(63, 70, 150, 13388),  # a cluster's routing that moved on
     }
 )
-#: They concern no document: an operator's fault, to be told and tried again. Atlas tells of quotas by 8000.
+#: An operator has to fix these, and no document is at fault: they are reported and tried again. Atlas reports
+#: exceeded quotas by 8000.
 _ACCESS_CODES = frozenset({13, 18, 391, 8000})
 #: What MongoDB says of one document whose fields have all the right types: it failed the validation of the
 #: collection, or became too large.

@@ -1,9 +1,8 @@
-"""Inspect: find what is stored in such a way that no duty would ever come across it."""
+"""Inspect: find documents that no duty's query would ever return."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger
 
@@ -19,7 +18,7 @@ PASSES_A_LOOK_FOR_ARRAYS = 60
 
 
 class Inspection:
-    """What it finds is set aside, and told. Any number of beats may do it at once."""
+    """Sets aside and reports what it finds. Any number of beats may do it at once."""
 
     def __init__(self, store: Store) -> None:
         self._inspections = store.inspections
@@ -38,7 +37,7 @@ class Inspection:
         )
         until = now - AGE
         since = max(self._seen_until or now - LOOK_BACK, now - LOOK_BACK)
-        forgotten = self._inspections.forgotten_events(TENANT, since, until, limit=DOCUMENTS_A_PASS)
+        forgotten = self._inspections.forgotten_events(since, until, limit=DOCUMENTS_A_PASS)
         if forgotten < DOCUMENTS_A_PASS:
             self._seen_until = until
         return found + corrupt + forgotten

@@ -8,9 +8,9 @@ from scheduler_app.domain import event
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.store import Store
-from scheduler_app.store.owed import ClaimedOwed
+from scheduler_app.store.schedules.owed import ClaimedOwed
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.usecases.expansion import insert_occurrences, withdraw_what_came_too_late
+from scheduler_app.usecases.expansion import cancel_late_inserts, insert_occurrences
 
 log = get_logger(__name__)
 
@@ -56,7 +56,7 @@ class OwedExpansion:
         events = [event.scheduled(schedule_id, revision, instant) for instant in instants]
         insert_occurrences(self._store, events, now)
         if not self._store.owed.advance(schedule_id, token, remainder):
-            withdraw_what_came_too_late(self._store, [schedule_id], now)
+            cancel_late_inserts(self._store, [schedule_id], now)
         elif remainder is None:
             log.info(
                 "schedule.made_up",

@@ -1,4 +1,5 @@
-"""Rezone: when a zone's rules change, the future that was computed with the old ones is made anew."""
+"""Rezone: when a time zone's rules change, futures that were computed with the old rules are computed
+again."""
 
 from datetime import datetime, timedelta
 
@@ -6,7 +7,7 @@ from scheduler_app.domain.event import LIVING, Kind
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import TICK, Schedule
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -55,8 +56,13 @@ class Rezoning:
         revised = schedule.revise(now)
         if not self._store.schedules.revise(revised, version=schedule.version):
             return  # somebody edits it at this moment, and computes with the data of that process
-        self._store.withdrawals.cancel_past_cut(
-            schedule.id, revised.revision, revised.revised_at, now, "Withdrawn: the zone's rules have changed"
+        self._store.cancellations.cancel_past_cut(
+            schedule.id,
+            revised.revision,
+            revised.revised_at,
+            now,
+            "Withdrawn: the zone's rules have changed",
+            tenant=schedule.tenant,
         )
         log.warning(
             "schedule.rezoned",
@@ -75,9 +81,9 @@ class Rezoning:
             window, tenant=schedule.tenant, schedule_id=schedule.id, states=LIVING
         )
         times = {
-            row["run_time"]
-            for row in page.rows
-            if row["kind"] == Kind.SCHEDULED and row["revision"] == schedule.revision
+            each.run_time
+            for each in page.rows
+            if each.kind is Kind.SCHEDULED and each.revision == schedule.revision
         }
         return times | ({schedule.next_run_at} if schedule.next_run_at else set())
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from marshmallow import ValidationError, fields, validate
+from scheduler_app.store.schedules.sealed_action import sealed_action
 
 from api.wire.field_types import Headers
 from api.wire.schedule_fields.field import ScheduleField, Show
@@ -19,7 +20,6 @@ from scheduler_app.domain.schedule import (
     Body,
     BodyKind,
 )
-from scheduler_app.store.sealed_action import sealed_action
 
 MAX_JSON_DEPTH = 100
 #: The wire has one field for each way to give a body; at most one of them may be given.
@@ -132,6 +132,6 @@ REQUEST = (
         name="sealed",
         meaning=f"The encrypted values of an export, which its masks (`{MASK}`) stand for",
         input=fields.String(),
-        exported=lambda it: sealed_action(it.schedule.action, it.envelope) if it.envelope else None,
+        exported=lambda it: sealed_action(it.schedule.action, it.secret_box) if it.secret_box else None,
     ),
 )
