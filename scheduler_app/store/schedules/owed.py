@@ -1,5 +1,4 @@
-"""Owed ranges: occurrences that edits left to beats, stored with their schedules. Beats claim the oldest
-first.
+"""Owed ranges: occurrences that edits left to beats, stored with their schedules, claimed oldest first.
 
 The claim is apart from that of the schedule's own expansion: neither waits for the other.
 """
