@@ -138,6 +138,8 @@ NODES: dict[str, tuple[Any, ...]] = {
     "version": NO_TEXT,
     "seen_at": (*NO_DATE, Timestamp(2**31, 1), Regex("x")),
     "clock_offset_seconds": ("x", NAN, None, [1], {"x": 1}, MISSING, True),
+    "clock_jump_seconds": ("x", NAN, None, [1], {"x": 1}, MISSING, True),
+    "settings": NO_OBJECT,
     "last_tick_at": NO_DATE,
     "consuming": ("x", 5, NAN, None, [1], {"x": 1}, MISSING),
 }

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scheduler_app.health.check import Check, fine, note, unknown, wrong
-from scheduler_app.health.fleet import NAMED, Node, named
+from scheduler_app.health.fleet import NAMED, named
+from scheduler_app.store.processes import ProcessRecord
 
 SETTINGS = "settings"
 #: Who uses each: another's is no news.
@@ -20,7 +21,7 @@ _USED_BY: dict[str, tuple[str, ...]] = {
 _REMEDY = "give every process the same environment, and restart those that differ"
 
 
-def check_settings(nodes: Sequence[Node] | None, own: Mapping[str, Any], version: str) -> Check:
+def check_settings(nodes: Sequence[ProcessRecord] | None, own: Mapping[str, Any], version: str) -> Check:
     """`own` are the settings of whoever asks, by name; nodes of an older release tell none.
 
     Processes that differ among each other are wrong; that only the asker differs, or a version, is a note.
@@ -37,21 +38,19 @@ def check_settings(nodes: Sequence[Node] | None, own: Mapping[str, Any], version
     ]
     if apart:
         return note(SETTINGS, "; ".join(apart), "run this command with the environment of the processes")
-    versions = Counter(str(node["version"]) for node in nodes if node.get("version")) | Counter([version])
+    versions = Counter(node.version for node in nodes if node.version) | Counter([version])
     if len(versions) > 1:
         return note(SETTINGS, f"several versions run: {', '.join(sorted(versions))}", "finish the upgrade")
     return fine(SETTINGS, f"{len(nodes)} processes agree, and this command with them")
 
 
-def _told(name: str, nodes: Sequence[Node]) -> list[tuple[Node, Any]]:
+def _told(name: str, nodes: Sequence[ProcessRecord]) -> list[tuple[ProcessRecord, Any]]:
     return [
-        (node, node["settings"][name])
-        for node in nodes
-        if node["role"] in _USED_BY[name] and name in (node.get("settings") or {})
+        (node, node.settings[name]) for node in nodes if node.role in _USED_BY[name] and name in node.settings
     ]
 
 
-def _differing(name: str, nodes: Sequence[Node]) -> Iterator[str]:
+def _differing(name: str, nodes: Sequence[ProcessRecord]) -> Iterator[str]:
     """One sentence if there are several values: what most have, and who has another."""
     told = _told(name, nodes)
     most = Counter(_shown(value) for _, value in told).most_common()

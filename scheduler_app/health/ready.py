@@ -5,8 +5,9 @@ from typing import Protocol
 
 from scheduler_app.clock import monotonic
 from scheduler_app.health.check import Check, fine, wrong
-from scheduler_app.health.fleet import Node, check_fleet
+from scheduler_app.health.fleet import check_fleet
 from scheduler_app.store import STORE_FAULTS, Store, within
+from scheduler_app.store.processes import ProcessRecord
 
 #: Probes give up after some seconds, and then nobody learns what is missing.
 ANSWER_SECONDS = 1.5
@@ -25,7 +26,7 @@ class Broker(Protocol):
 def check_ready(store: Store, broker: Broker) -> list[Check]:
     """`mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
     wait, started = broker.ask_queue_length(), monotonic()
-    nodes: list[Node] | None = None
+    nodes: list[ProcessRecord] | None = None
     try:
         with within(ANSWER_SECONDS):
             nodes = store.processes.alive()

@@ -1,4 +1,4 @@
-"""Secrets at rest: encrypted when there is a key."""
+"""Encryption of secrets at rest, where there is a key."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ class SecretBox:
             ) from None
 
     def is_newest(self, token: bytes) -> bool:
-        """Whether the newest key opens it: then there is nothing to seal anew."""
+        """Whether the newest key decrypts the token, so that it need not be encrypted again."""
         try:
             return self._newest is not None and bool(self._newest.decrypt(token))
         except InvalidToken:

@@ -15,7 +15,7 @@ DOCUMENT_VERSION = 1
 BY_OWNER = "owner_v1"
 #: An answer is kept for a day from the first request on.
 KEPT_SECONDS = 86_400
-#: So many answers are kept for each owner, and so many bytes of them: the oldest go before their day is over.
+#: Limits of the answers kept for each owner, and of their bytes: beyond them, the oldest are removed early.
 MAX_ANSWERS = 100_000
 MAX_BYTES = 64 * 1024 * 1024
 #: An owner's answers are counted when this process has kept so many more of them, or so many bytes.
@@ -109,7 +109,7 @@ class Idempotency:
             return Begun(identity, token, request_seed, owner)
         except DuplicateKeyError:
             pass
-        # Who began it died before it had an answer: the lease is over by mongod's clock.
+        # Its first process died before there was an answer: the lease is over by mongod's clock.
         self._records.update_one(
             {
                 "_id": identity,
@@ -147,7 +147,7 @@ class Idempotency:
         return result.matched_count == 1
 
     def _bound(self, owner: str, size: int) -> None:
-        """Now and then the oldest answers of an owner go that are beyond what is kept for it."""
+        """Removes the oldest answers of an owner that are beyond its limits, now and then."""
         answers, written = self._uncounted.get(owner, (0, 0))
         answers, written = answers + 1, written + size
         if answers < ANSWERS_BETWEEN_COUNTS and written < BYTES_BETWEEN_COUNTS:
@@ -166,5 +166,5 @@ class Idempotency:
                 return
 
     def give_up(self, begun: Begun) -> None:
-        """It came to nothing that is worth an answer for ever: the next try is a new one."""
+        """Forgets the request, whose answer is not worth keeping: the next try begins anew."""
         self._records.delete_one({"_id": begun.id, "token": begun.token, "answer": {"$exists": False}})

@@ -19,16 +19,16 @@ from scheduler_app.store.schedules.set_aside import set_aside_corrupt
 _LIVING = {"$in": sorted(LIVING)}
 #: Null is such a value, too.
 _NO_DATE = {"$exists": True, "$not": {"$gte": EARLIEST, "$lt": LATEST}}
-#: To these the schedule's document is of no concern any more, or it has been told already.
+#: In these states a schedule is over, or its error has been reported already.
 _SETTLED = (ScheduleState.DELETED.value, ScheduleState.ERROR.value)
 
 
 class Inspections:
-    def __init__(self, mongo: Mongo, envelope: SecretBox) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
         self._mongo = mongo
         self._events = mongo.collection("events")
         self._schedules = mongo.collection("schedules")
-        self._secret_box = envelope
+        self._secret_box = secret_box
 
     def misplaced_events(self, *, limit: int) -> int:
         """Sets events aside that wait for a time which is no date, or in a state that there is not. By index:
@@ -62,8 +62,8 @@ class Inspections:
         return len(found)
 
     def forgotten_events(self, since: datetime, until: datetime, *, limit: int) -> int:
-        """Sets events of these run times aside that are alive and wait for nothing: without `due_at` no index
-        of the living has them. Reads all events of that time. Returns how many were found."""
+        """Sets living events of these run times aside that have no `due_at`: no index of living events has
+        them, and nothing would happen to them. Reads all events of that time. Returns how many were found."""
         found = 0
         for tenant in self._tenants():
             if found < limit:
@@ -71,7 +71,7 @@ class Inspections:
         return found
 
     def _tenants(self) -> Iterator[str]:
-        """Those that have events, by one step in the index for each."""
+        """The tenants that have events, by one step in the index for each."""
         after: str | None = ""
         while after is not None:
             # The index's own keys, in its order: a document whose tenant is an array does not stop this.

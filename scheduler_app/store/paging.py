@@ -89,14 +89,14 @@ class PagedQuery:
             rows = found[: window.limit]
             return Page(rows, self._position(rows[-1]) if len(found) > len(rows) else None)
         chosen, following = self._choose(self.row_filter, window)
-        # What has left the state in between is no longer to be shown.
+        # A row that no longer matches is not shown.
         still = {"_id": {"$in": chosen}, "$expr": self.row_filter.matches}
         rows = list(self.collection.find(still, hint="_id_")) if chosen else []
         rows.sort(key=lambda row: (row[self.moment], str(row["_id"])), reverse=not self.ascending)
         return Page(rows, following)
 
     def _choose(self, row_filter: RowFilter, window: Window) -> tuple[list[Any], Position | None]:
-        """The ids of a page, and where the next one begins, among as many rows as one call may pass over."""
+        """The ids of a page, and where the next page begins, among as many rows as one call may look at."""
         chosen: list[Any] = []
         seen: Document | None = None
         most, wanted = MAX_EXAMINED + window.skip, window.skip + window.limit
@@ -139,7 +139,8 @@ class PagedQuery:
         )
 
     def _query(self, window: Window) -> Document:
-        # What is no date has no place in the list: between two pages it would be lost, or come twice.
+        # A row whose moment is no date has no place in the list: it would be lost between two pages, or
+        # come twice.
         since: Document = {"$gte": window.since or EARLIEST}
         until: Document = {"$lt": window.until or LATEST}
         last = window.after
@@ -174,7 +175,7 @@ def _fitting(row_filter: RowFilter, batch: Sequence[Document]) -> list[bool]:
     fitting = [row["fits"] is True for row in batch]
     if row_filter.known is None:
         return fitting
-    # What is no text is no value to ask for, and may not even have a hash.
+    # Only text is asked for; another value may not even have a hash.
     values = [
         str(row[row_filter.field]) if isinstance(row.get(row_filter.field), str) else "" for row in batch
     ]

@@ -56,7 +56,7 @@ class Store:
             self._prepared = True
 
     def dry_run(self) -> "Store":
-        """The same database for one request, whose writes tell what they would do and do nothing."""
+        """The same database for one request, whose writes report what they would do and change nothing."""
         return Store(self._settings, DryRunMongo(self.mongo))
 
     def synchronize(self, clock: Clock) -> float:

@@ -1,4 +1,4 @@
-"""What people do with single events: cancel, redrive."""
+"""What people do with events: cancel one, redrive one or many."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,8 @@ class EventService:
         return event
 
     def cancel(self, event_id: str, now: datetime, *, tenant: str) -> EventRecord:
-        """Withdraws an event that no worker has. Raises NotFound; Conflict when it is running or final."""
+        """Cancels an event that no worker has claimed. Raises NotFound; Conflict when it is running or
+        final."""
         event = self.get(event_id, tenant=tenant)
         if not self.store.cancellations.cancel(event_id, now, "Withdrawn by a person", tenant=tenant):
             event = self.get(event_id, tenant=tenant)

@@ -23,7 +23,7 @@ from scheduler_app.telemetry import metrics
 
 SCHEDULES_A_PAGE = 1_000
 PARTS_AT_ONCE = 4
-#: Fewer schedules are not worth parts.
+#: Fewer schedules are one part.
 WORTH_PARTS = 50
 OCCURRENCES_A_SCHEDULE = 200
 OCCURRENCES_A_PAGE = 5_000
@@ -37,7 +37,7 @@ PRE_QUEUED = "Event pre-queued for ready queue"
 CHANGED = "Withdrawn: the schedule was changed"
 
 
-#: A claim's token, and what it won.
+#: A claim's token, and the schedules it won.
 Claimed = tuple[str, list[Schedule | CorruptSchedule]]
 
 
@@ -118,8 +118,8 @@ class Expansion:
     def expand_up_to(self, schedule: Schedule, until: datetime) -> BeforeCut:
         """Makes what the rule still owes up to and including `until`, before an edit replaces it.
 
-        Up to `OCCURRENCES_AN_EDIT` are made at once; more are left to beats: the edit has to write that with
-        its cut. It needs no claim: a beat that does the same inserts the same ids. Raises
+        Up to `OCCURRENCES_AN_EDIT` are made at once. More are left to beats, and the edit has to store the
+        range with its cut. No claim is needed: a beat that does the same inserts the same ids. Raises
         Conflict while the edit before this one still waits for a callback in flight.
         """
         if schedule.state is not ScheduleState.ACTIVE:
@@ -143,7 +143,7 @@ class Expansion:
         return BeforeCut(tuple(events))
 
     def finish_ended(self, now: datetime) -> int:
-        """Schedules whose last occurrence has passed are finished."""
+        """Finishes the schedules whose last occurrence has passed."""
         return self._store.cursors.finish_ended(now)
 
     def _fill_in_parts(
@@ -232,7 +232,8 @@ class Expansion:
         )
 
     def _cut(self, schedule: Schedule, now: datetime) -> datetime | None:
-        """Withdraws what older revisions hold past the cut; returns where the new one begins, exclusive.
+        """Cancels the events of older revisions past the cut. Returns the instant after which the new
+        revision begins, None while it has to wait.
 
         This side cancels and then looks; a worker claims and then reads the schedule. One of the two always
         sees the other: an event claimed before the cut is `running` here, and one claimed after it is

@@ -12,7 +12,8 @@ from scheduler_app.version import __version__
 log = get_logger(__name__)
 
 REPORT_SECONDS = 5.0
-#: A turn waits for MongoDB at most: choosing a server, then a few commands over a silent link.
+#: A turn takes at most as long as it may wait for MongoDB: choosing a server, then a few commands over a
+#: silent connection.
 TURN_SECONDS = 180.0
 
 
@@ -136,12 +137,13 @@ class Presence(threading.Thread):
             self._ended.wait(REPORT_SECONDS)
 
     def trouble(self) -> str | None:
-        """What hangs in this process, None for nothing. A MongoDB that is away is no reason to restart it."""
+        """Says what hangs in this process; None where nothing does. A MongoDB that is away is no reason to
+        restart it."""
         age = monotonic() - self._turned_at
         return f"the process has not reported for {age:.0f} s" if age > TURN_SECONDS else None
 
     def stop(self) -> None:
-        """Ends the thread and takes the node away, if MongoDB can be reached at once."""
+        """Ends the thread, and removes the process's document if MongoDB can be reached at once."""
         self._ended.set()
         if self._reachable:
             try:

@@ -9,11 +9,11 @@ from scheduler_app.telemetry import get_logger
 log = get_logger(__name__)
 
 DOCUMENTS_A_PASS = 1_000
-#: An event is looked at once, when its run time has passed by so much.
+#: An event is looked at once, so long after its run time.
 AGE = timedelta(minutes=2)
 #: A beat that was away looks back no further.
 LOOK_BACK = timedelta(hours=1)
-#: All that wait are read for that, once an hour.
+#: That reads all waiting events, once an hour.
 PASSES_A_LOOK_FOR_ARRAYS = 60
 
 
@@ -27,8 +27,8 @@ class Inspection:
         self._passes = 0
 
     def inspect(self, now: datetime) -> int:
-        """A pass: all that indexes tell, and a page of the schedules. Returns how many documents were found.
-        Raises a STORE_FAULT."""
+        """Makes one pass: everything that indexes can find, and one page of the schedules. Returns how many
+        documents were found. Raises a STORE_FAULT."""
         found = self._arrays()
         found += self._inspections.misplaced_events(limit=DOCUMENTS_A_PASS)
         found += self._inspections.misplaced_schedules(limit=DOCUMENTS_A_PASS)
@@ -43,8 +43,8 @@ class Inspection:
         return found + corrupt + forgotten
 
     def _arrays(self) -> int:
-        """Events with an array where an index wants one value. What tells of them stays when they are gone,
-        so that they are looked for in the first pass, and then in one of many."""
+        """Finds events with an array where an index expects one value. The index goes on reporting arrays
+        when the events are gone, so that only the first pass looks for them, and then one pass of many."""
         passes, self._passes = self._passes, self._passes + 1
         if passes % PASSES_A_LOOK_FOR_ARRAYS:
             return 0

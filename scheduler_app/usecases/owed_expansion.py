@@ -20,7 +20,8 @@ OCCURRENCES_A_PAGE = 1_000
 
 
 class OwedExpansion:
-    """Makes up what edits left, whatever the schedule's state is by now; a deletion has dropped it."""
+    """Expands the ranges that edits left, whatever the schedule's state is by now. A deletion removes
+    them."""
 
     def __init__(self, store: Store, *, occurrences_a_page: int = OCCURRENCES_A_PAGE) -> None:
         self._store = store
@@ -39,7 +40,7 @@ class OwedExpansion:
         limit = self._occurrences_a_page // max(1, len(claimed))
         for each in claimed:
             self._expand(each, token, now, limit)
-        # Other beats may have what was not won: they go on with it.
+        # Ranges that this beat did not win belong to other beats, which go on with them.
         return bool(claimed)
 
     def _expand(self, claimed: ClaimedOwed, token: str, now: datetime, limit: int) -> None:

@@ -46,7 +46,7 @@ class Recovery:
         """Ends claims whose lease is over. Raises a STORE_FAULT."""
         if not self._recoveries.any_lease_over():
             return Recovered(0, 0, 0)
-        # They may only look over: after a jump of mongod's clock they end by as much later.
+        # Leases may only look over: after a jump of mongod's clock, they end by as much later.
         again, spent = self._recoveries.recover_workers(
             now,
             delay_seconds=RETRY_DELAY_SECONDS,

@@ -13,13 +13,14 @@ from scheduler_app.telemetry import get_logger
 log = get_logger(__name__)
 
 SCHEDULES_A_PAGE = 200
-#: More events of one schedule than this are not compared one by one: the cut is taken.
+#: With more events of one schedule than this, the cut is made without comparing them.
 EVENTS_COMPARED = 500
 
 
 class Rezoning:
-    """A beat with newer zone data than a schedule was computed with checks its future. One with older data
-    leaves it alone: during a rolling upgrade the newest wins, and no two of them take turns."""
+    """A beat checks the schedules that were computed with older zone data than its own. It leaves those
+    with newer data alone: during a rolling upgrade the newest data win, and two beats never undo each
+    other's work."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -52,7 +53,8 @@ class Rezoning:
         if planned == would_be:
             self._store.cursors.keep_with_zone_data(schedule, version)
             return
-        # A cut, as an edit: what was due up to now stays owed, the rest is withdrawn and made anew.
+        # A cut, as an edit makes it: events due up to now stay, later ones are cancelled and computed
+        # again.
         revised = schedule.revise(now)
         if not self._store.schedules.revise(revised, version=schedule.version):
             return  # somebody edits it at this moment, and computes with the data of that process

@@ -36,7 +36,7 @@ def put(
     hops: int = 0,
 ) -> tuple[Schedule, bool]:
     """The schedule, and whether it was created. Raises StaleVersion where `conditions` are not met, NotFound
-    where there is nothing and the draft is too little for a new one, InvalidField, Conflict."""
+    where there is no schedule and the draft lacks fields that a new one needs, InvalidField, Conflict."""
     for _ in range(TRIES):
         try:
             if conditions.absent:

@@ -49,7 +49,7 @@ def test_facts_that_raise_are_left_out_and_told_of_once(start: Callable[..., Pre
         wait_until(lambda: failures("facts") >= before + 5, "several turns")
     assert presence.is_alive()
     assert [line["step"] for line in lines if line["event"] == "heartbeat.failed"] == ["facts"]
-    assert [node["role"] for node in store.processes.alive()] == ["worker"]
+    assert [process.role for process in store.processes.alive()] == ["worker"]
     assert presence.trouble() is None
 
 

@@ -1,6 +1,6 @@
-"""What the fields of a stored document must be: somebody may have bent it by hand, a restore or a newer
-release may have written it. bool is no number here, NaN is none, and a float that is whole is a whole number
-(shells write 1 as 1.0)."""
+"""Checks of the fields of stored documents: somebody may have edited a document by hand, and a restore or a
+newer release may have written it. bool is no number here, NaN is none, and a float that is whole is a whole
+number (shells write 1 as 1.0)."""
 
 import math
 from collections.abc import Callable, Collection
@@ -11,7 +11,7 @@ from scheduler_app.domain.tenants import tenant_of
 
 #: Beyond it a double no longer holds every whole number.
 MAX_WHOLE = 2**53
-#: What lies outside of these is no time of ours.
+#: Instants outside of these are refused.
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -24,7 +24,7 @@ class Corrupt(Exception):
 
 
 def kind_of(value: Any) -> str:
-    """A value's type, as a reason names it."""
+    """A value's type in words, for a reason that people read."""
     if value is None:
         return "missing or null"
     if isinstance(value, float) and not math.isfinite(value):

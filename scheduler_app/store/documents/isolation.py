@@ -1,5 +1,5 @@
-"""One bad document harms only itself: what MongoDB rejects together is tried in halves, down to the single
-item whose fault it is."""
+"""One bad document harms only itself: a write that MongoDB rejects is tried again in halves, down to the
+single item that is at fault."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar
@@ -14,7 +14,8 @@ Result = TypeVar("Result")
 
 
 class Isolated(NamedTuple, Generic[Result]):
-    """`results` are those of the parts that were accepted; `at_once`: there was one part, with every item."""
+    """`results` are those of the parts that were accepted. `at_once` says that there was one part, with
+    every item."""
 
     results: list[Result]
     at_once: bool
@@ -28,8 +29,8 @@ def isolated(
     """Does `work` on all items together or, where that is rejected, on as large parts as are accepted.
 
     An item that is rejected alone goes to `condemn`, which sets it aside, or returns False where it finds no
-    fault with it. Such a one is passed over and logged: the others go on. So is one that cannot even be set
-    aside. If nothing at all was accepted, the
+    fault with it. An item without a fault is logged and passed over, and so is one that cannot even be set
+    aside: the others go on. If nothing at all was accepted, the
     command itself is at fault, and not what it was done on: then the error is raised, and nothing with a
     sound document is set aside. A rejected part may have been done for some of its items: what was done must
     be read back. Raises a STORE_FAULT, too.
@@ -67,7 +68,7 @@ def isolated(
 
 
 def _condemned(condemn: Callable[[Item, Exception], bool], item: Item, error: Exception) -> bool:
-    """`condemn`, but for an item to which no reason can be written, either: it is told of and passed over."""
+    """Calls `condemn`. An item that cannot even be set aside is logged and passed over."""
     try:
         return condemn(item, error)
     except REJECTED as worse:
@@ -83,6 +84,6 @@ def _condemned(condemn: Callable[[Item, Exception], bool], item: Item, error: Ex
 
 
 def _halves(items: Sequence[Item]) -> list[Sequence[Item]]:
-    """Both, the first one last: it is taken next."""
+    """Both halves; the first half comes last, because the next part is taken from the end."""
     middle = len(items) // 2
     return [items[middle:], items[:middle]]

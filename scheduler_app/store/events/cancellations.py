@@ -27,11 +27,12 @@ class Cancellations:
     def cancel_past_cut(
         self, schedule_id: str, revision: int, cut: datetime, now: datetime, message: str, *, tenant: str
     ) -> int:
-        """Cancels what older revisions still hold after `cut`, unless a worker has it or had it.
+        """Cancels the events of older revisions after `cut`, except those that a worker has claimed, or
+        had.
 
-        An event whose lease was lost may have been sent: it stays owed, under its own key. Were it cancelled
-        and counted as sent, its instant would be lost when it was not; were it not counted, the new revision
-        would send that instant under another key.
+        An event whose lease was lost may have been sent, so it stays, with its own key. If it were
+        cancelled and counted as sent, its instant would be lost where it was not sent. If it were cancelled
+        and not counted, the new revision would send that instant again under another key.
         """
         if tenant_of(schedule_id) != tenant:
             return 0
@@ -45,7 +46,8 @@ class Cancellations:
         )
 
     def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str, *, tenant: str) -> int:
-        """Cancels all that a deleted schedule has not sent, unless a worker has it (which then voids it).
+        """Cancels all that a deleted schedule has not sent, unless a worker has claimed it (the worker
+        cancels it then).
 
         `revision` is its last one: the events of later ones belong to a new schedule of the same id.
         """
@@ -80,7 +82,7 @@ class Cancellations:
         return PastCut(running=running is not None, last_sent=sent["run_time"] if sent else None)
 
     def cancel(self, event_id: str, now: datetime, message: str, *, tenant: str) -> bool:
-        """Withdraws one event; False when it is claimed or finished, or the tenant has none of that id."""
+        """Cancels one event; False when it is claimed or finished, or the tenant has none of that id."""
         if tenant_of(event_id) != tenant:
             return False
         which = {"_id": event_id, "state": sources("cancel")}

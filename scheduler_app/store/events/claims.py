@@ -28,13 +28,13 @@ AS_MADE: Document = {
 }
 
 
-#: Recovery's grace doubles with each message that led to nothing: this one led to a claim. A doubled message
-#: may lead to two.
+#: Recovery's grace doubles with each message that led to no claim, and this one led to one. A message that
+#: arrived twice may lead to two claims.
 _HEARD_OF = {"$max": [0, {"$subtract": ["$dispatches", 1]}]}
 
 
 class Postponement(NamedTuple):
-    """A claimed event that is to come again at `due_at`."""
+    """A claimed event that is to be tried later, at `due_at`."""
 
     event_id: str
     token: str
@@ -55,13 +55,13 @@ class Claims:
     ) -> tuple[str, list[Event]]:
         """Claims the events that are unclaimed and due up to `until`, with a fresh token. Returns both.
 
-        What is not among the answer belongs to somebody else, is finished, or is not due: no error. What
-        cannot be read is set aside.
+        An event that is missing from the answer belongs to somebody else, is finished, or is not due. That
+        is no error. An event that cannot be read is set aside.
         """
         token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}} | READABLE
         claimed = _claimed(token, now, lease_seconds, worker)
         told = [event for event in map(from_id, ids) if event is not None]
-        # All of them, and as they were made, which is the rule: their ids say what a read would.
+        # Usually all events are claimed, and are as they were made: then their ids tell what a read would.
         if len(told) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
             return token, sorted(told, key=_turn)
         self._claim(which, claimed)
@@ -72,7 +72,7 @@ class Claims:
         return update_by_token(self._events, which | {"state": sources("claim")}, claimed)
 
     def renew(self, ids: Sequence[str], token: str, lease_seconds: float) -> Sequence[str]:
-        """A lease from now on, for those of the events that the claim still holds. Returns those."""
+        """Renews the leases of those events that the claim still holds, from now on. Returns their ids."""
         held = {"_id": {"$in": list(ids)}, "owner": token, "state": State.RUNNING}
         renewed = update_by_token(self._events, held, [{"$set": {"lease_until": lease(lease_seconds)}}])
         if renewed == len(ids):
@@ -80,13 +80,14 @@ class Claims:
         return [row["_id"] for row in self._majority.find(held, {"_id": 1})]
 
     def isolate(self, event_id: str, token: str) -> bool:
-        """Notes that the event's own request follows, and nothing else that is suspect; False when the claim
-        was lost."""
+        """Notes that the worker now makes this event's request, and no other suspect event's. False when
+        the claim was lost."""
         held = {"_id": event_id, "owner": token, "state": State.RUNNING}
         return self._events.update_one(held, {"$set": {"isolated": token}}).matched_count == 1
 
     def postpone(self, postponements: Sequence[Postponement], now: datetime) -> int:
-        """Claims whose origins have no room: no attempt is counted, and each event waits for its own time."""
+        """Requeues claimed events whose origins have no room. No attempt is counted, and each event waits
+        for its own time."""
         ids = [each.event_id for each in postponements]
         row = own_value(ids, [_postponed(each, now) for each in postponements])
         written = update_sound(

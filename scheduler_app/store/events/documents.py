@@ -25,7 +25,7 @@ from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.mongo import BY_ID
 
-#: What a claim brings along: all but the history.
+#: The fields that a claim reads: all but the history.
 CLAIMED = {
     "v": 1,
     "schedule_id": 1,
@@ -44,7 +44,7 @@ CLAIMED = {
 
 _KINDS = tuple(kind.value for kind in Kind)
 
-#: What a claim, or the postponements before it, have noted on an event, and its end removes.
+#: Fields that a claim, or a postponement before it, notes on an event. The end of the claim removes them.
 WHILE_CLAIMED = ("isolated", "postponed_from")
 
 
@@ -111,7 +111,7 @@ def stored_origin(row: Document) -> str:
 
 
 def to_events(events: Documents, rows: Iterable[Document]) -> list[Event]:
-    """Those that can be read. The others are set aside, unless a newer release wrote them."""
+    """The events that can be read. The others are set aside, unless a newer release wrote them."""
     found = []
     for row in rows:
         try:
@@ -150,10 +150,10 @@ def finish(
 
 
 def update_by_token(events: Documents, which: Document, pipeline: list[Document]) -> int | None:
-    """An update whose effect is read back by its token: `update_many` is not retryable, so after a broken
-    connection only what stands in the collection tells what was won; and so after one that MongoDB has
-    rejected for some of its documents, which are set aside. Returns how many matched, None when only that can
-    tell."""
+    """An update whose effect is read back by its token. `update_many` is not retryable: after a broken
+    connection, only the collection tells which documents were won, and so it does after MongoDB has
+    rejected some of them, which are set aside. Returns how many documents matched; None when they have to
+    be read back."""
     with suppress(AutoReconnect):
         written = update_sound(events, which, pipeline, hint=BY_ID)
         return written.matched if written.at_once else None

@@ -1,4 +1,4 @@
-"""Events: made, looked at, and brought back from the dead letters."""
+"""Makes events, shows them, and redrives dead letters."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -27,8 +27,8 @@ class Events:
         self._majority = mongo.majority("events")
 
     def insert(self, events: Sequence[Event], now: datetime, message: str) -> int:
-        """Makes occurrences durable; what is there already is left alone. Returns how many were new. Raises
-        BulkWriteError when MongoDB rejects some of them; the others are there then."""
+        """Stores events; those that exist already stay as they are. Returns how many were new. Raises
+        BulkWriteError when MongoDB rejects some of them; the others are stored then."""
         if not events:
             return 0
         documents = [to_document(event, now, message) for event in events]
@@ -40,10 +40,9 @@ class Events:
             return int(error.details["nInserted"])
 
     def redrive(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> list[Event]:
-        """Makes the tenant's dead letters among these due at once, with a budget of attempts anew. Returns
-        those that were in error.
-
-        They are told from others by `redrive`, a token: `update_many` says only how many there were.
+        """Makes the tenant's dead letters among these due at once, with a new budget of attempts. Returns
+        those that were in error, found by the token in `redrive`: `update_many` says only how many there
+        were.
         """
         own = [each for each in ids if tenant_of(each) == tenant]
         token, which = new_token(), {"_id": {"$in": own}, "state": sources("redrive")}
@@ -60,11 +59,11 @@ class Events:
                     "status": appended("status", line(now, State.READY_QUEUE, message)),
                 }
             },
-            # Retention ends what is archived, and this is alive again.
+            # Retention removes events by this field, and this event is alive again.
             {"$unset": ["archived_at"]},
         ]
         if update_by_token(self._events, which, pipeline) is None:
-            # Those that MongoDB rejected are mended by now.
+            # The documents that MongoDB rejected are repaired by now.
             update_by_token(self._events, which, pipeline)
         won = self._majority.find({"_id": {"$in": own}, "redrive": token}, CLAIMED)
         return to_events(self._events, won)
@@ -94,7 +93,7 @@ class Events:
         return self._events.count_documents(which, hint="dead_v2", limit=most)
 
     def oldest_due(self) -> datetime | None:
-        """When the longest-waiting event was due."""
+        """When the event that has waited for longest was due; None where none waits."""
         waiting = {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lt": LATEST}}
         row = self._events.find_one(waiting, {"due_at": 1}, sort=[("due_at", 1)])
         # An array of dates is found like a date, until an inspection sets its event aside.

@@ -1,4 +1,4 @@
-"""What the fields of a stored event must be, and what is put in the place of those that are not."""
+"""Checks of the fields of stored events, and what replaces those that are wrong."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -39,9 +39,9 @@ def _list_of_lines(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
-#: Those that each event has, and that must fit its id.
+#: Fields that each event has, and that must fit its id.
 OWNED: dict[str, Callable[[Any, str, str], str]] = {"tenant": tenant, "schedule_id": schedule_id}
-#: Those that each event has.
+#: Fields that each event has.
 REQUIRED: dict[str, Callable[[Any, str], Any]] = {
     "_id": text,
     "v": lambda value, name: version(value, DOCUMENT_VERSION),
@@ -54,7 +54,7 @@ REQUIRED: dict[str, Callable[[Any, str], Any]] = {
     "attempts": _list_of_lines,
     "created_at": instant,
 }
-#: Those that only some have. Missing, null and right are all the same to who reads them.
+#: Fields that only some events have. Readers accept them missing, null, or right.
 OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "attempts_before": whole,
     "lost_leases": whole,
@@ -95,8 +95,8 @@ def faults_of(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
-    """What to put in the place of the faulty fields, so that the event can be listed, and redriven: what its
-    id says where it says so, nothing where nothing is known."""
+    """Replacements of the faulty fields, so that the event can be listed and redriven: what its id tells,
+    and else a neutral value."""
     event_id = row["_id"] if isinstance(row["_id"], str) else ""
     told = from_id(event_id)
     default: dict[str, Any] = {
@@ -120,7 +120,7 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
 
 
 def sound(row: dict[str, Any]) -> dict[str, Any]:
-    """The event as it can be shown: itself, or without what is wrong, of which `corrupt` says why it is."""
+    """The event as it can be shown, without what is wrong in it. `corrupt` holds the reasons."""
     faults = faults_of(row)
     shown = _with_sound_lines(row)
     if not faults:

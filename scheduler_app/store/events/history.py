@@ -6,7 +6,7 @@ from typing import Any
 
 from scheduler_app.domain.event import State
 
-#: A list keeps its first line and this many of the last ones; counters keep the truth.
+#: A list keeps its first line and this many of the last ones. Counters count all.
 KEPT_LAST = 50
 
 

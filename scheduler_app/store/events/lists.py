@@ -19,7 +19,7 @@ SCHEDULES_MERGED = 50
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What narrows a list of events beside their schedule and their states; all that is given must match."""
+    """Filters of a list of events, beside their schedule and their states; all that are given must match."""
 
     origin: str | None = None
     """Of the URL that the schedule had when the event was made."""
@@ -30,16 +30,16 @@ class Narrowing:
     tag: str | None = None
     """Of the schedule, as it is now."""
     early_withdrawals: bool = True
-    """Those, too, that were cancelled before they were due."""
+    """Whether events are included that were cancelled before they were due."""
 
 
 EVERYTHING = Narrowing()
 
 
 class EventLists:
-    """Reads only. No index has every state: it would be written at each transition of each event. What is in
-    `error` has its own, and so has what is to come of a schedule; the other states, and all that a Narrowing
-    names, are looked for among what the other filters leave."""
+    """Reads only. No index has every state, because each transition of each event would write to it. Events
+    in `error` have an index of their own, and so have the pending events of a schedule. Other states, and
+    the filters of a Narrowing, are checked row by row among what an index returns."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")

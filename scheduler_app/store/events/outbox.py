@@ -1,4 +1,4 @@
-"""Dispatch's transitions: waiting events are taken, and put back when their message was not sent."""
+"""Dispatch's transitions: take waiting events, and put them back where their message was not sent."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -20,7 +20,7 @@ PAGE_VERSION = 1
 
 
 class Due(NamedTuple):
-    """A waiting event: all that dispatch needs to know of it. The oldest is the least."""
+    """What dispatch needs to know of a waiting event. They sort by when they are due."""
 
     due_at: datetime
     id: str
@@ -30,9 +30,9 @@ class Due(NamedTuple):
 
 
 class Outbox:
-    """An event is marked before its message goes out: the mark is also what keeps others from it. What is
-    about to be marked is written down before that, as a page with a lease, so that a crash in between costs
-    two seconds. (A mark that came after its page's lease, by one who then died, is a lost message.)
+    """An event is marked before its message is published; the mark also keeps other dispatchers from it.
+    Before the mark, the ids are stored as a page with a lease, so that a crash in between costs two
+    seconds. (A dispatcher that marks after its page's lease and then dies leaves a lost message.)
     """
 
     def __init__(self, mongo: Mongo) -> None:
@@ -58,15 +58,16 @@ class Outbox:
     def take(
         self, events: Sequence[Due], until: datetime, now: datetime, *, lease_seconds: float
     ) -> tuple[str, list[Due]]:
-        """Marks those that still wait and are due up to `until`, by a token in `dispatcher`.
-
-        Returns the token and what was won, oldest first. Their messages are to follow, and then `sent`.
+        """Marks those of the events that still wait and are due up to `until`, by a token in `dispatcher`.
+        Returns the token and the events that were won, oldest first. The caller publishes their messages,
+        and then calls `sent`.
         Raises a STORE_FAULT, after which recovery puts back what was won.
         """
         token, ids = new_token(), [event.id for event in events]
         page = {"v": PAGE_VERSION, "ids": {"$literal": ids}, "until": lease(lease_seconds)}
         self._pages.update_one({"_id": token}, [{"$set": page}], upsert=True)
-        # Where the connection breaks here, nobody knows what will be marked: the page puts it back.
+        # If the connection breaks here, nobody knows which events are marked: recovery puts them back by
+        # the page.
         written = update_sound(
             self._events,
             {**_waiting(until), "_id": {"$in": ids}},
@@ -85,7 +86,7 @@ class Outbox:
             ],
             hint=BY_ID,
         )
-        # All of them, which is the rule: what was read of them before is good enough for an eta.
+        # Usually all are won: then what was read of them before is good enough for an eta.
         if written.at_once and written.matched == len(events):
             return token, sorted(events)
         won = self._majority.find({"_id": {"$in": ids}, "dispatcher": token}, _DUE)
@@ -94,7 +95,8 @@ class Outbox:
     def _readable(self, rows: Iterable[Document]) -> list[Due]:
         found = []
         for row in rows:
-            # What else is in a document is looked at by who needs it. An id that is no text fits no message.
+            # The other fields are checked where they are needed. An id that is no text fits into no
+            # message.
             if isinstance(row["_id"], str):
                 found.append(_due(row))
             else:
@@ -102,16 +104,17 @@ class Outbox:
         return found
 
     def sent(self, token: str) -> None:
-        """The messages are out: the page has done its work."""
+        """Removes the page, whose messages are published."""
         self._pages.delete_one({"_id": token})
 
     def put_back(self, token: str, now: datetime) -> int:
-        """What was taken waits again, but for what a worker has claimed meanwhile. Returns how many."""
+        """Requeues the events that were taken, except those that a worker has claimed meanwhile. Returns
+        how many."""
         return sum(self._put_back(page, now) for page in self._pages.find({"_id": token}))
 
     def put_back_abandoned(self, now: datetime, *, limit: int) -> int:
-        """The same for at most so many pages whose lease is over: who took them died before `sent`, or was
-        slow."""
+        """Does the same for up to `limit` pages whose lease is over: their dispatcher died before `sent`,
+        or was slow."""
         over = self._pages.find(lease_over("until")).limit(limit)
         return sum(self._put_back(page, now) for page in over)
 
@@ -130,7 +133,8 @@ class Outbox:
                 {
                     "$set": {
                         "state": State.READY_QUEUE,
-                        # Recovery's grace doubles with each message that came to nothing: this was none.
+                        # Recovery's grace doubles with each message that led to no claim; this one was not
+                        # sent.
                         "dispatches": {"$subtract": ["$dispatches", 1]},
                         "status": appended("status", line(now, State.READY_QUEUE, message)),
                     }
@@ -143,8 +147,8 @@ class Outbox:
         return written.modified
 
     def _discard(self, page: Document, error: Corrupt) -> None:
-        """A page that does not say what it holds is of no use. Recovery takes its events for those of a lost
-        message, some seconds after they were due."""
+        """Removes a page whose ids cannot be read. Recovery treats its events as those of a lost message,
+        some seconds after they were due."""
         self.sent(page["_id"])
         metrics.pages_discarded.inc()
         log.error(
@@ -164,5 +168,5 @@ def _due(row: Document) -> Due:
 
 
 def _waiting(until: datetime) -> Document:
-    # Dates before 1970 are none that dispatch can compare with its own.
+    # Dispatch cannot compare dates before 1970 with its own.
     return {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lte": until}} | READABLE

@@ -45,12 +45,13 @@ class Outcomes:
     def record(self, records: Sequence[Record]) -> list[Record]:
         """Writes how attempts ended. Returns those that were refused: their claim was lost meanwhile.
 
-        It may be called again with the same records, whatever a fault left of the first call: each attempt
-        carries its claim's token, and is written once.
+        A call may be repeated with the same records after any fault: each attempt carries its claim's
+        token, and is written once.
         """
         refused: list[Record] = []
         while records:
-            # One write knows an event once; its second claim within these few ms waits for the next.
+            # One write has each event once. A second claim's record of the same event follows in the next
+            # write.
             first: dict[str, Record] = {}
             for record in records:
                 first.setdefault(record.event_id, record)
@@ -59,8 +60,8 @@ class Outcomes:
         return refused
 
     def record_late(self, records: Sequence[Record]) -> None:
-        """Keeps what came after its claim was lost: it is shown, and changes no state. An event that cannot
-        even keep that is set aside with it."""
+        """Stores attempts that ended after their claim was lost: they are shown, and change no state. An
+        event whose document does not allow even that is set aside."""
         try:
             self._events.bulk_write(
                 [

@@ -21,17 +21,17 @@ class Recoveries:
     def recover_messages(
         self, now: datetime, *, grace_seconds: float, limit: int, sent_late: bool | None = None
     ) -> list[str]:
-        """Puts back events whose message must be lost: overdue since they were dispatched, beyond a grace
-        that doubles with each dispatch that led to nothing. `sent_late`: only those that were, or were not,
-        late when they were dispatched. Returns their ids."""
-        # What led to an attempt, or to a lease, was no lost message: a retry's grace begins anew. A redrive
-        # has counted dispatches and leases from 0 again.
+        """Requeues events whose message must be lost: they are overdue since they were dispatched, beyond a
+        grace that doubles with each dispatch that led to no claim. `sent_late`: only those that were, or were
+        not, late when they were dispatched. Returns their ids."""
+        # A message that led to an attempt, or to a lease, was not lost: a retry's grace begins again. A
+        # redrive counts dispatches and leases from 0.
         attempts = {"$subtract": [_number("$attempt", 0), _number("$attempts_before", 0)]}
         heard_of = {"$add": [1, attempts, _number("$lost_leases", 0)]}
         unheard_of = {"$subtract": [_number("$dispatches", 1), heard_of]}
         doublings = {"$min": [{"$max": [unheard_of, 0]}, MAX_GRACE_DOUBLINGS]}
         grace_ms = {"$multiply": [grace_seconds * 1000, {"$pow": [2, doublings]}]}
-        # A dispatch that is still to come is none; beats' clocks differ by no more than a minute.
+        # A dispatch in the future is an error; beats' clocks differ by no more than a minute.
         is_past = {"$lt": ["$dispatched_at", now + timedelta(minutes=1)]}
         is_date = {"$eq": [{"$type": "$dispatched_at"}, "date"]}
         dispatched_at = {"$cond": [{"$and": [is_date, is_past]}, "$dispatched_at", "$due_at"]}
@@ -68,11 +68,12 @@ class Recoveries:
     def recover_workers(
         self, now: datetime, *, delay_seconds: float, limit: int, jumped_ahead_seconds: float = 0.0
     ) -> tuple[list[str], list[str]]:
-        """Ends leases that ran out: (to be tried again, set aside). `owner` stays, so that a worker that was
-        only slow can still record; a lost lease is no attempt. After a jump of mongod's clock they end by so
-        much later."""
+        """Ends leases that ran out. Returns the ids of the events that are tried again, and of those that
+        are set aside. `owner` stays, so that a worker that was only slow can still record; a lost lease is
+        no attempt. `jumped_ahead_seconds`: leases end so much later after a jump of mongod's clock."""
         dead = _dead(jumped_ahead_seconds)
-        # Its own request was being made, and no other suspect's: `isolated` is the claim that said so.
+        # The event's own request was being made, and no other suspect event's: `isolated` holds the claim
+        # that said so.
         alone = {"$and": [{"$gt": ["$isolated", None]}, {"$eq": ["$isolated", "$owner"]}]}
         isolated_losses = _number("$isolated_losses", 0)
         spent_now = {"$and": [alone, {"$gte": [isolated_losses, MAX_ISOLATED_LOSSES - 1]}]}

@@ -1,6 +1,6 @@
-"""Events whose documents cannot be worked with end in `error`, each by itself, with its reason.
+"""Sets aside events whose documents are corrupt: each ends in `error` by itself, with the reason.
 
-What was wrong is kept as text in the event's `corrupt`, and its place is mended: the event can be listed, and
+What was wrong is kept as text in the event's `corrupt`, and is replaced: the event can be listed and
 redriven.
 """
 
@@ -21,7 +21,7 @@ from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
 
-#: So much is kept of a value that was wrong.
+#: Characters that are kept of a wrong value.
 KEPT_CHARACTERS = 10_000
 #: The fields of an event that is alive, or claimed.
 _OF_THE_LIVING = ("due_at", "owner", "lease_until", "dispatcher", "isolated", "postponed_from")
@@ -36,7 +36,7 @@ class Written(NamedTuple):
 
 
 def update_sound(events: Documents, which: Document, pipeline: list[Document], **options: Any) -> Written:
-    """`update_many`, but for the events that MongoDB rejects it for: those are set aside."""
+    """`update_many`; the events that make MongoDB reject it are set aside, and the others updated."""
 
     def update(ids: Sequence[Any] | None) -> Written:
         chosen = which if ids is None else which | {"_id": {"$in": list(ids)}}
@@ -80,7 +80,7 @@ def set_aside(
     try:
         events.update_one(_as_read(row), ended)
     except REJECTED:
-        # Too large, most of all: the history goes, the reason stays.
+        # Mostly, the document is too large: its history is removed, and the reason stays.
         lines = [ended["$set"]["status"][-1]]
         made = [{"claim": attempt.get("claim"), "error": reason}] if attempt else []
         small = ended["$set"] | {"status": lines, "attempts": made, "corrupt": {"*": reason}}

@@ -19,10 +19,10 @@ class CorruptSchedule:
     """Nothing is wrong with it: a newer release wrote it, or this process lacks the key to its secrets."""
 
 
-def read(row: Document, envelope: SecretBox) -> Schedule | CorruptSchedule:
+def read(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
     """The schedule that a document makes, or why it makes none."""
     try:
-        return from_document(row, envelope)
+        return from_document(row, secret_box)
     except (Newer, UnreadableSecret) as error:
         return CorruptSchedule(row["_id"], str(error), readable_elsewhere=True)
     except Corrupt as error:
@@ -31,9 +31,9 @@ def read(row: Document, envelope: SecretBox) -> Schedule | CorruptSchedule:
         return CorruptSchedule(row["_id"], f"{type(error).__name__}: {error}")
 
 
-def read_whole(row: Document, envelope: SecretBox) -> Schedule | CorruptSchedule:
+def read_whole(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
     """The same for whoever shows the schedule: what it sends can be shown, too."""
-    found = read(row, envelope)
+    found = read(row, secret_box)
     if isinstance(found, Schedule) and found.action.body is not None:
         try:
             found.action.body.shown()

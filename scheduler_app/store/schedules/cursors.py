@@ -1,4 +1,4 @@
-"""Cursors: how far each schedule is expanded. Beats claim them by token and move them on."""
+"""Cursors: how far each schedule is expanded. Beats claim them by a token and advance them."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -27,7 +27,7 @@ from scheduler_app.store.schedules.set_aside import (
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """Where a schedule's expansion has come to, written after its events."""
+    """How far a schedule is expanded; written after its events."""
 
     schedule_id: str
     next_run_at: datetime | None
@@ -36,7 +36,7 @@ class Advance:
 
 
 class Ready(NamedTuple):
-    """A schedule that wants events."""
+    """A schedule that is to be expanded."""
 
     next_run_at: datetime
     id: str
@@ -46,16 +46,16 @@ class Cursors:
     """A cursor is stored in its schedule's document. An edit that starts a new revision revokes a beat's
     claim."""
 
-    def __init__(self, mongo: Mongo, envelope: SecretBox) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
-        self._secret_box = envelope
+        self._secret_box = secret_box
 
     def ready_for_expansion(
         self, before: datetime, *, limit: int, since: datetime | None = None
     ) -> list[Ready]:
-        """Active schedules that nobody has and whose next occurrence without an event comes before `before`
-        (and not before `since`), those first that have the least left."""
+        """Active schedules that nobody has claimed and whose next occurrence without an event is before
+        `before` (and not before `since`), the earliest first."""
         which = _ready(before)
         if since is not None:
             which["next_run_at"]["$gte"] = since
@@ -68,7 +68,7 @@ class Cursors:
         """Claims those that are still ready.
 
         Returns the token and the schedules, without what is sent (body, headers, signature), in the order of
-        `ids`; among them those that can no longer be read.
+        `ids`; with a CorruptSchedule for each that can no longer be read.
         """
         return self._claim(_ready(before), ids, lease_seconds)
 
@@ -86,7 +86,8 @@ class Cursors:
             return token, []
 
         def claim(part: Sequence[str]) -> None:
-            # What was won is read by the token: `update_many` is not retryable after a broken connection.
+            # Claimed schedules are read back by the token: `update_many` is not retryable after a broken
+            # connection.
             with suppress(AutoReconnect):
                 self._schedules.update_many(
                     {**free, "_id": {"$in": list(part)}},
@@ -102,10 +103,10 @@ class Cursors:
         return token, [read(won[each], self._secret_box) for each in ids if each in won]
 
     def advance(self, advances: Sequence[Advance], token: str) -> int:
-        """Writes the cursors of schedules still held by `token`, and lets go of them.
+        """Writes the cursors of schedules still held by `token`, and releases them.
 
-        Events first, cursor second: a crash between the two expands once more, onto the same ids. Returns how
-        many were still held: the others were edited meanwhile, and their new owner begins anew.
+        Events first, cursor second: a crash between the two expands once more, onto the same ids. Returns
+        how many were still held: the others were edited meanwhile, and their next owner begins again.
         """
         if not advances:
             return 0
@@ -136,7 +137,8 @@ class Cursors:
         return set_schedule_aside(self._schedules, {"_id": schedule_id, "owner": token}, reason, now)
 
     def _condemn(self, schedule_id: str, error: Exception) -> bool:
-        """Sets a schedule aside whose document MongoDB does not let be written to."""
+        """Sets a schedule aside to whose document MongoDB rejects writes. False where nothing is wrong with
+        it."""
         row = self._schedules.find_one({"_id": schedule_id})
         found = read(row, self._secret_box) if row else None
         is_corrupt = isinstance(found, CorruptSchedule) and not found.readable_elsewhere
@@ -169,15 +171,15 @@ class Cursors:
         return result.matched_count == 1
 
     def finish_ended(self, now: datetime) -> int:
-        """Active schedules whose last occurrence has passed are finished."""
+        """Finishes active schedules whose last occurrence has passed; returns how many."""
         return self._update_sound(
             {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}},
             {"$set": {"state": ScheduleState.FINISHED.value}, "$unset": {"finishes_at": ""}},
         )
 
     def _update_sound(self, which: Document, change: Document) -> int:
-        """`update_many`, but for the schedules that MongoDB rejects it for: those are set aside. Returns how
-        many were modified, exactly where none was rejected."""
+        """`update_many`; the schedules that make MongoDB reject it are set aside, and the others updated.
+        Returns how many were modified, exactly where none was rejected."""
         try:
             return self._schedules.update_many(which, change).modified_count
         except REJECTED:

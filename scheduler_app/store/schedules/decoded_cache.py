@@ -21,8 +21,8 @@ KEPT_BYTES = 4 * 1024
 class DecodedCache(Generic[Reading]):
     """What `read` makes of a document, which must depend on nothing but the document.
 
-    A batch brings the schedules of its events along, the same ones time and again; decoding one costs several
-    times what fetching its bytes does. Thread-safe.
+    Each batch reads the schedules of its events, the same ones time and again, and decoding one costs
+    several times what fetching its bytes does. Thread-safe.
     """
 
     def __init__(self, read: Callable[[Document], Reading], options: CodecOptions[Document]) -> None:

@@ -1,5 +1,4 @@
-"""Owed ranges: occurrences that edits left to beats, stored with their schedules. Beats claim the oldest
-first.
+"""Owed ranges: occurrences that edits left to beats, stored with their schedules, claimed oldest first.
 
 The claim is apart from that of the schedule's own expansion: neither waits for the other.
 """
@@ -34,14 +33,15 @@ class Owed:
         self._majority = mongo.majority("schedules")
 
     def waiting(self, *, limit: int) -> list[str]:
-        """Schedules that owe something and that no beat has, those first that are furthest behind."""
+        """Schedules with owed ranges that no beat has claimed, those furthest behind first."""
         rows = self._schedules.find(_free(), {"_id": 1}).sort("owed.next_run_at", 1).limit(limit)
         return [row["_id"] for row in rows]
 
     def claim(self, ids: Sequence[str], *, lease_seconds: float) -> tuple[str, list[ClaimedOwed]]:
         """Claims those that are still free. Returns the token and the oldest range of each."""
         token = new_token()
-        # What was won is read by the token: `update_many` is not retryable after a broken connection.
+        # Claimed ranges are read back by the token: `update_many` is not retryable after a broken
+        # connection.
         with suppress(AutoReconnect):
             self._schedules.update_many(
                 {**_free(), "_id": {"$in": list(ids)}},
@@ -66,7 +66,7 @@ class Owed:
         return self._replace_oldest(schedule_id, token, [], said)
 
     def _replace_oldest(self, schedule_id: str, token: str, first: list[Document], said: Document) -> bool:
-        # Edits add theirs at the end meanwhile.
+        # Edits append ranges meanwhile.
         others = {"$cond": [{"$isArray": "$owed"}, {"$slice": ["$owed", 1, MAX_OWED]}, []]}
         left: Document = {"$concatArrays": [{"$literal": first}, others]}
         result = self._schedules.update_one(

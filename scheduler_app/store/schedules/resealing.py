@@ -1,4 +1,4 @@
-"""Seals stored secrets anew with the newest key, page by page, beside processes that go on working."""
+"""Encrypts stored secrets again with the newest key, page by page, while processes go on working."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -34,14 +34,14 @@ class Resealed:
 
 
 class Resealing:
-    """It may be ended and begun again at any time, and run twice at once: what is sealed with the newest key
-    already is passed over, and a document is written only as it was read."""
+    """A run may be ended and begun again at any time, and two may run at once: secrets under the newest key
+    are passed over, and a document is written only if it is as it was read."""
 
-    def __init__(self, mongo: Mongo, envelope: SecretBox) -> None:
-        """`envelope` must have a key."""
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
+        """`secret_box` must have a key."""
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
-        self._secret_box = envelope
+        self._secret_box = secret_box
 
     def count(self) -> int:
         """How many schedules there are, deleted ones included; roughly."""

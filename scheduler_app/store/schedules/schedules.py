@@ -1,4 +1,4 @@
-"""Schedules: made, edited by version, looked at, and removed in the end."""
+"""Inserts schedules, edits them by version, shows and removes them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -36,15 +36,15 @@ RAISED = {"$add": ["$version", 1]}
 
 
 class Schedules:
-    def __init__(self, mongo: Mongo, envelope: SecretBox) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
         self._linearizable = self._schedules.with_options(read_concern=ReadConcern("linearizable"))
-        self._secret_box = envelope
+        self._secret_box = secret_box
         self._group_commit = GroupCommit(self._insert_each)
         options = self._majority.codec_options
         self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
-        self._readings = DecodedCache(partial(read, envelope=envelope), options)
+        self._readings = DecodedCache(partial(read, secret_box=secret_box), options)
 
     # -- people's edits ----------------------------------------------------------------------------------
 
@@ -58,7 +58,8 @@ class Schedules:
         """False when some document has the id, a deleted schedule's included. `request_seed` tells which
         request made the schedule (see `made_by`)."""
         document = self._new_document(schedule, request_seed)
-        # Encoded here: what cannot be is this caller's error, and not that of all who are written with it.
+        # Encoded here: a document that cannot be encoded is this caller's error, and not that of all
+        # callers in the group.
         return self._group_commit.do(
             RawBSONDocument(bson.encode(document, False, self._schedules.codec_options))
         )
@@ -100,7 +101,7 @@ class Schedules:
     def update(self, schedule: Schedule, *, version: int) -> bool:
         """Writes an edit that leaves the trigger alone, made of the schedule as it stood at `version`.
 
-        False when somebody was quicker. The cursor is left alone: a beat may have moved it meanwhile.
+        False when another edit came first. The cursor is left alone: a beat may have moved it meanwhile.
         """
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
@@ -110,8 +111,8 @@ class Schedules:
         return self._write(schedule.id, version, schedule.revision, change)
 
     def revise(self, schedule: Schedule, *, version: int, owed: OwedRange | None = None) -> bool:
-        """Writes an edit that makes the future anew (`Schedule.revise`), in one write with its cut, and with
-        what it leaves to beats of the time before that.
+        """Writes an edit that begins a new revision (`Schedule.revise`), in one write with its cut and with
+        the range `owed` that it leaves to beats.
 
         It clears `owner`: a beat that is expanding the schedule as it was is refused when it comes to
         advance it.
@@ -120,7 +121,7 @@ class Schedules:
         gone = ["owner", "lease_until", *(key for key in _OPTIONAL if key not in document)]
         change: Document = {"$set": document, "$unset": dict.fromkeys(gone, "")}
         if owed is not None:
-            # Added and not set: a beat that makes up an older one at this moment is not disturbed.
+            # Appended and not set: a beat that expands an older range at this moment is not disturbed.
             change["$push"] = {"owed": to_owed_document(owed)}
         return self._write(schedule.id, version, schedule.revision - 1, change)
 
@@ -156,7 +157,8 @@ class Schedules:
             raised = [*change, {"$set": {"version": RAISED}}]
             row = self._schedules.find_one_and_update(which, raised, left)
         except REJECTED:
-            # A version that is no number cannot rise. Whatever else is wrong with it: it goes.
+            # A version that is no number cannot rise. The schedule is deleted, whatever else is wrong with
+            # it.
             row = self._schedules.find_one_and_update(which, change, left)
         return _last_revision(row) if row else None
 
@@ -244,14 +246,15 @@ class Schedules:
 
 
 def _last_revision(row: Document) -> int:
-    """Of a schedule that was deleted. One that cannot be read has no successor, whose events are spared."""
+    """The last revision of a deleted schedule. Where it cannot be read, no successor's events have to be
+    spared."""
     try:
         return whole(row.get("revision"), "revision")
     except Corrupt:
         return MAX_WHOLE
 
 
-#: The best first: tags and names are few schedules', and most are in one state.
+#: The most selective first: few schedules share a tag or a name, and most are in one state.
 _INDEXES = {
     "tags": "list_tag_v1",
     "name": "list_name_v1",
@@ -261,7 +264,8 @@ _INDEXES = {
 
 
 def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
-    """Of outcomes the index has all but success, which is most schedules'."""
+    """Whether an index answers the filter. That of outcomes has all but success, which most schedules
+    have."""
     return field != "last_run.outcome" or given[field] > State.COMPLETED
 
 
@@ -280,7 +284,7 @@ _CURSORS_LEFT_OUT = dict.fromkeys(
     ),
     0,
 )
-#: What expansion moves on, and an edit of anything but the trigger leaves alone.
+#: Fields that expansion advances, and that an edit of anything but the trigger leaves alone.
 _CURSOR = (
     "next_run_at",
     "finishes_at",

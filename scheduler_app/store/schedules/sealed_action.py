@@ -21,23 +21,23 @@ MAX_TOKEN = 512 * 1024
 _BODY_KINDS = tuple(kind.value for kind in BodyKind)
 
 
-def sealed_action(action: Action, envelope: SecretBox) -> str | None:
+def sealed_action(action: Action, secret_box: SecretBox) -> str | None:
     """The token; None where there is no key, or nothing secret. The URL in it binds it to its origin."""
     secret = [list(pair) for pair in action.headers if is_secret(pair[0])]
-    if not envelope.encrypts or not (secret or action.body or split_query(action.url)[1]):
+    if not secret_box.encrypts or not (secret or action.body or split_query(action.url)[1]):
         return None
     parts: dict[str, Any] = {"for": PURPOSE, "url": action.url, "headers": secret}
     if action.body is not None:
         parts["body"] = {"kind": action.body.kind.value, "data": action.body.data}
-    return envelope.seal(bson.encode(parts)).decode()
+    return secret_box.seal(bson.encode(parts)).decode()
 
 
-def opened_action(token: str, envelope: SecretBox) -> Action:
+def opened_action(token: str, secret_box: SecretBox) -> Action:
     """What an export has sealed, for masks to stand for. Raises InvalidField("sealed")."""
     if len(token) > MAX_TOKEN:
         raise InvalidField("sealed", f"must not exceed {MAX_TOKEN // 1024} KiB")
     try:
-        parts = bson.decode(envelope.open(token.encode()))
+        parts = bson.decode(secret_box.open(token.encode()))
         if parts.get("for") != PURPOSE:
             raise Corrupt("is not of an export")
         body = parts.get("body")
@@ -59,11 +59,11 @@ def opened_action(token: str, envelope: SecretBox) -> Action:
         raise InvalidField("sealed", f"is no sealed value of an export ({error})"[:200]) from None
 
 
-def opened_draft(draft: Draft, envelope: SecretBox) -> Draft:
+def opened_draft(draft: Draft, secret_box: SecretBox) -> Draft:
     """With the secrets of an export in reach of the draft's masks. Raises InvalidField("sealed")."""
     if draft.sealed is NOT_GIVEN:
         return draft
-    return replace(draft, known=opened_action(draft.sealed, envelope))
+    return replace(draft, known=opened_action(draft.sealed, secret_box))
 
 
 def _body(body: dict[str, Any]) -> Body:

@@ -43,9 +43,9 @@ WIPE: list[Document] = [
 ]
 
 
-def sealed(document: Document, envelope: SecretBox) -> Document:
-    """The document with its secret parts under `sealed`, and nothing in their places."""
-    if not envelope.encrypts:
+def sealed(document: Document, secret_box: SecretBox) -> Document:
+    """The document with its secret parts encrypted under `sealed`, and nothing in their places."""
+    if not secret_box.encrypts:
         return document
     action, signing = document["action"], document.get("signing")
     url, query = split_query(action["url"])
@@ -71,7 +71,7 @@ def sealed(document: Document, envelope: SecretBox) -> Document:
     document = document | {
         "v": SEALED_VERSION,
         "action": hollow,
-        "sealed": envelope.seal(bson.encode(secrets)),
+        "sealed": secret_box.seal(bson.encode(secrets)),
     }
     if signing is not None:
         document["signing"] = {
@@ -81,7 +81,7 @@ def sealed(document: Document, envelope: SecretBox) -> Document:
     return document
 
 
-def opened(row: Mapping[str, Any], envelope: SecretBox) -> Mapping[str, Any]:
+def opened(row: Mapping[str, Any], secret_box: SecretBox) -> Mapping[str, Any]:
     """The document with its secret parts in their places. Raises Corrupt and UnreadableSecret."""
     token = row.get("sealed")
     if token is None:
@@ -89,7 +89,7 @@ def opened(row: Mapping[str, Any], envelope: SecretBox) -> Mapping[str, Any]:
     if not isinstance(token, bytes):
         raise Corrupt("sealed is no binary data")
     try:
-        secrets = bson.decode(envelope.open(token))
+        secrets = bson.decode(secret_box.open(token))
     except BSONError as error:
         raise Corrupt(f"sealed: {error}") from None
     action = fields(row.get("action"), "action")

@@ -1,4 +1,4 @@
-"""Schedules whose documents cannot be worked with are in `error`, each by itself, with the reason."""
+"""Sets aside schedules whose documents are corrupt: each is in `error` by itself, with the reason."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,7 +26,7 @@ def set_schedule_aside(schedules: Documents, which: Document, reason: str, now: 
 
 
 def report_set_aside(schedule_id: str, reason: str) -> None:
-    """Counts a schedule that was set aside, and tells the operator."""
+    """Counts a schedule that was set aside, and logs it for the operator."""
     metrics.set_aside.inc()
     log.error(
         "schedule.set_aside",

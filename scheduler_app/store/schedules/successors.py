@@ -17,10 +17,10 @@ _LEFT = dict.fromkeys(("revision", "version", "revised_at", "cuts", "seed"), 1)
 
 
 class Successors:
-    def __init__(self, mongo: Mongo, envelope: SecretBox) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
-        self._secret_box = envelope
+        self._secret_box = secret_box
 
     def predecessors(self, ids: Sequence[str], *, tenant: str) -> dict[str, Predecessor]:
         """What the tenant's deleted schedules of these ids leave; nothing for one whose document cannot be

@@ -139,7 +139,7 @@ def test_a_late_answer_of_a_lost_lease_is_not_kept(store: Store) -> None:
     second = store.idempotency.begin("me", "k", "request", tenant=TENANT)
     assert isinstance(slow, Begun)
     assert isinstance(second, Begun)
-    assert slow.seed == second.seed
+    assert slow.request_seed == second.request_seed
     assert not store.idempotency.finish(slow, 201, {}, b"slow")
     assert store.idempotency.finish(second, 201, {}, b"second")
 

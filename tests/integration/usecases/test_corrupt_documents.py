@@ -16,6 +16,8 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
 from scheduler_app.domain.tenants import TENANT
+from scheduler_app.health import check_fleet
+from scheduler_app.health.agreement import check_settings
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Begun, InFlight
@@ -241,8 +243,10 @@ def test_a_corrupt_page_of_the_outbox_harms_only_itself(system: System, journal:
 def test_a_corrupt_node_harms_only_itself(store: Store) -> None:
     healthy = plant_nodes(store)
     alive = store.processes.alive()
-    assert healthy["_id"] in {node["_id"] for node in alive}
-    assert all(isinstance(node["role"], str) and node["age_seconds"] < 60 for node in alive)
+    assert healthy["_id"] in {each.id for each in alive}
+    assert all(isinstance(each.role, str) and each.age_seconds < 60 for each in alive)
+    assert [check.name for check in check_fleet(alive)] == ["beat", "worker", "clocks"]
+    assert check_settings(alive, store.processes.settings, "1").name == "settings"
 
 
 def test_a_corrupt_record_of_an_answer_harms_only_its_key(store: Store) -> None:
