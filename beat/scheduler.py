@@ -6,13 +6,13 @@ from typing import Any
 from celery.beat import Scheduler
 
 from beat.dispatcher import Dispatcher
-from beat.ending import Ending
 from beat.expander import Expander
 from beat.inspector import Inspector
 from beat.owed_expander import OwedExpander
 from beat.pruner import Pruner
 from beat.recoverer import Recoverer
 from beat.rezoner import Rezoner
+from beat.shutdown import Ending
 from scheduler_app.broker import CeleryPublisher
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings

@@ -9,21 +9,21 @@ from scheduler_app.version import __version__
 #: Where each command is. A module is imported when its command is asked for: drivers, tables and the client
 #: take longer to import than most commands take to run.
 _COMMANDS = {
-    "create": "schedules:create_schedule",
-    "delete": "edits:delete_schedule",
-    "doctor": "doctor:doctor",
-    "export": "moving:export_schedules",
-    "get": "schedules:get_schedule",
-    "history": "history:history",
-    "import": "moving:import_schedules",
-    "list": "schedules:list_schedules",
-    "pause": "edits:pause_schedule",
-    "preview": "preview:preview",
-    "redrive": "redrive:redrive",
-    "reseal": "reseal:reseal",
-    "resume": "edits:resume_schedule",
-    "trigger": "schedules:trigger_schedule",
-    "up": "up:up",
+    "create": "commands.list:create_schedule",
+    "delete": "bulk_edit:delete_schedule",
+    "doctor": "commands.doctor:doctor",
+    "export": "commands.import_:export_schedules",
+    "get": "commands.list:get_schedule",
+    "history": "commands.history:history",
+    "import": "commands.import_:import_schedules",
+    "list": "commands.list:list_schedules",
+    "pause": "bulk_edit:pause_schedule",
+    "preview": "commands.preview:preview",
+    "redrive": "commands.redrive:redrive",
+    "reseal": "commands.reseal:reseal",
+    "resume": "bulk_edit:resume_schedule",
+    "trigger": "commands.list:trigger_schedule",
+    "up": "commands.up:up",
 }
 
 

@@ -11,7 +11,7 @@ from kombu.connection import Connection
 from scheduler_app.broker.options import celery_settings
 from scheduler_app.broker.queue_probe import queue_length
 from scheduler_app.broker.redis import use_sturdy_transport
-from scheduler_app.cli.preflight import without_password
+from scheduler_app.cli.up.preflight import without_password
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
 from scheduler_app.config import Settings, is_redis
 from scheduler_app.health import Check, check_fleet

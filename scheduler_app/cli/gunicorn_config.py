@@ -8,7 +8,7 @@ from typing import Any
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from scheduler_app.cli import counts_folder
+from scheduler_app.cli import metrics_folder
 from scheduler_app.config import InvalidSetting, load_settings
 
 # The processes count together, in files that whichever of them is scraped adds up. prometheus_client reads
@@ -19,7 +19,7 @@ if _COUNTS not in os.environ:
         raise SystemExit(
             f"prometheus_client was imported before {_COUNTS} was set: each process would count alone"
         )
-    os.environ[_COUNTS] = str(counts_folder.make())
+    os.environ[_COUNTS] = str(metrics_folder.make())
 
 from prometheus_client import multiprocess  # noqa: E402
 
@@ -86,4 +86,4 @@ def child_exit(server: Any, worker: Any) -> None:
 
 
 def on_exit(server: Any) -> None:
-    counts_folder.remove(Path(os.environ[_COUNTS]))
+    metrics_folder.remove(Path(os.environ[_COUNTS]))

@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from scheduler_app.embedded.parent_death import tethered
 from scheduler_app.embedded.ports import free_port
-from scheduler_app.embedded.tether import tethered
 
 _PORTS_TO_TRY = 5
 
@@ -64,7 +64,7 @@ class Server(ABC):
     def start(self, *, timeout: float = 60) -> Self:
         """Starts it and waits until it is ready, at most `timeout` seconds. Raises `NoBinary`, `DidNotStart`.
 
-        To be called from the main thread (see `tether`).
+        To be called from the main thread (see `parent_death`).
         """
         tries = _PORTS_TO_TRY if self._given_port is None else 1
         deadline = time.monotonic() + timeout

@@ -17,7 +17,7 @@ from tests.processes import Program, wait_until
 _SUPERVISE = """
 import json, os, sys
 from pathlib import Path
-from scheduler_app.cli.supervisor import Console, Part, Supervisor
+from scheduler_app.cli.up.supervisor import Console, Part, Supervisor
 
 def part(name, program, tier=0, grace=5, ready_when=None):
     ready = (lambda: True) if ready_when is None else (lambda: Path(ready_when).exists())
@@ -142,7 +142,7 @@ def test_a_program_that_does_not_exist_is_one_line(run: Callable[..., Program]) 
     program = run(
         sys.executable,
         "-c",
-        "import os, sys; from scheduler_app.cli.supervisor import *;"
+        "import os, sys; from scheduler_app.cli.up.supervisor import *;"
         "p = Part('x', ('/nowhere/program',), os.environ, 0, 1);"
         "sys.exit(Supervisor([p], Console(['x']), lambda: None).run())",
     )

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from scheduler_app.cli.supervisor import Console
-from scheduler_app.cli.supervisor.backoff import Backoff
-from scheduler_app.cli.supervisor.lines import LONGEST, Lines
+from scheduler_app.cli.up.supervisor import Console
+from scheduler_app.cli.up.supervisor.backoff import Backoff
+from scheduler_app.cli.up.supervisor.line_buffer import LONGEST, Lines
 
 
 class _Terminal(io.BytesIO):

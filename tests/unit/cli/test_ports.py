@@ -2,8 +2,8 @@
 
 import pytest
 
-from scheduler_app.cli.failure import CannotStart
-from scheduler_app.cli.ports import HeldPorts
+from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.up.ports import HeldPorts
 from scheduler_app.config import Settings, load_settings
 from scheduler_app.embedded import free_port
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_app.cli.environment import defaults, environment
-from scheduler_app.cli.greeting import greeting, program
-from scheduler_app.cli.parts import api_part, flower_part, worker_part
-from scheduler_app.cli.preflight import without_password
+from scheduler_app.cli.up.banner import greeting, program
+from scheduler_app.cli.up.environment import defaults, environment
+from scheduler_app.cli.up.preflight import without_password
+from scheduler_app.cli.up.services import api_part, flower_part, worker_part
 from scheduler_app.config import load_settings
 
 _KEY = "0123456789abcdef"

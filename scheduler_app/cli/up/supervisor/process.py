@@ -7,15 +7,15 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from scheduler_app.cli.supervisor.lines import Lines
-from scheduler_app.cli.supervisor.part import Part
+from scheduler_app.cli.up.supervisor.line_buffer import Lines
+from scheduler_app.cli.up.supervisor.service import Part
 from scheduler_app.embedded import tethered
 
 _LARGE_LOG = 10_000_000
 
 
 class Process:
-    """Started at once. To be made in the main thread (see `embedded.tether`)."""
+    """Started at once. To be made in the main thread (see `embedded.parent_death`)."""
 
     def __init__(self, part: Part) -> None:
         self.part = part

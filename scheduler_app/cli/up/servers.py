@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scheduler_app.cli.generated_secrets import secrets_keys
-from scheduler_app.cli.preflight import check_broker, check_mongo, check_port, without_password
+from scheduler_app.cli.up.generated_secrets import secrets_keys
+from scheduler_app.cli.up.preflight import check_broker, check_mongo, check_port, without_password
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis, Server
 

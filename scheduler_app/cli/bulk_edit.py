@@ -5,9 +5,9 @@ from typing import Any, TypeGuard
 
 import click
 
-from scheduler_app.cli.remote import as_json, remote
-from scheduler_app.cli.schedules import LAST_OUTCOMES, STATES, show_schedule
-from scheduler_app.cli.show import say, show_json
+from scheduler_app.cli.client_options import as_json, remote
+from scheduler_app.cli.commands.list import LAST_OUTCOMES, STATES, show_schedule
+from scheduler_app.cli.output import say, show_json
 from scheduler_app.client import Json, Scheduler
 
 Command = Callable[..., None]

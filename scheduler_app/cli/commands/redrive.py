@@ -4,9 +4,9 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.edits import edit_many
-from scheduler_app.cli.remote import as_json, remote
-from scheduler_app.cli.show import say, show_json
+from scheduler_app.cli.bulk_edit import edit_many
+from scheduler_app.cli.client_options import as_json, remote
+from scheduler_app.cli.output import say, show_json
 from scheduler_app.client import Scheduler
 
 

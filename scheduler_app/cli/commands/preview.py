@@ -2,8 +2,8 @@
 
 import click
 
-from scheduler_app.cli.remote import as_json, remote
-from scheduler_app.cli.show import say, show_json, table
+from scheduler_app.cli.client_options import as_json, remote
+from scheduler_app.cli.output import say, show_json, table
 from scheduler_app.client import Scheduler
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.remote import as_json, limit, remote
-from scheduler_app.cli.show import details, say, show_json, table
+from scheduler_app.cli.client_options import as_json, limit, remote
+from scheduler_app.cli.output import details, say, show_json, table
 from scheduler_app.client import Json, Scheduler
 
 STATES = ("active", "paused", "finished", "error")

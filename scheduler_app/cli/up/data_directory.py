@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from scheduler_app.cli.failure import CannotStart
+from scheduler_app.cli.errors import CannotStart
 
 #: What a run keeps there. A folder that holds anything else is not ours to close.
 _OURS = frozenset(

@@ -4,7 +4,7 @@ import time
 
 import click
 
-from scheduler_app.cli.failure import CannotStart
+from scheduler_app.cli.errors import CannotStart
 from scheduler_app.config import InvalidSetting, Settings, load_settings
 from scheduler_app.domain.errors import InvalidField
 

@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from scheduler_app.cli.failure import CannotStart
-from scheduler_app.cli.show import show_json, table
+from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.output import show_json, table
 from scheduler_app.config import InvalidSetting, load_settings
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.health import Check, Status

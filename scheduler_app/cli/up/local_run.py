@@ -5,13 +5,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from scheduler_app.cli.addresses import api_url
-from scheduler_app.cli.backing import Backing, backing
-from scheduler_app.cli.data_directory import data_directory, temporary_directory
-from scheduler_app.cli.environment import DEFAULTS, environment
-from scheduler_app.cli.failure import CannotStart
-from scheduler_app.cli.generated_secrets import FLOWER_PASSWORD, FLOWER_USER, flower_password
-from scheduler_app.cli.greeting import greeting, program
-from scheduler_app.cli.parts import (
+from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.run_file import NAME, written_down
+from scheduler_app.cli.up.banner import greeting, program
+from scheduler_app.cli.up.data_directory import data_directory, temporary_directory
+from scheduler_app.cli.up.environment import DEFAULTS, environment
+from scheduler_app.cli.up.generated_secrets import FLOWER_PASSWORD, FLOWER_USER, flower_password
+from scheduler_app.cli.up.ports import HeldPorts
+from scheduler_app.cli.up.servers import Backing, backing
+from scheduler_app.cli.up.services import (
     api_part,
     beat_part,
     flower_part,
@@ -19,9 +21,7 @@ from scheduler_app.cli.parts import (
     with_metrics_port,
     worker_part,
 )
-from scheduler_app.cli.ports import HeldPorts
-from scheduler_app.cli.running import NAME, written_down
-from scheduler_app.cli.supervisor import Console, Part, Supervisor
+from scheduler_app.cli.up.supervisor import Console, Part, Supervisor
 from scheduler_app.config import Settings, is_redis
 from scheduler_app.embedded import NoBinary
 

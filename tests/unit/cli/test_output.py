@@ -5,7 +5,7 @@ import sys
 import pytest
 from click import unstyle
 
-from scheduler_app.cli.show import details, table
+from scheduler_app.cli.output import details, table
 
 ID = "nightly-report-of-the-finance-department-in-zurich-0123456789abc"
 EVENT = f"{ID}-12-20261121T120002Z"

@@ -4,11 +4,11 @@ import selectors
 import time
 from collections.abc import Callable, Sequence
 
-from scheduler_app.cli.supervisor.console import Console
-from scheduler_app.cli.supervisor.part import Part
-from scheduler_app.cli.supervisor.process import Process
-from scheduler_app.cli.supervisor.seat import Seat
-from scheduler_app.cli.supervisor.signals import Signals
+from scheduler_app.cli.up.supervisor.console import Console
+from scheduler_app.cli.up.supervisor.process import Process
+from scheduler_app.cli.up.supervisor.service import Part
+from scheduler_app.cli.up.supervisor.signals import Signals
+from scheduler_app.cli.up.supervisor.slot import Seat
 
 #: A part that dies this often before all are ready will not come up: then nothing is kept running.
 _DEATHS_BEFORE_READY = 3

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scheduler_app.cli.addresses import api_host
-from scheduler_app.cli.supervisor import Part
+from scheduler_app.cli.up.supervisor import Part
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Server
 
@@ -21,7 +21,7 @@ _SERVER_GRACE = 2.0
 # The event ids of a batch are in its keywords.
 _COLUMNS = "name,kwargs,state,received,started,runtime,worker"
 
-_GUNICORN_CONFIG = Path(__file__).with_name("gunicorn_config.py")
+_GUNICORN_CONFIG = Path(__file__).parents[1] / "gunicorn_config.py"
 _FLOWER_CONFIG = Path(__file__).with_name("flower_config.py")
 
 

@@ -8,9 +8,9 @@ from typing import IO, Any
 
 import click
 
-from scheduler_app.cli.remote import remote
-from scheduler_app.cli.schedules import LAST_OUTCOMES, STATES
-from scheduler_app.cli.show import say
+from scheduler_app.cli.client_options import remote
+from scheduler_app.cli.commands.list import LAST_OUTCOMES, STATES
+from scheduler_app.cli.output import say
 from scheduler_app.client import Json, Scheduler, SchedulerError
 
 #: What one request of the API takes: so many schedules, and well below its 16 MiB.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-from scheduler_app.cli.failure import CannotStart
+from scheduler_app.cli.errors import CannotStart
 from scheduler_app.embedded import write_private
 
 SECRETS_KEY = "secrets-key"

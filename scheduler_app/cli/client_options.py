@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.running import running_api
+from scheduler_app.cli.run_file import running_api
 from scheduler_app.client import Scheduler, SchedulerError
 from scheduler_app.domain.text import visible
 

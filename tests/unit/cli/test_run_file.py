@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from scheduler_app.cli import main
-from scheduler_app.cli.running import NAME, running_api, written_down
+from scheduler_app.cli.run_file import NAME, running_api, written_down
 from scheduler_app.embedded import free_port
 
 

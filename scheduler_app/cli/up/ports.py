@@ -5,8 +5,8 @@ import sys
 from contextlib import ExitStack
 from typing import Self
 
-from scheduler_app.cli.failure import CannotStart
-from scheduler_app.cli.preflight import check_port
+from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.up.preflight import check_port
 from scheduler_app.config import Settings
 from scheduler_app.embedded import free_port, is_free
 

@@ -4,8 +4,8 @@ from itertools import islice
 
 import click
 
-from scheduler_app.cli.remote import as_json, limit, remote
-from scheduler_app.cli.show import show_json, table
+from scheduler_app.cli.client_options import as_json, limit, remote
+from scheduler_app.cli.output import show_json, table
 from scheduler_app.client import Json, Scheduler
 
 _COLORS = {"completed": "green", "error": "red", "expired": "yellow", "skipped": "yellow"}

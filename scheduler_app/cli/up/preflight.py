@@ -8,7 +8,7 @@ from kombu.connection import Connection
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from scheduler_app.cli.failure import CannotStart
+from scheduler_app.cli.errors import CannotStart
 from scheduler_app.embedded import is_free
 
 _SECRET_OPTION = re.compile(r"([?&][^=&\s]*(?:pass|secret|token|propert)[^=&\s]*)=[^&;\s]*", re.IGNORECASE)

@@ -2,9 +2,9 @@
 
 import time
 
-from scheduler_app.cli.supervisor.backoff import Backoff
-from scheduler_app.cli.supervisor.part import Part
-from scheduler_app.cli.supervisor.process import Process
+from scheduler_app.cli.up.supervisor.backoff import Backoff
+from scheduler_app.cli.up.supervisor.process import Process
+from scheduler_app.cli.up.supervisor.service import Part
 
 _ASK_EVERY = 0.1
 

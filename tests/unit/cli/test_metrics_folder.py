@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_app.cli import counts_folder
+from scheduler_app.cli import metrics_folder
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def api(temporary: Path) -> "subprocess.Popen[str]":
     """A process that has such a folder, and says so."""
     program = (
-        "import time; from scheduler_app.cli import counts_folder;"
-        "print(counts_folder.make(), flush=True); time.sleep(60)"
+        "import time; from scheduler_app.cli import metrics_folder;"
+        "print(metrics_folder.make(), flush=True); time.sleep(60)"
     )
     environment = {**os.environ, "TMPDIR": str(temporary)}
     return subprocess.Popen(
@@ -37,7 +37,7 @@ def test_a_folder_is_removed_when_the_process_that_had_it_was_killed(temporary: 
         kept, left = (Path(each.stdout.readline().strip()) for each in (running, killed) if each.stdout)
         killed.send_signal(signal.SIGKILL)
         killed.wait()
-        mine = counts_folder.make()
+        mine = metrics_folder.make()
         assert not left.exists()
         assert kept.is_dir()
         assert {path.name for path in temporary.iterdir()} == {
@@ -46,10 +46,10 @@ def test_a_folder_is_removed_when_the_process_that_had_it_was_killed(temporary: 
             "scheduler-metrics-somebody-is-making-it",
         }
         running.kill()
-    counts_folder.remove(mine)
+    metrics_folder.remove(mine)
     assert not mine.exists()
 
 
 def test_a_folder_that_an_operator_has_set_stays(tmp_path: Path) -> None:
-    counts_folder.remove(tmp_path)
+    metrics_folder.remove(tmp_path)
     assert tmp_path.is_dir()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from scheduler_app.cli.failure import CannotStart
+from scheduler_app.cli.errors import CannotStart
 
 
 @click.command()
@@ -35,8 +35,8 @@ def up(
     environment or in the configuration file take the place of the embedded MongoDB and Redis.
     """
     # Only here: they bring the drivers of MongoDB and Redis along, which no other command waits for.
-    from scheduler_app.cli.environment import defaults
-    from scheduler_app.cli.local_run import run
+    from scheduler_app.cli.up.environment import defaults
+    from scheduler_app.cli.up.local_run import run
     from scheduler_app.config import InvalidSetting, load_settings
 
     flags = {
