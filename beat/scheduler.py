@@ -12,7 +12,7 @@ from beat.owed_expander import OwedExpander
 from beat.pruner import Pruner
 from beat.recoverer import Recoverer
 from beat.rezoner import Rezoner
-from beat.shutdown import Ending
+from beat.shutdown import GracefulShutdown
 from scheduler_app.broker import CeleryPublisher
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
@@ -46,7 +46,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         self._troubled: set[str] = set()
         self._last_tick: dict[str, Any] = {}
         self._unavailable: tuple[type[Exception], ...] = STORE_FAULTS
-        self._ending = Ending()
+        self._ending = GracefulShutdown()
         super().__init__(*args, **kwargs)
 
     def setup_schedule(self) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 PATIENCE_SECONDS = 2.0
 
 
-class Ending:
+class GracefulShutdown:
     """Hears SIGTERM and SIGINT. A second one, or one that comes between two ticks, ends beat at once.
 
     Celery's own handler ends the tick wherever it is: claimed schedules wait out their leases then, and what

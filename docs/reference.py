@@ -1,4 +1,4 @@
-"""Writes what the manual repeats of the code: the command line, as `--help` says it."""
+"""Writes the page of the command line from what `--help` says."""
 
 from pathlib import Path
 
@@ -9,14 +9,14 @@ from scheduler_app.cli import main
 
 INTRODUCTION = """# The command line
 
-`scheduler` is in `.venv/bin` after `make up`. Commands that speak to an API find it by `--url` or
-`SCHEDULER_URL`, and authenticate by `SCHEDULER_API_KEY`. `--json` prints what the API said, for programs. The
-exit status is 0 when it is done, 1 when it failed, 2 for wrong usage.
+`scheduler` is in `.venv/bin` after `make up`. Commands that talk to an API find it by `--url` or
+`SCHEDULER_URL`, and authenticate by `SCHEDULER_API_KEY`. `--json` prints the API's answer, for programs. The
+exit status is 0 when the command is done, 1 when it failed, 2 for wrong usage.
 """
 
 
 def command_line() -> str:
-    """The page, with a section for each command."""
+    """Returns the page, with a section for each command."""
     parts = [INTRODUCTION]
     context = click.Context(main)
     for name in main.list_commands(context):
@@ -28,7 +28,7 @@ def command_line() -> str:
 
 
 def write(folder: Path) -> None:
-    """Writes `cli.md` into `folder`, if it is not there as it should be."""
+    """Writes `cli.md` into `folder`, unless it is up to date."""
     path, text = folder / "cli.md", command_line()
     if not path.exists() or path.read_text() != text:
         path.write_text(text)

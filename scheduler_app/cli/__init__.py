@@ -1,4 +1,4 @@
-"""The command `scheduler`: a file for each command."""
+"""The command `scheduler`. Each command is a file in `commands/` and a row in the table below."""
 
 from importlib import import_module
 
@@ -6,24 +6,24 @@ import click
 
 from scheduler_app.version import __version__
 
-#: Where each command is. A module is imported when its command is asked for: drivers, tables and the client
-#: take longer to import than most commands take to run.
+#: The module in `commands/` and the function of each command. A module is imported only when its command is
+#: called: importing the drivers, the tables and the client takes longer than most commands take to run.
 _COMMANDS = {
-    "create": "commands.list:create_schedule",
-    "delete": "bulk_edit:delete_schedule",
-    "doctor": "commands.doctor:doctor",
-    "export": "commands.import_:export_schedules",
-    "get": "commands.list:get_schedule",
-    "history": "commands.history:history",
-    "import": "commands.import_:import_schedules",
-    "list": "commands.list:list_schedules",
-    "pause": "bulk_edit:pause_schedule",
-    "preview": "commands.preview:preview",
-    "redrive": "commands.redrive:redrive",
-    "reseal": "commands.reseal:reseal",
-    "resume": "bulk_edit:resume_schedule",
-    "trigger": "commands.list:trigger_schedule",
-    "up": "commands.up:up",
+    "create": "create:create_schedule",
+    "delete": "delete:delete_schedules",
+    "doctor": "doctor:doctor",
+    "export": "export:export_schedules",
+    "get": "get:get_schedule",
+    "history": "history:history",
+    "import": "import_:import_schedules",
+    "list": "list:list_schedules",
+    "pause": "pause:pause_schedules",
+    "preview": "preview:preview",
+    "redrive": "redrive:redrive",
+    "reseal": "reseal:reseal",
+    "resume": "resume:resume_schedules",
+    "trigger": "trigger:trigger_schedule",
+    "up": "up:up",
 }
 
 
@@ -35,7 +35,7 @@ class _ImportedOnDemand(click.Group):
         if name not in _COMMANDS:
             return None
         module, _, attribute = _COMMANDS[name].partition(":")
-        command: click.Command = getattr(import_module(f"{__name__}.{module}"), attribute)
+        command: click.Command = getattr(import_module(f"{__name__}.commands.{module}"), attribute)
         return command
 
 

@@ -1,9 +1,9 @@
-"""How a command ends that cannot begin."""
+"""Errors that end a command."""
 
 import click
 
 
 class CannotStart(click.ClickException):
-    """Something outside is not as it has to be; the message is one sentence that says what would be right."""
+    """A precondition failed before the command started; the message is one sentence that names the remedy."""
 
     exit_code = 2

@@ -1,6 +1,5 @@
 """MongoDB at length: its version, its replica set, a write that lasts, the indexes."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,6 +8,7 @@ from pymongo import IndexModel
 from pymongo.errors import PyMongoError
 
 from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.health.driver_errors import error_summary
 from scheduler_app.store import Store
 from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
 
@@ -32,7 +32,7 @@ def check_mongodb(store: Store, address: str, *, retention_days: int) -> list[Ch
         return [
             wrong(
                 "mongodb",
-                f"{address} does not answer: {_short(error)}",
+                f"{address} does not answer: {error_summary(error)}",
                 "start it, or see that MONGO_URI is right (its name, its port, its password)",
             ),
             *(unknown(name, "MongoDB does not answer") for name in (REPLICATION, WRITES, INDEXES)),
@@ -82,7 +82,7 @@ def _writes(store: Store) -> Check:
     except PyMongoError as error:
         return wrong(
             WRITES,
-            f"a write was not confirmed by a majority within {WRITE_SECONDS:g} s: {_short(error)}",
+            f"a write was not confirmed by a majority within {WRITE_SECONDS:g} s: {error_summary(error)}",
             "see rs.status() for members that are down, the disk for space, the user's role for readWrite",
         )
     return fine(WRITES, "a write was confirmed by a majority")
@@ -93,7 +93,7 @@ def _indexes(store: Store, retention_days: int) -> Check:
         events = store.mongo.collection("events").index_information()
         schedules = store.mongo.collection("schedules").index_information()
     except PyMongoError as error:
-        return unknown(INDEXES, _short(error))
+        return unknown(INDEXES, error_summary(error))
     missing = [*_missing("events", EVENTS, events), *_missing("schedules", SCHEDULES, schedules)]
     if RETENTION_INDEX not in events:
         missing.append(f"events.{RETENTION_INDEX}")
@@ -119,8 +119,3 @@ def _missing(collection: str, models: list[IndexModel], found: Mapping[str, Any]
     for model in models:
         if model.document["name"] not in found:
             yield f"{collection}.{model.document['name']}"
-
-
-def _short(error: PyMongoError) -> str:
-    """The driver's sentence without its own state."""
-    return re.split(r" \(configured timeouts|, Timeout: |, full error: ", " ".join(str(error).split()))[0]

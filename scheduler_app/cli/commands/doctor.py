@@ -1,4 +1,4 @@
-"""`scheduler doctor`: what is there, what is missing, and what to do about it."""
+"""`scheduler doctor`: checks everything that callbacks need, and names the remedies."""
 
 import sys
 
@@ -20,18 +20,17 @@ _MARKS = {
 
 @click.command()
 @click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
-@click.option("--flower-url", help="Where Flower would be.  [default: FLOWER_PORT of this machine]")
+@click.option("--json", "as_json", is_flag=True, help="The checks as JSON, for programs.")
+@click.option("--flower-url", help="Flower's address.  [default: FLOWER_PORT of this machine]")
 def doctor(config: str | None, as_json: bool, flower_url: str | None) -> None:
-    """Look at all that callbacks need, and say what to do.
+    """Check everything that callbacks need, and say what to do.
 
-    MongoDB, Redis, beats, workers, clocks, keys: those that the settings name. Ends with 1 when something is
-    wrong, with 2 when a setting is.
+    This looks at the MongoDB, broker and Flower that the settings name, at the beats and workers that use
+    them, and at clocks and keys. The exit status is 1 when something is wrong, 2 when a setting is.
     """
     try:
         settings = load_settings(config)
-        # Only here: it brings Celery along, which the other commands need not wait for, and which reads the
-        # settings as well and would end the process in words of its own.
+        # Imported here: it imports Celery, for which the other commands need not wait.
         from scheduler_app.cli.diagnosis import diagnose
 
         flower = flower_url or f"http://127.0.0.1:{settings.flower_port}"
@@ -53,10 +52,10 @@ def _row(check: Check) -> list[str]:
 
 
 def _as_json(check: Check) -> dict[str, object]:
-    said = {
+    common = {
         "name": check.name,
         "status": check.status.value,
         "found": check.found,
         "remedy": check.remedy or None,
     }
-    return {**said, **check.facts}
+    return {**common, **check.facts}

@@ -1,10 +1,10 @@
-"""`scheduler history`: what a schedule did."""
+"""`scheduler history`: the events of a schedule and their outcomes."""
 
 from itertools import islice
 
 import click
 
-from scheduler_app.cli.client_options import as_json, limit, remote
+from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.output import show_json, table
 from scheduler_app.client import Json, Scheduler
 
@@ -13,23 +13,20 @@ _COLORS = {"completed": "green", "error": "red", "expired": "yellow", "skipped":
 
 @click.command()
 @click.argument("schedule_id")
-@click.option("--include-cancelled", is_flag=True, help="Also what was withdrawn before it was due.")
-@limit
-@as_json
-@remote
+@click.option("--include-cancelled", is_flag=True, help="Show cancelled events, too.")
+@limit_option
+@json_option
+@with_client
 def history(
     scheduler: Scheduler, schedule_id: str, include_cancelled: bool, limit: int, as_json: bool
 ) -> None:
-    """Show what a schedule did, newest first.
-
-    That of a deleted one too.
-    """
+    """Show a schedule's events, newest first, also after it was deleted."""
     events = list(islice(scheduler.history(schedule_id, include_cancelled=include_cancelled), limit))
     if as_json:
         show_json(events)
         return
     table(
-        ["state", "run time", "attempts", "lag", "what came of it", "event"],
+        ["state", "run time", "attempts", "lag", "outcome", "event"],
         [
             [
                 f"[{_COLORS.get(event['state'], 'default')}]{event['state']}[/]",
@@ -41,7 +38,7 @@ def history(
             ]
             for event in events
         ],
-        whole=("state", "run time", "event"),
+        unbroken=("state", "run time", "event"),
     )
 
 

@@ -1,4 +1,4 @@
-"""`scheduler up`: everything on this machine, in the foreground."""
+"""`scheduler up`: runs everything on this machine, in the foreground."""
 
 import sys
 from pathlib import Path
@@ -16,11 +16,11 @@ from scheduler_app.cli.errors import CannotStart
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("data"),
     show_default=True,
-    help="Where the embedded MongoDB and Redis keep their data between runs, and keys and passwords are.",
+    help="Where the embedded MongoDB and Redis keep their data, and generated keys and passwords are.",
 )
 @click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
 @click.option("--log-level", help="debug, info, warning, error or critical.  [LOG_LEVEL; default: info]")
-@click.option("--worker-count", help="How many workers.  [WORKER_COUNT; default: one a core]")
+@click.option("--worker-count", help="The number of workers.  [WORKER_COUNT; default: one per core]")
 def up(
     port: str | None,
     flower_port: str | None,
@@ -31,10 +31,11 @@ def up(
 ) -> None:
     """Run everything here, in the foreground, until Ctrl-C.
 
-    MongoDB, Redis, the API, beat, the workers and Flower. MONGO_URI, and REDIS_HOST or BROKER_URL, in the
-    environment or in the configuration file take the place of the embedded MongoDB and Redis.
+    This starts MongoDB, Redis, the API, beat, the workers and Flower. To use a MongoDB and a broker of your
+    own instead of the embedded ones, set MONGO_URI, and REDIS_HOST or BROKER_URL, in the environment or in
+    the configuration file.
     """
-    # Only here: they bring the drivers of MongoDB and Redis along, which no other command waits for.
+    # Imported here: they import the drivers of MongoDB and Redis, for which `--help` need not wait.
     from scheduler_app.cli.up.environment import defaults
     from scheduler_app.cli.up.local_run import run
     from scheduler_app.config import InvalidSetting, load_settings

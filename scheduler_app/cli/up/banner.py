@@ -1,4 +1,4 @@
-"""What is printed when everything is ready: where it all is, and a line to try it with."""
+"""The text that `scheduler up` prints once everything is ready: addresses, and a first command to paste."""
 
 import json
 import shlex
@@ -11,8 +11,8 @@ from scheduler_app.cli.addresses import api_url
 from scheduler_app.config import Settings
 
 
-def greeting(addresses: Mapping[str, str], settings: Settings) -> str:
-    """The text, some lines long; `addresses` by their names."""
+def banner(addresses: Mapping[str, str], settings: Settings) -> str:
+    """Returns the text, several lines long. `addresses` maps the name of each to where it is."""
     api = api_url(settings)
     width = max(map(len, addresses))
     rows = [f"  {name.ljust(width)}  {address}" for name, address in addresses.items()]
@@ -34,7 +34,7 @@ def greeting(addresses: Mapping[str, str], settings: Settings) -> str:
 
 
 def program() -> str:
-    """How this command is called from the reader's shell, whose PATH rarely has it after `make up`."""
+    """Returns how to call `scheduler` from the reader's shell: after `make up` it is rarely on PATH."""
     script = Path(sys.executable).with_name("scheduler")
     on_path = shutil.which("scheduler")
     if on_path is not None and Path(on_path).resolve() == script.resolve():

@@ -1,4 +1,4 @@
-"""The folder that keeps a run's data between runs, for its owner alone; one run at a time may use it."""
+"""The folder that keeps data between runs: private to its owner, and used by one run at a time."""
 
 import fcntl
 import os
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from scheduler_app.cli.errors import CannotStart
 
-#: What a run keeps there. A folder that holds anything else is not ours to close.
-_OURS = frozenset(
+#: What a run keeps there. The permissions of a folder that holds anything else are left alone.
+_OWN_NAMES = frozenset(
     (
         *("lock", "mongod", "redis", "running.yaml", "secrets-key", "flower-password", "temporary"),
         *("mongod.log", "mongod.log.1", "redis.log", "redis.log.1"),
@@ -20,11 +20,11 @@ _OURS = frozenset(
 
 @contextmanager
 def data_directory(path: Path) -> Iterator[Path]:
-    """Makes the folder if need be and holds it. Raises `CannotStart` when it is in use or not writable, or
-    when what it holds belongs to somebody else."""
+    """Creates the folder if necessary, and locks it. Raises `CannotStart` when another run uses it, when it
+    is not writable, or when its entries belong to another user."""
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        _close_to_others(path)
+        _make_private(path)
         lock = (path / "lock").open("w")
     except OSError as error:
         raise CannotStart(
@@ -33,7 +33,7 @@ def data_directory(path: Path) -> Iterator[Path]:
         ) from None
     with lock:
         try:
-            # The kernel gives it up when this process ends, however it ends.
+            # The kernel releases it when this process ends, however it ends.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CannotStart(
@@ -44,22 +44,22 @@ def data_directory(path: Path) -> Iterator[Path]:
 
 
 def temporary_directory(folder: Path) -> Path:
-    """A folder for what the parts need for one run; removes what a killed run left there."""
+    """Returns an empty folder for the temporary files of the services; removes what a killed run left."""
     path = folder / "temporary"
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir(mode=0o700, exist_ok=True)
     return path
 
 
-def _close_to_others(folder: Path) -> None:
-    """Takes every right of others away from our entries, and from the folder when it holds nothing else:
-    one such as /var/lib or a home directory stays as it is."""
+def _make_private(folder: Path) -> None:
+    """Removes the permissions of other users from the entries of a run, and from the folder itself when it
+    holds nothing else: a folder such as /var/lib or a home directory stays as it is."""
     entries = [Path(entry) for entry in os.scandir(folder)]
-    ours = [path for path in entries if path.name in _OURS and path.exists()]
-    # What a killed run was about to write is ours too.
-    if all(path.name in _OURS or path.name.endswith(".new") for path in entries):
-        ours.append(folder)
-    for path in ours:
+    own = [path for path in entries if path.name in _OWN_NAMES and path.exists()]
+    # A killed run may have left a file that it was about to rename.
+    if all(path.name in _OWN_NAMES or path.name.endswith(".new") for path in entries):
+        own.append(folder)
+    for path in own:
         found = path.stat()
         if os.geteuid() not in (0, found.st_uid):
             raise CannotStart(

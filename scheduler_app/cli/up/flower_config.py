@@ -1,7 +1,8 @@
 """Flower's configuration under `scheduler up` (`celery flower --conf=…/flower_config.py` reads this file).
 
-Flower answers to any name by which it is reached, so that a page of a stranger, whose name has come to mean
-127.0.0.1, could read it (DNS rebinding). It has no option against that: a rule before its own answers first.
+Flower answers whatever the Host header says. A web page of an attacker, whose name resolves to 127.0.0.1,
+could therefore read it (DNS rebinding). Flower has no option against that, so a rule in front of its own
+refuses such requests.
 """
 
 from typing import Any
@@ -19,7 +20,7 @@ _MISDIRECTED_REQUEST = 421
 
 class _ForeignHost(Matcher):
     def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
-        """An empty dict for a request to a name that is not this machine's own."""
+        """Returns an empty dict (a match) for a request whose Host is not this machine's loopback."""
         return None if is_loopback(urlsplit(f"//{request.host}").hostname or "") else {}
 
 

@@ -1,4 +1,4 @@
-"""Secrets that a run makes for itself and keeps in its data folder, each in a file of its own."""
+"""Secrets that `scheduler up` generates and keeps in its data folder, each in a file of its own."""
 
 import secrets
 from collections.abc import Callable
@@ -15,15 +15,16 @@ FLOWER_USER = "scheduler"
 
 
 def secrets_keys(folder: Path, given: str) -> str:
-    """The value of SECRETS_KEY for all parts: `given`, if any, and then the folder's own key.
+    """Returns the value of SECRETS_KEY for all services: `given`, if any, then the folder's own key.
 
-    The folder's key stays behind one that is given later, so that what it sealed can still be opened. One
-    that was given from the beginning stays alone. Raises `CannotStart` for a file that holds no key.
+    The folder's key follows a key that is given later, so that secrets sealed with it can still be opened. A
+    key that was given from the first run on stays the only one. Raises `CannotStart` for a file that holds no
+    key.
     """
     path = folder / SECRETS_KEY
     if given and not path.exists():
         return given
-    key = _kept(path, lambda: Fernet.generate_key().decode())
+    key = _read_or_generate(path, lambda: Fernet.generate_key().decode())
     try:
         Fernet(key)
     except ValueError:
@@ -35,18 +36,19 @@ def secrets_keys(folder: Path, given: str) -> str:
 
 
 def flower_password(folder: Path) -> str:
-    """Kept between runs, because browsers remember it. Raises `CannotStart` for an empty file."""
+    """Returns the password, which stays the same between runs: browsers remember it. Raises `CannotStart` for
+    an empty file."""
     path = folder / FLOWER_PASSWORD
-    password = _kept(path, lambda: secrets.token_urlsafe(24))
+    password = _read_or_generate(path, lambda: secrets.token_urlsafe(24))
     if not password:
         raise CannotStart(f"{path} is empty: remove it, and the next start makes a new password.")
     return password
 
 
-def _kept(path: Path, make: Callable[[], str]) -> str:
+def _read_or_generate(path: Path, generate: Callable[[], str]) -> str:
     try:
         return path.read_text(errors="replace").strip()
     except FileNotFoundError:
-        made = make()
-        write_private(path, f"{made}\n")
-        return made
+        generated = generate()
+        write_private(path, f"{generated}\n")
+        return generated

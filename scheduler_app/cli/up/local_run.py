@@ -1,4 +1,4 @@
-"""A run of everything on this machine, from the first look at its ports to its end."""
+"""Runs everything on this machine, from the first check of the ports to the orderly end."""
 
 import os
 from contextlib import ExitStack
@@ -6,51 +6,51 @@ from pathlib import Path
 
 from scheduler_app.cli.addresses import api_url
 from scheduler_app.cli.errors import CannotStart
-from scheduler_app.cli.run_file import NAME, written_down
-from scheduler_app.cli.up.banner import greeting, program
+from scheduler_app.cli.run_file import FILE_NAME, kept_run_file
+from scheduler_app.cli.up.banner import banner, program
 from scheduler_app.cli.up.data_directory import data_directory, temporary_directory
 from scheduler_app.cli.up.environment import DEFAULTS, environment
 from scheduler_app.cli.up.generated_secrets import FLOWER_PASSWORD, FLOWER_USER, flower_password
-from scheduler_app.cli.up.ports import HeldPorts
-from scheduler_app.cli.up.servers import Backing, backing
+from scheduler_app.cli.up.ports import ReservedPorts
+from scheduler_app.cli.up.servers import Servers, prepare_servers
 from scheduler_app.cli.up.services import (
-    api_part,
-    beat_part,
-    flower_part,
-    server_part,
+    api_service,
+    beat_service,
+    flower_service,
+    server_service,
     with_metrics_port,
-    worker_part,
+    worker_service,
 )
-from scheduler_app.cli.up.supervisor import Console, Part, Supervisor
+from scheduler_app.cli.up.supervisor import Console, Service, Supervisor
 from scheduler_app.config import Settings, is_redis
 from scheduler_app.embedded import NoBinary
 
 
 def run(settings: Settings, folder: Path) -> int:
-    """Until it is ended; the exit status. Raises `CannotStart`."""
-    # Whatever the parts write is for this user alone: data, logs, secrets.
+    """Runs in the foreground until it is ended, and returns the exit status. Raises `CannotStart`."""
+    # Data, logs and secrets: only this user may read what the services write.
     os.umask(0o077)
     with ExitStack() as held:
-        ports = held.enter_context(HeldPorts())
-        ports.hold("API_PORT", settings.api_host, settings.api_port, "choose another with --port")
+        ports = held.enter_context(ReservedPorts())
+        ports.reserve("API_PORT", settings.api_host, settings.api_port, "choose another with --port")
         ports.metrics(settings)
         flower_port = ports.flower(settings)
         held.enter_context(data_directory(folder))
-        behind = backing(settings, folder)
+        servers = prepare_servers(settings, folder)
         login = os.environ.get("FLOWER_BASIC_AUTH") or f"{FLOWER_USER}:{flower_password(folder)}"
-        parts = _parts(settings, behind, folder, flower_port, login)
-        held.enter_context(written_down(folder, _facts(settings, behind, flower_port)))
-        console = Console([part.name for part in parts])
+        services = _services(settings, servers, folder, flower_port, login)
+        held.enter_context(kept_run_file(folder, _run_settings(settings, servers, flower_port)))
+        console = Console([service.name for service in services])
         if settings.callback_allowed_networks == DEFAULTS["CALLBACK_ALLOWED_NETWORKS"]:
             console.say(f"callbacks may reach this machine (loopback): {settings.callback_allowed_networks}")
-        ready = greeting(_addresses(settings, behind, folder, flower_port), settings)
-        return Supervisor(parts, console, lambda: console.block(ready)).run()
+        ready = banner(_addresses(settings, servers, folder, flower_port), settings)
+        return Supervisor(services, console, lambda: console.block(ready)).run()
 
 
-def _facts(settings: Settings, behind: Backing, flower_port: int) -> dict[str, str]:
-    """What other commands must know to find this run: `doctor` all of it, the remote ones the API."""
+def _run_settings(settings: Settings, servers: Servers, flower_port: int) -> dict[str, str]:
+    """Returns the settings by which other commands find this run: `doctor` needs all, clients the API's."""
     return {
-        **behind.environment,
+        **servers.environment,
         "MONGO_DATABASE": settings.mongo_database,
         "API_HOST": settings.api_host,
         "API_PORT": str(settings.api_port),
@@ -58,39 +58,41 @@ def _facts(settings: Settings, behind: Backing, flower_port: int) -> dict[str, s
     }
 
 
-def _parts(settings: Settings, behind: Backing, folder: Path, flower_port: int, login: str) -> list[Part]:
-    shared = environment(settings, behind.environment) | {
-        # What a kill -9 leaves behind, such as the API's counters, is removed by the next run.
+def _services(
+    settings: Settings, servers: Servers, folder: Path, flower_port: int, login: str
+) -> list[Service]:
+    shared = environment(settings, servers.environment) | {
+        # The next run removes what a kill -9 leaves behind, such as the API's counters.
         "TMPDIR": str(temporary_directory(folder).resolve())
     }
     try:
-        servers = [server_part(server, folder, shared) for server in behind.servers]
+        embedded = [server_service(server, folder, shared) for server in servers.embedded]
     except NoBinary as error:
         raise CannotStart(str(error)) from None
     workers = [
-        worker_part(number, settings, with_metrics_port(settings, shared, number))
+        worker_service(number, settings, with_metrics_port(settings, shared, number))
         for number in range(1, settings.worker_processes + 1)
     ]
     return [
-        *servers,
-        api_part(settings, shared),
-        beat_part(shared),
+        *embedded,
+        api_service(settings, shared),
+        beat_service(shared),
         *workers,
-        flower_part(flower_port, login, shared),
+        flower_service(flower_port, login, shared),
     ]
 
 
-def _addresses(settings: Settings, behind: Backing, folder: Path, flower_port: int) -> dict[str, str]:
+def _addresses(settings: Settings, servers: Servers, folder: Path, flower_port: int) -> dict[str, str]:
     folder = folder.resolve()
     own_login = "" if os.environ.get("FLOWER_BASIC_AUTH") else f" (user {FLOWER_USER}, password: see Secrets)"
     return {
         "API": api_url(settings),
         "Swagger UI": f"{api_url(settings)}/swagger-ui",
         "Flower": f"http://127.0.0.1:{flower_port}{own_login}",
-        "MongoDB": f"{behind.mongo} (database {settings.mongo_database})",
-        "Redis" if is_redis(behind.broker) else "Broker": behind.broker,
+        "MongoDB": f"{servers.mongo} (database {settings.mongo_database})",
+        "Redis" if is_redis(servers.broker) else "Broker": servers.broker,
         "Data": str(folder),
-        "Secrets": f"{folder / FLOWER_PASSWORD}; those of MongoDB and Redis are in {folder / NAME}",
+        "Secrets": f"{folder / FLOWER_PASSWORD}; those of MongoDB and Redis are in {folder / FILE_NAME}",
         "Commands": f"{program()} list --url {api_url(settings)}",
-        "Doctor": f"{program()} doctor --config {folder / NAME}",
+        "Doctor": f"{program()} doctor --config {folder / FILE_NAME}",
     }

@@ -6,37 +6,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scheduler_app.cli.up.generated_secrets import secrets_keys
-from scheduler_app.cli.up.preflight import check_broker, check_mongo, check_port, without_password
+from scheduler_app.cli.up.preflight import check_broker, check_mongo, check_port
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod, Redis, Server
+from scheduler_app.health.driver_errors import without_passwords
 
 
 @dataclass(frozen=True)
-class Backing:
-    """`servers` are to be run by us; `environment` tells the parts where everything is, passwords too."""
+class Servers:
+    """`embedded` are the servers that this run has to start. `environment` tells the services where MongoDB
+    and the broker are; it holds passwords. `mongo` and `broker` are their URLs without passwords."""
 
-    servers: tuple[Server, ...]
+    embedded: tuple[Server, ...]
     environment: Mapping[str, str] = field(repr=False)
-    #: As they may be shown, without passwords.
     mongo: str
     broker: str
 
 
-def backing(settings: Settings, folder: Path) -> Backing:
-    """Checks those that are named, and prepares the others in `folder`. Raises `CannotStart`.
+def prepare_servers(settings: Settings, folder: Path) -> Servers:
+    """Checks the servers that are named, and prepares embedded ones in `folder` for the others. Raises
+    `CannotStart`.
 
-    The others get new passwords each time: whoever learns one, by listening on a dead server's port, knows
-    nothing of the next run. What is stored in our own MongoDB is sealed by a key in `folder`; a named MongoDB
-    may have other processes, which would lack that key.
+    Embedded servers get new passwords at each start: a password that leaks, to a program that listens on a
+    dead server's port, is worth nothing in the next run. A key in `folder` encrypts the secrets that are
+    stored in an embedded MongoDB, but not those in a named one: processes elsewhere that use the same
+    MongoDB would lack that key.
     """
-    servers: list[Server] = []
+    embedded: list[Server] = []
     environment: dict[str, str] = {}
     uri, broker = settings.mongo_uri, settings.broker
     if _mongo_is_named(settings):
         check_mongo(uri)
     else:
         mongod = Mongod(folder / "mongod", password=secrets.token_urlsafe(32))
-        servers.append(mongod)
+        embedded.append(mongod)
         uri = environment["MONGO_URI"] = mongod.uri
         environment["SECRETS_KEY"] = secrets_keys(folder, settings.secrets_key)
     if _broker_is_named(settings):
@@ -44,9 +47,9 @@ def backing(settings: Settings, folder: Path) -> Backing:
         check_broker(setting, broker, settings.broker_sentinel_master)
     else:
         redis = Redis(folder / "redis", _given_redis_port(settings), password=secrets.token_urlsafe(32))
-        servers.append(redis)
+        embedded.append(redis)
         broker = environment["BROKER_URL"] = redis.url
-    return Backing(tuple(servers), environment, without_password(uri), without_password(broker))
+    return Servers(tuple(embedded), environment, without_passwords(uri), without_passwords(broker))
 
 
 def _mongo_is_named(settings: Settings) -> bool:
@@ -58,7 +61,7 @@ def _broker_is_named(settings: Settings) -> bool:
 
 
 def _given_redis_port(settings: Settings) -> int | None:
-    """A port without a host is one for our own Redis."""
+    """REDIS_PORT without REDIS_HOST is the port of the embedded Redis."""
     if "REDIS_PORT" not in settings.given:
         return None
     check_port("REDIS_PORT", "127.0.0.1", settings.redis_port, "choose another, or set REDIS_HOST to use it")

@@ -1,4 +1,4 @@
-"""The parts of which `scheduler up` consists."""
+"""The services that `scheduler up` runs."""
 
 import http.client
 import sys
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from scheduler_app.cli.addresses import api_host
-from scheduler_app.cli.up.supervisor import Part
+from scheduler_app.cli.up.supervisor import Service
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Server
 
-# Tiers: what makes work ends before the workers, and the servers end last.
+# Tiers: the processes that create work end before the workers, and the servers end last.
 _SERVERS, _WORKERS, _DOORS = range(3)
 
 # Seconds from SIGTERM to SIGKILL. With the soft shutdown of 8 they come to 14.75 at most.
@@ -18,17 +18,17 @@ _DOOR_GRACE = 2.5
 _WORKER_MARGIN = 2.25
 _SERVER_GRACE = 2.0
 
-# The event ids of a batch are in its keywords.
+# `kwargs` shows the event ids of a batch.
 _COLUMNS = "name,kwargs,state,received,started,runtime,worker"
 
 _GUNICORN_CONFIG = Path(__file__).parents[1] / "gunicorn_config.py"
 _FLOWER_CONFIG = Path(__file__).with_name("flower_config.py")
 
 
-def server_part(server: Server, folder: Path, environment: Mapping[str, str]) -> Part:
-    """An embedded server; its own words go to a file in `folder`. Raises `NoBinary`."""
+def server_service(server: Server, folder: Path, environment: Mapping[str, str]) -> Service:
+    """An embedded server. It logs to a file in `folder`; the console shows its errors. Raises `NoBinary`."""
     server.prepare()
-    return Part(
+    return Service(
         name=server.name,
         command=tuple(server.command()),
         environment=environment,
@@ -36,11 +36,11 @@ def server_part(server: Server, folder: Path, environment: Mapping[str, str]) ->
         grace=_SERVER_GRACE,
         ready=server.ready,
         log=folder / f"{server.name}.log",
-        complaint=server.complaint,
+        error_line=server.error_line,
     )
 
 
-def api_part(settings: Settings, environment: Mapping[str, str]) -> Part:
+def api_service(settings: Settings, environment: Mapping[str, str]) -> Service:
     """The API under gunicorn."""
     gunicorn = (
         sys.executable,
@@ -51,7 +51,7 @@ def api_part(settings: Settings, environment: Mapping[str, str]) -> Part:
         "--graceful-timeout",
         "2",
     )
-    return Part(
+    return Service(
         name="api",
         command=(*gunicorn, "api:create_app()"),
         environment=environment,
@@ -61,23 +61,24 @@ def api_part(settings: Settings, environment: Mapping[str, str]) -> Part:
     )
 
 
-def beat_part(environment: Mapping[str, str]) -> Part:
-    return Part("beat", _celery("beat"), environment, _DOORS, _DOOR_GRACE)
+def beat_service(environment: Mapping[str, str]) -> Service:
+    return Service("beat", _celery("beat"), environment, _DOORS, _DOOR_GRACE)
 
 
 def with_metrics_port(settings: Settings, environment: Mapping[str, str], offset: int) -> dict[str, str]:
-    """`METRICS_PORT` is beat's; the workers take the ports after it, for each process has its own."""
+    """Returns `environment` with METRICS_PORT moved by `offset`: beat uses the port itself, workers the next
+    ones."""
     if not settings.metrics_port:
         return dict(environment)
     return {**environment, "METRICS_PORT": str(settings.metrics_port + offset)}
 
 
-def worker_part(number: int, settings: Settings, environment: Mapping[str, str]) -> Part:
-    """One worker process; SIGTERM lets requests in flight finish for WORKER_SOFT_SHUTDOWN_SECONDS."""
+def worker_service(number: int, settings: Settings, environment: Mapping[str, str]) -> Service:
+    """One worker process. After SIGTERM, requests in flight may finish for WORKER_SOFT_SHUTDOWN_SECONDS."""
     name = f"worker{number}"
     options = ("--pool", "threads", "--concurrency", str(settings.worker_concurrency))
     quiet = ("--without-gossip", "--without-mingle", "--task-events")
-    return Part(
+    return Service(
         name=name,
         command=_celery("worker", *options, *quiet, "--hostname", f"{name}@%h"),
         environment=environment,
@@ -86,11 +87,11 @@ def worker_part(number: int, settings: Settings, environment: Mapping[str, str])
     )
 
 
-def flower_part(port: int, login: str, environment: Mapping[str, str]) -> Part:
-    """On loopback, and for those who know the `login` (`user:password`): they can control the workers."""
-    return Part(
+def flower_service(port: int, login: str, environment: Mapping[str, str]) -> Service:
+    """Flower, on loopback. It can control the workers, so it asks for the `login` (`user:password`)."""
+    return Service(
         name="flower",
-        # It warns of each worker that has not come up yet: their own lines say more.
+        # Flower warns of each worker that is not up yet: the workers' own lines say more.
         command=_celery(
             "flower",
             f"--conf={_FLOWER_CONFIG}",
@@ -99,7 +100,7 @@ def flower_part(port: int, login: str, environment: Mapping[str, str]) -> Part:
             "--logging=error",
             f"--tasks-columns={_COLUMNS}",
         ),
-        # Not an option: every user of the machine sees command lines.
+        # Not as an option: every user of the machine can see command lines.
         environment={**environment, "FLOWER_BASIC_AUTH": login},
         tier=_DOORS,
         grace=_DOOR_GRACE,
@@ -108,7 +109,7 @@ def flower_part(port: int, login: str, environment: Mapping[str, str]) -> Part:
 
 
 def _celery(*arguments: str) -> tuple[str, ...]:
-    # As modules of this interpreter: PATH may know another celery, or none.
+    # As a module of this interpreter: PATH may have another celery, or none.
     return (sys.executable, "-m", "celery", "--quiet", "-A", "scheduler_app", *arguments)
 
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 from click import unstyle
 
-from scheduler_app.cli.output import details, table
+from scheduler_app.cli.output import show_record, table
 
 ID = "nightly-report-of-the-finance-department-in-zurich-0123456789abc"
 EVENT = f"{ID}-12-20261121T120002Z"
@@ -23,7 +23,7 @@ def test_ids_and_times_stay_whole_where_words_are_folded(
     narrow_terminal(monkeypatch)
     words = "The receiver answered 503 Service Unavailable, and so did it at each of the ten attempts before."
     row = ["completed", TIME, 3, words, EVENT]
-    table(["state", "run time", "attempts", "what", "event"], [row], whole=("state", "run time", "event"))
+    table(["state", "run time", "attempts", "what", "event"], [row], unbroken=("state", "run time", "event"))
     lines = capsys.readouterr().out.splitlines()
     for value in ("completed", TIME, EVENT):
         assert sum(value in line for line in lines) == 1, value
@@ -35,7 +35,7 @@ def test_what_fits_is_not_wider_than_the_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     narrow_terminal(monkeypatch)
-    table(["id", "name", "next run"], [["my-first", "n" * 300, TIME]], whole=("id", "next run"))
+    table(["id", "name", "next run"], [["my-first", "n" * 300, TIME]], unbroken=("id", "next run"))
     assert max(map(len, unstyle(capsys.readouterr().out).splitlines())) <= 80
 
 
@@ -44,7 +44,9 @@ def test_the_fields_of_one_thing_are_a_line_each(
 ) -> None:
     narrow_terminal(monkeypatch)
     url = "https://example.com/" + "a" * 200
-    details({"id": ID, "next_run_at": TIME, "callback_url": url, "tags": ["[red]a"], "reason": None})
+    show_record(
+        {"id": ID, "next_run_at": TIME, "callback_url": url, "tags": ["[red]a"], "reason": None}, False
+    )
     assert capsys.readouterr().out.splitlines() == [
         f"id            {ID}",
         f"next_run_at   {TIME}",

@@ -6,13 +6,13 @@ import pytest
 from click.testing import CliRunner
 
 from scheduler_app.cli import main
-from scheduler_app.cli.run_file import NAME, running_api, written_down
+from scheduler_app.cli.run_file import FILE_NAME, kept_run_file, running_api
 from scheduler_app.embedded import free_port
 
 
 def test_the_api_of_a_run_is_found_while_it_lasts(tmp_path: Path) -> None:
     assert running_api(tmp_path) is None
-    with written_down(tmp_path, {"API_HOST": "127.0.0.1", "API_PORT": "9000"}) as path:
+    with kept_run_file(tmp_path, {"API_HOST": "127.0.0.1", "API_PORT": "9000"}) as path:
         assert path.stat().st_mode & 0o777 == 0o600
         assert running_api(tmp_path) == "http://127.0.0.1:9000"
     assert running_api(tmp_path) is None
@@ -31,7 +31,7 @@ def test_the_api_of_a_run_is_found_while_it_lasts(tmp_path: Path) -> None:
 def test_a_file_that_could_lead_a_key_elsewhere_is_not_believed(
     content: str, mode: int, tmp_path: Path
 ) -> None:
-    path = tmp_path / NAME
+    path = tmp_path / FILE_NAME
     path.write_text(content)
     path.chmod(mode)
     assert running_api(tmp_path) is None
@@ -44,7 +44,7 @@ def test_a_command_asks_that_api_and_says_where_it_had_the_address(
     monkeypatch.delenv("SCHEDULER_URL", raising=False)
     (tmp_path / "data").mkdir()
     port = str(free_port())
-    with written_down(tmp_path / "data", {"API_HOST": "127.0.0.1", "API_PORT": port}):
+    with kept_run_file(tmp_path / "data", {"API_HOST": "127.0.0.1", "API_PORT": port}):
         said = CliRunner().invoke(main, ["list"]).output
         assert f"http://127.0.0.1:{port} cannot be reached" in said
         assert "`scheduler up` in ./data" in said

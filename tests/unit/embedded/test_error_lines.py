@@ -23,7 +23,7 @@ from scheduler_app.embedded import Mongod, Redis
     ],
 )
 def test_of_mongods_json_only_its_own_errors(line: str, shown: str | None, tmp_path: Path) -> None:
-    assert Mongod(tmp_path).complaint(line) == shown
+    assert Mongod(tmp_path).error_line(line) == shown
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_of_mongods_json_only_its_own_errors(line: str, shown: str | None, tmp_p
     ],
 )
 def test_of_redis_only_what_went_wrong(line: str, is_shown: bool, tmp_path: Path) -> None:
-    assert (Redis(tmp_path).complaint(line) is not None) == is_shown
+    assert (Redis(tmp_path).error_line(line) is not None) == is_shown

@@ -1,4 +1,4 @@
-"""The one log: every line with the name of the part it came from."""
+"""The one log of `scheduler up`: every line carries the name of the service that wrote it."""
 
 import os
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import BinaryIO
 
-#: The supervisor's own lines.
+#: The name in front of the supervisor's own lines.
 OURS = "up"
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 _BOLD = 1
@@ -23,7 +23,7 @@ class Console:
             name: _prefix(name.ljust(width), colour if coloured else None)
             for name, colour in zip((OURS, *names), (_BOLD, *_taken(_COLOURS, len(names))), strict=True)
         }
-        #: Nobody reads any more (`scheduler up | head`).
+        #: Whether the reader has closed the pipe (`scheduler up | head`).
         self.lost = False
 
     def lines(self, name: str, lines: Sequence[bytes]) -> None:
@@ -34,7 +34,7 @@ class Console:
         self.lines(OURS, [sentence.encode()])
 
     def block(self, text: str) -> None:
-        """Text to be copied from: without prefixes."""
+        """Writes text without prefixes, so that it can be copied."""
         self._write(f"\n{text}\n\n".encode())
 
     def _write(self, data: bytes) -> None:
@@ -45,7 +45,7 @@ class Console:
             self._stream.flush()
         except BrokenPipeError:
             self.lost = True
-            # What is still buffered would raise again when the interpreter flushes it at its end.
+            # What is still buffered would raise again when the interpreter flushes it at exit.
             if self._stream is sys.stdout.buffer:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

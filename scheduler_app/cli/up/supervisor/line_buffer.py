@@ -1,24 +1,24 @@
-"""Bytes as they come from a pipe, cut into lines."""
+"""Cuts the bytes that come from a pipe into lines."""
 
-#: A line longer than this is shown in pieces, so that a program cannot fill our memory.
+#: Bytes. A longer line is shown in pieces, so that no program can fill the supervisor's memory.
 LONGEST = 64 * 1024
 
 
-class Lines:
-    """Remembers the begun line between two reads."""
+class LineBuffer:
+    """Keeps an unfinished line until the next read completes it."""
 
     def __init__(self) -> None:
-        self._begun = b""
+        self._unfinished = b""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that `data` completes, without their ends."""
-        *lines, self._begun = (self._begun + data).split(b"\n")
-        if len(self._begun) > LONGEST:
-            lines.append(self._begun)
-            self._begun = b""
+        """Returns the lines that `data` completes, without their line ends."""
+        *lines, self._unfinished = (self._unfinished + data).split(b"\n")
+        if len(self._unfinished) > LONGEST:
+            lines.append(self._unfinished)
+            self._unfinished = b""
         return [line.removesuffix(b"\r") for line in lines]
 
     def rest(self) -> list[bytes]:
-        """What stood after the last end of line."""
-        begun, self._begun = self._begun, b""
-        return [begun] if begun else []
+        """Returns the text after the last line end, if any, and forgets it."""
+        unfinished, self._unfinished = self._unfinished, b""
+        return [unfinished] if unfinished else []

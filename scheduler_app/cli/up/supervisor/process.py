@@ -1,4 +1,4 @@
-"""A running part: its process, in a session of its own, and the pipe it writes to."""
+"""A running service: its process, in a session of its own, and the pipe that it writes to."""
 
 import os
 import signal
@@ -7,26 +7,27 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from scheduler_app.cli.up.supervisor.line_buffer import Lines
-from scheduler_app.cli.up.supervisor.service import Part
-from scheduler_app.embedded import tethered
+from scheduler_app.cli.up.supervisor.line_buffer import LineBuffer
+from scheduler_app.cli.up.supervisor.service import Service
+from scheduler_app.embedded import with_parent_death_signal
 
+#: Bytes. A log that is larger at a start is kept as `.log.1`, and a new one begun.
 _LARGE_LOG = 10_000_000
 
 
 class Process:
-    """Started at once. To be made in the main thread (see `embedded.parent_death`)."""
+    """Starts the process at once. Must be created in the main thread (see `embedded.parent_death`)."""
 
-    def __init__(self, part: Part) -> None:
-        self.part = part
+    def __init__(self, service: Service) -> None:
+        self.service = service
         self.started = time.monotonic()
-        self._lines = Lines()
-        self._log = None if part.log is None else _open_log(part.log)
-        # A session of its own: Ctrl-C on the terminal reaches the supervisor alone, which ends the
-        # parts in order, and a signal to the group reaches what the part has forked.
+        self._lines = LineBuffer()
+        self._log = None if service.log is None else _open_log(service.log)
+        # In a session of its own: Ctrl-C on the terminal reaches the supervisor alone, which ends the
+        # services in order, and a signal to the process group reaches the service's own children.
         self._popen = subprocess.Popen(  # noqa: S603
-            tethered(part.command),
-            env=dict(part.environment),
+            with_parent_death_signal(service.command),
+            env=dict(service.environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -51,7 +52,7 @@ class Process:
         return f"exit status {status}" if status >= 0 else f"killed by {signal.Signals(-status).name}"
 
     def read(self) -> tuple[list[bytes], bool]:
-        """The lines to show that have come, and whether the pipe was closed at the other end."""
+        """Returns the new lines to show, and whether the service has closed its end of the pipe."""
         try:
             data = os.read(self._pipe, 256 * 1024)
         except BlockingIOError:
@@ -59,21 +60,21 @@ class Process:
         return self._shown(self._lines.feed(data)), not data
 
     def rest(self) -> list[bytes]:
-        """The last lines to show of a process that has ended."""
+        """Returns the last lines to show of a process that has ended."""
         lines = []
         while True:
             more, closed = self.read()
             lines += more
-            # Something that left the group may hold the pipe open: then there is only nothing for now.
+            # A child that left the process group may hold the pipe open: an empty pipe is the end, too.
             if closed or not more:
                 return lines + self._shown(self._lines.rest())
 
     def terminate(self) -> None:
-        """SIGTERM to the part itself, which ends what it has forked in its own order."""
+        """Sends SIGTERM to the service itself, which ends its own children in its own order."""
         self._popen.terminate()
 
     def kill(self) -> None:
-        """SIGKILL to all that is left of its group, also when the part itself is gone."""
+        """Sends SIGKILL to the rest of its process group, also when the service itself has ended."""
         try:
             os.killpg(self._popen.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -88,10 +89,10 @@ class Process:
     def _shown(self, lines: list[bytes]) -> list[bytes]:
         if self._log is not None:
             self._log.write(b"".join(line + b"\n" for line in lines))
-        if self.part.complaint is None:
+        if self.service.error_line is None:
             return lines
-        complaints = (self.part.complaint(line.decode(errors="replace")) for line in lines)
-        return [complaint.encode() for complaint in complaints if complaint]
+        errors = (self.service.error_line(line.decode(errors="replace")) for line in lines)
+        return [error.encode() for error in errors if error]
 
 
 def _open_log(path: Path) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""One program of the set, as it is to be run."""
+"""The description of a service: a program, and how the supervisor runs it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,17 +10,18 @@ def _always() -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
-    """`tier` orders the set: a tier is started when all below it are ready, and is stopped before them."""
+class Service:
+    """`tier` gives the order: a tier starts when all services below it are ready, and ends before them."""
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str]
     tier: int
-    #: From SIGTERM to SIGKILL, seconds.
+    #: Seconds between SIGTERM and SIGKILL.
     grace: float
-    #: Asked a few times a second until it is true; answers within about a second.
+    #: Called a few times a second until it returns True; each call takes about a second at most.
     ready: Callable[[], bool] = _always
-    #: Where every line goes when only those that `complaint` rewords are to be shown.
+    #: The file that gets every line, for a service of which the console shows only errors.
+    #: `error_line` returns the text to show for a line, None for a line that reports no error.
     log: Path | None = None
-    complaint: Callable[[str], str | None] | None = None
+    error_line: Callable[[str], str | None] | None = None

@@ -1,4 +1,4 @@
-"""Starts the parts tier by tier, starts again what dies, and ends them in the reverse order."""
+"""Starts the services tier by tier, restarts those that die, and ends them in reverse order."""
 
 import selectors
 import time
@@ -6,86 +6,87 @@ from collections.abc import Callable, Sequence
 
 from scheduler_app.cli.up.supervisor.console import Console
 from scheduler_app.cli.up.supervisor.process import Process
-from scheduler_app.cli.up.supervisor.service import Part
+from scheduler_app.cli.up.supervisor.service import Service
 from scheduler_app.cli.up.supervisor.signals import Signals
-from scheduler_app.cli.up.supervisor.slot import Seat
+from scheduler_app.cli.up.supervisor.slot import Slot
 
-#: A part that dies this often before all are ready will not come up: then nothing is kept running.
+#: A service that dies this often before all are ready is given up, and all the others are ended.
 _DEATHS_BEFORE_READY = 3
+#: Seconds.
 _LONGEST_WAIT = 0.2
-_SAY_WHAT_IS_MISSING_EVERY = 30.0
+_REPORT_MISSING_EVERY = 30.0
 
 
 class Supervisor:
     """One thread, no locks: everything happens between two calls of `select`."""
 
-    def __init__(self, parts: Sequence[Part], console: Console, all_ready: Callable[[], None]) -> None:
-        self._seats = [Seat(part) for part in parts]
-        self._tiers = sorted({part.tier for part in parts})
+    def __init__(self, services: Sequence[Service], console: Console, all_ready: Callable[[], None]) -> None:
+        self._slots = [Slot(service) for service in services]
+        self._tiers = sorted({service.tier for service in services})
         self._console = console
         self._all_ready = all_ready
         self._selector = selectors.DefaultSelector()
         self._signals = Signals()
 
     def run(self) -> int:
-        """Until a signal asks for the end; gives the exit status, 0 when the end was in order.
+        """Runs until a signal asks for the end; returns the exit status, 0 after an end in order.
 
-        To be called from the main thread.
+        Must be called from the main thread.
         """
         with self._signals, self._selector:
             self._selector.register(self._signals, selectors.EVENT_READ)
             in_order = False
             try:
                 in_order = self._bring_up()
-                while in_order and not self._is_to_end():
-                    self._keep()
+                while in_order and not self._should_end():
+                    self._watch()
             finally:
                 in_order = self._bring_down() and in_order
         return 0 if in_order else 1
 
-    def _is_to_end(self) -> bool:
+    def _should_end(self) -> bool:
         return self._signals.asked_to_end > 0 or self._console.lost
 
     def _bring_up(self) -> bool:
-        """False when a part does not come up; true also when the end is asked for before all have."""
+        """Returns False when a service does not come up, True when all are ready or the end is asked for."""
         for tier in self._tiers:
-            seats = [seat for seat in self._seats if seat.part.tier <= tier]
-            for seat in seats:
-                if seat.part.tier == tier:
-                    self._fill(seat)
+            slots = [slot for slot in self._slots if slot.service.tier <= tier]
+            for slot in slots:
+                if slot.service.tier == tier:
+                    self._fill(slot)
             said = time.monotonic()
-            while missing := [seat.part.name for seat in seats if not seat.is_ready()]:
-                self._keep()
-                if self._is_to_end():
+            while missing := [slot.service.name for slot in slots if not slot.is_ready()]:
+                self._watch()
+                if self._should_end():
                     return True
-                if stuck := [seat.part.name for seat in seats if seat.deaths >= _DEATHS_BEFORE_READY]:
+                if stuck := [slot.service.name for slot in slots if slot.deaths >= _DEATHS_BEFORE_READY]:
                     self._console.say(
                         f"{' and '.join(stuck)} ended {_DEATHS_BEFORE_READY} times before everything was"
                         " ready: giving up; the lines above say why"
                     )
                     return False
-                if time.monotonic() - said > _SAY_WHAT_IS_MISSING_EVERY:
+                if time.monotonic() - said > _REPORT_MISSING_EVERY:
                     self._console.say(f"still waiting for {', '.join(missing)}")
                     said = time.monotonic()
         self._all_ready()
         return True
 
-    def _keep(self) -> None:
-        """Waits a moment, passes on what was written, and replaces what died."""
+    def _watch(self) -> None:
+        """Waits a moment, passes on what was written, and restarts the services that died."""
         self._pump()
-        for seat in self._seats:
-            process = seat.process
+        for slot in self._slots:
+            process = slot.process
             if process is not None and process.ended():
-                self._clear_away(process)
-                delay = seat.vacate()
+                self._reap(process)
+                delay = slot.vacate()
                 self._console.say(
-                    f"{seat.part.name} ended ({process.how_it_ended()}), is started again in {delay:g} s"
+                    f"{slot.service.name} ended ({process.how_it_ended()}), is started again in {delay:g} s"
                 )
-            elif seat.is_due():
-                self._fill(seat)
+            elif slot.is_due():
+                self._fill(slot)
 
-    def _fill(self, seat: Seat) -> None:
-        self._selector.register(seat.fill(), selectors.EVENT_READ)
+    def _fill(self, slot: Slot) -> None:
+        self._selector.register(slot.fill(), selectors.EVENT_READ)
 
     def _pump(self) -> None:
         for key, _ in self._selector.select(_LONGEST_WAIT):
@@ -96,41 +97,41 @@ class Supervisor:
 
     def _pass_on(self, process: Process) -> None:
         lines, closed = process.read()
-        self._console.lines(process.part.name, lines)
+        self._console.lines(process.service.name, lines)
         if closed:
             self._selector.unregister(process)
 
-    def _clear_away(self, process: Process) -> None:
-        # What it had forked must not keep its port.
+    def _reap(self, process: Process) -> None:
+        # A child that is left over must not keep its port.
         process.kill()
-        self._console.lines(process.part.name, process.rest())
+        self._console.lines(process.service.name, process.rest())
         if process in (key.fileobj for key in self._selector.get_map().values()):
             self._selector.unregister(process)
         process.close()
 
     def _bring_down(self) -> bool:
-        """Ends all, the highest tier first; false when the end was hurried by a second signal."""
+        """Ends all, the highest tier first; returns False when a second signal hurried the end."""
         self._console.say("ending everything (a second Ctrl-C hurries)")
         asked = max(1, self._signals.asked_to_end)
         for tier in reversed(self._tiers):
-            self._end([seat for seat in self._seats if seat.part.tier == tier], asked)
+            self._end([slot for slot in self._slots if slot.service.tier == tier], asked)
         self._console.say("all ended")
         return self._signals.asked_to_end <= asked
 
-    def _end(self, seats: Sequence[Seat], asked: int) -> None:
+    def _end(self, slots: Sequence[Slot], asked: int) -> None:
         since = time.monotonic()
-        living = [seat.process for seat in seats if seat.process is not None]
+        living = [slot.process for slot in slots if slot.process is not None]
         for process in living:
             process.terminate()
         killed: set[Process] = set()
         while living:
             for process in living:
-                late = time.monotonic() - since > process.part.grace
+                late = time.monotonic() - since > process.service.grace
                 if (late or self._signals.asked_to_end > asked) and process not in killed:
                     killed.add(process)
                     process.kill()
-                    self._console.say(f"{process.part.name} had to be killed")
+                    self._console.say(f"{process.service.name} had to be killed")
             self._pump()
             for process in [process for process in living if process.ended()]:
-                self._clear_away(process)
+                self._reap(process)
                 living.remove(process)
