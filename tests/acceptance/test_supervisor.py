@@ -91,7 +91,9 @@ def test_every_line_stands_unchanged_behind_the_name_of_its_service(supervise: S
     program.wait_for(r"^worker1 \| to stderr$")
 
 
-def test_what_a_service_wrote_last_is_shown_though_it_died_in_the_middle_of_a_line(supervise: Supervise) -> None:
+def test_what_a_service_wrote_last_is_shown_though_it_died_in_the_middle_of_a_line(
+    supervise: Supervise,
+) -> None:
     dies = "import sys; sys.stdout.write('x' * 300_000 + ' the reason'); sys.stdout.flush(); sys.exit(3)"
     program = supervise({"name": "beat", "program": dies})
     program.wait_for(r"the reason$")
