@@ -1,4 +1,4 @@
-"""Requests to the API: with the key, with a time limit, and again where that can do no harm."""
+"""Requests to the API, with the key and a time limit, retried where that is safe."""
 
 import random
 import time
@@ -13,8 +13,8 @@ from scheduler_app.client.errors import SchedulerError, of_answer
 
 Json = dict[str, Any]
 
-#: Nobody was at home, or too many were: the same request may do better a moment later.
-_PASSING = (429, 502, 503, 504)
+#: Transient statuses: overloaded or unavailable.
+_TRANSIENT = (429, 502, 503, 504)
 _FIRST_DELAY_SECONDS = 0.2
 _LONGEST_DELAY_SECONDS = 10.0
 _CHUNK_BYTES = 65_536
@@ -22,7 +22,7 @@ _EXAMPLE = "http://127.0.0.1:8080"
 
 
 class _Key(AuthBase):
-    """As an `auth` of the session and not as a header: a .netrc would take that one's place."""
+    """The key as `auth` of the session: requests would replace a plain header by a login of ~/.netrc."""
 
     def __init__(self, key: str | None) -> None:
         self._key = key
@@ -132,7 +132,7 @@ def _dry(dry_run: bool) -> Json | None:
 def _is_passing(answer: requests.Response) -> bool:
     # A conflict that names a time: the first request with this Idempotency-Key is still being answered.
     in_flight = answer.status_code == 409 and "Retry-After" in answer.headers
-    return answer.status_code in _PASSING or in_flight
+    return answer.status_code in _TRANSIENT or in_flight
 
 
 def _delay(tries: int, retry_after: str | None) -> float:

@@ -1,4 +1,4 @@
-"""A check: one thing looked at, how it is, and what to do when it is not as it should be."""
+"""The result of a check: what was looked at, its status, and the remedy when something is wrong."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,16 +8,16 @@ from typing import Any
 
 class Status(StrEnum):
     OK = "ok"
-    #: Everything works, and somebody should know it all the same.
+    #: Everything works, but an operator should know about this.
     NOTE = "note"
-    #: It could not be looked at, because something else is wrong.
+    #: It could not be checked, because something else is wrong.
     UNKNOWN = "unknown"
     WRONG = "wrong"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`found` and `remedy` are sentences for people; `facts` are the same for programs, by name."""
+    """`found` and `remedy` are sentences for people; `facts` are the figures behind them, by name."""
 
     name: str
     status: Status
@@ -27,7 +27,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether what this is about is known to work."""
+        """Whether the checked thing is known to work."""
         return self.status in (Status.OK, Status.NOTE)
 
 

@@ -1,4 +1,4 @@
-"""MongoDB at length: its version, its replica set, a write that lasts, the indexes."""
+"""Checks MongoDB: its version, its replica set, a majority write, the indexes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,9 +12,9 @@ from scheduler_app.health.driver_errors import error_summary
 from scheduler_app.store import Store
 from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
 
-#: The releases that this is tested with, major and minor.
+#: The oldest and the newest tested release, major and minor.
 OLDEST, NEWEST = (6, 0), (8, 0)
-#: A majority that is not reached by then is not there, seconds.
+#: How long the majority write may take, seconds.
 WRITE_SECONDS = 5.0
 RETENTION_INDEX = "retention_v1"
 REPLICATION = "mongodb replica set"
@@ -23,7 +23,7 @@ INDEXES = "mongodb indexes"
 
 
 def check_mongodb(store: Store, address: str, *, retention_days: int) -> list[Check]:
-    """`mongodb` and, if it answers, all that is to be known of it; `address` as it may be shown."""
+    """Checks `mongodb` and, if it answers, everything else; `address` is its URL without a password."""
     admin = store.mongo.client.admin
     try:
         version = str(admin.command("buildInfo")["version"])
@@ -49,7 +49,7 @@ def _version(version: str, address: str) -> Check:
     found = f"{version} at {address}"
     major_minor = tuple(int(part) for part in version.split(".")[:2])
     if major_minor < OLDEST:
-        return wrong("mongodb", found, "upgrade it: 6.0 is the oldest that will do", version=version)
+        return wrong("mongodb", found, "upgrade it: 6.0 is the oldest supported release", version=version)
     if major_minor > NEWEST:
         return note("mongodb", found, "newer than 8.0, the last that this was tested with", version=version)
     return fine("mongodb", found, version=version)
@@ -61,8 +61,8 @@ def _replication(hello: Mapping[str, Any]) -> Check:
     if "setName" not in hello:
         return wrong(
             REPLICATION,
-            "a mongod on its own: its writes cannot be retried, and none is sure to last",
-            "start it with --replSet rs0 and run rs.initiate() once; a set of one will do",
+            "a mongod that is no replica set: its writes cannot be retried, and a failover can lose them",
+            "start it with --replSet rs0 and run rs.initiate() once; a set of one is enough",
         )
     members = len(hello.get("hosts", ()))
     return fine(
@@ -75,7 +75,7 @@ def _replication(hello: Mapping[str, Any]) -> Check:
 
 def _writes(store: Store) -> Check:
     try:
-        # As every write of ours: by a majority, journaled. The document is a process's, and goes again.
+        # With the concern of all writes: majority, journaled. The report of this process is removed again.
         with pymongo.timeout(WRITE_SECONDS):
             store.nodes.report("doctor")
             store.nodes.leave()
@@ -101,7 +101,7 @@ def _indexes(store: Store, retention_days: int) -> Check:
         return wrong(
             INDEXES,
             f"missing: {', '.join(missing)}",
-            "start any process, which makes them; its log says why if it cannot",
+            "start any process, which creates them; its log says why if it cannot",
             missing=missing,
         )
     kept = events[RETENTION_INDEX].get("expireAfterSeconds", 0) / DAY_SECONDS

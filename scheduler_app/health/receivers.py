@@ -1,4 +1,4 @@
-"""Receivers that cannot keep up, by what the workers report of them."""
+"""Finds receivers that cannot keep up, by the workers' reports."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,17 +7,17 @@ from scheduler_app.health.check import Check, fine, note, unknown
 from scheduler_app.health.fleet import NAMED, Node, named
 
 NAME = "receivers"
-#: A receiver that is at its limit for less is a burst.
+#: A receiver that is at its limit for a shorter time only gets a burst.
 FULL_SECONDS = 5.0
 
 
 def check_receivers(nodes: Sequence[Node] | None) -> Check:
-    """Names the origins that hang, and the workers that are nearly full; `nodes` None: MongoDB does not
-    answer. It is a note: callbacks to all others go on."""
+    """Names the origins that hang and the workers that are nearly full; `nodes` is None when MongoDB did not
+    answer. The result is a note at most: callbacks to all other origins go on."""
     if nodes is None:
         return unknown(NAME, "MongoDB does not answer")
     workers = [node for node in nodes if node["role"] == "worker"]
-    origins = _together(workers)
+    origins = _summed(workers)
     full = [node for node in workers if node.get("events", 0) > 0.8 * node.get("events_limit", float("inf"))]
     if not origins and not full:
         return fine(NAME, "none is at its limit")
@@ -39,8 +39,8 @@ def check_receivers(nodes: Sequence[Node] | None) -> Check:
     )
 
 
-def _together(workers: Sequence[Node]) -> dict[str, dict[str, int]]:
-    """What all workers have of each origin, the busiest first."""
+def _summed(workers: Sequence[Node]) -> dict[str, dict[str, int]]:
+    """Returns the load of each origin, summed over all workers, the busiest first."""
     loads: dict[str, dict[str, int]] = {}
     for node in workers:
         for load in node.get("origins", ()):

@@ -7,6 +7,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -69,16 +70,22 @@ def test_old_and_new_processes_side_by_side_deliver_everything_exactly_once(
     old, new = releases
     old.api()
     old_processes = [old.beat("old-beat"), old.worker("old-worker")]
-    rule = f"FREQ=SECONDLY;COUNT={OCCURRENCES}"
+    fields: dict[str, Any] = {
+        "rrule": f"FREQ=SECONDLY;COUNT={OCCURRENCES}",
+        "method": "POST",
+        "headers": {"Authorization": "Bearer of a receiver"},
+        "json": {"hello": "world"},
+        "tags": ["upgrade"],
+    }
     made = {
-        f"/old/{number}": old.create(journal.url(f"/old/{number}"), rrule=rule) for number in range(SCHEDULES)
+        f"/old/{number}": old.create(journal.url(f"/old/{number}"), **fields) for number in range(SCHEDULES)
     }
     wait_until(lambda: len(journal.calls["/old/0"]) >= 2, "the last release's first calls")
     new.worker("new-worker")
     new.beat("new-beat")
     new.api()
     made |= {
-        f"/new/{number}": new.create(journal.url(f"/new/{number}"), rrule=rule) for number in range(SCHEDULES)
+        f"/new/{number}": new.create(journal.url(f"/new/{number}"), **fields) for number in range(SCHEDULES)
     }
     # The old ones go on beside the new ones for half of the load, and end in the middle of it.
     wait_until(
@@ -92,6 +99,7 @@ def test_old_and_new_processes_side_by_side_deliver_everything_exactly_once(
         events = new.finished(schedule_id, OCCURRENCES, seconds=90)
         assert {event["state"] for event in events} == {"completed"}, f"{path}\n{new.logs()}\n{old.logs()}"
         calls = Counter(call.run_time for call in journal.calls[path])
+        assert {call.seen.body for call in journal.calls[path]} == {b'{"hello":"world"}'}
         assert len(calls) == OCCURRENCES, f"{path} lost {OCCURRENCES - len(calls)}"
         assert max(calls.values()) == 1, f"{path} was sent {calls.most_common(1)}"
         # A message that one release could not read would have been recovered, 10 s later.
