@@ -4,7 +4,6 @@
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import click
 
@@ -23,11 +22,11 @@ def say(text: str, *, err: bool = False) -> None:
     click.echo(visible(text), err=err)
 
 
-def show_json(value: Any) -> None:
+def show_json(value: object) -> None:
     say(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
-def show_record(record: Mapping[str, Any], as_json: bool) -> None:
+def show_record(record: Mapping[str, object], as_json: bool) -> None:
     """Prints a record as JSON, or a line for each field: terminals wrap long lines, and copy them whole."""
     if as_json:
         show_json(record)
@@ -73,5 +72,5 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unbroken:
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

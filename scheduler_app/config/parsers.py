@@ -17,6 +17,7 @@ _LOG_LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
 _LEVEL_SYNONYMS = {"warn": "warning", "fatal": "critical", "trace": "debug"}
 
 Choice = TypeVar("Choice", bound=str)
+Number = TypeVar("Number", int, float)
 
 
 def text(value: str) -> str:
@@ -24,26 +25,24 @@ def text(value: str) -> str:
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
-    def parse(value: str) -> int:
-        try:
-            number = int(value)
-        except ValueError:
-            raise ValueError(f"must be a whole number from {low} to {high}, not {value!r}") from None
-        if not low <= number <= high:
-            raise ValueError(f"must be from {low} to {high}, not {number}")
-        return number
-
-    return parse
+    return _number(int, "a whole number", low, high)
 
 
 def seconds(low: float, high: float) -> Callable[[str], float]:
-    def parse(value: str) -> float:
+    return _number(float, "a number of seconds", low, high)
+
+
+def _number(
+    convert: Callable[[str], Number], kind: str, low: Number, high: Number
+) -> Callable[[str], Number]:
+    def parse(value: str) -> Number:
+        refusal = f"must be {kind} from {low:,} to {high:,}, not {value!r}"
         try:
-            number = float(value)
+            number = convert(value)
         except ValueError:
-            raise ValueError(f"must be a number of seconds from {low:g} to {high:g}, not {value!r}") from None
+            raise ValueError(refusal) from None
         if not low <= number <= high:
-            raise ValueError(f"must be from {low:g} to {high:g} seconds, not {value}")
+            raise ValueError(refusal)
         return number
 
     return parse

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from scheduler_app.health.check import Check, fine, note, unknown, wrong
 from scheduler_app.health.fleet import NAMED, Node, named
@@ -20,7 +19,7 @@ _USED_BY: dict[str, tuple[str, ...]] = {
 _REMEDY = "give every process the same environment, and restart those that differ"
 
 
-def check_settings(nodes: Sequence[Node] | None, own: Mapping[str, Any], version: str) -> Check:
+def check_settings(nodes: Sequence[Node] | None, own: Mapping[str, object], version: str) -> Check:
     """`own` are this process's settings, by name; nodes of an older release report none.
 
     A difference among the processes is wrong; a difference to this process only, or of versions, is a note.
@@ -43,7 +42,7 @@ def check_settings(nodes: Sequence[Node] | None, own: Mapping[str, Any], version
     return fine(SETTINGS, f"{len(nodes)} processes agree, and this command with them")
 
 
-def _reported(name: str, nodes: Sequence[Node]) -> list[tuple[Node, Any]]:
+def _reported(name: str, nodes: Sequence[Node]) -> list[tuple[Node, object]]:
     return [
         (node, node["settings"][name])
         for node in nodes
@@ -65,5 +64,5 @@ def _differing(name: str, nodes: Sequence[Node]) -> Iterator[str]:
     yield f"{name} is {usual} in most, but {those}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return "empty" if value == "" else str(value)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 
 class Status(StrEnum):
@@ -23,7 +22,7 @@ class Check:
     status: Status
     found: str
     remedy: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -31,15 +30,15 @@ class Check:
         return self.status in (Status.OK, Status.NOTE)
 
 
-def fine(name: str, found: str, **facts: Any) -> Check:
+def fine(name: str, found: str, **facts: object) -> Check:
     return Check(name, Status.OK, found, facts=facts)
 
 
-def note(name: str, found: str, remedy: str, **facts: Any) -> Check:
+def note(name: str, found: str, remedy: str, **facts: object) -> Check:
     return Check(name, Status.NOTE, found, remedy, facts)
 
 
-def wrong(name: str, found: str, remedy: str, **facts: Any) -> Check:
+def wrong(name: str, found: str, remedy: str, **facts: object) -> Check:
     return Check(name, Status.WRONG, found, remedy, facts)
 
 

@@ -9,6 +9,7 @@ from pymongo.errors import PyMongoError
 
 from scheduler_app.health.check import Check, fine, note, unknown, wrong
 from scheduler_app.health.driver_errors import error_summary
+from scheduler_app.health.replica_set import REMEDY, is_mongos, is_replica_set
 from scheduler_app.store import Store
 from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
 
@@ -56,13 +57,13 @@ def _version(version: str, address: str) -> Check:
 
 
 def _replication(hello: Mapping[str, Any]) -> Check:
-    if hello.get("msg") == "isdbgrid":
+    if is_mongos(hello):
         return fine(REPLICATION, "a sharded cluster, through mongos")
-    if "setName" not in hello:
+    if not is_replica_set(hello):
         return wrong(
             REPLICATION,
             "a mongod that is no replica set: its writes cannot be retried, and a failover can lose them",
-            "start it with --replSet rs0 and run rs.initiate() once; a set of one is enough",
+            REMEDY,
         )
     members = len(hello.get("hosts", ()))
     return fine(
@@ -115,7 +116,7 @@ def _indexes(store: Store, retention_days: int) -> Check:
     return fine(INDEXES, f"all there; finished events are kept for {retention_days} days")
 
 
-def _missing(collection: str, models: list[IndexModel], found: Mapping[str, Any]) -> Iterator[str]:
+def _missing(collection: str, models: list[IndexModel], found: Mapping[str, object]) -> Iterator[str]:
     for model in models:
         if model.document["name"] not in found:
             yield f"{collection}.{model.document['name']}"

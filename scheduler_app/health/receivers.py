@@ -1,7 +1,6 @@
 """Finds receivers that cannot keep up, by the workers' reports."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from scheduler_app.health.check import Check, fine, note, unknown
 from scheduler_app.health.fleet import NAMED, Node, named
@@ -51,5 +50,5 @@ def _summed(workers: Sequence[Node]) -> dict[str, dict[str, int]]:
     return dict(sorted(loads.items(), key=_size, reverse=True))
 
 
-def _size(item: tuple[str, dict[str, Any]]) -> int:
+def _size(item: tuple[str, dict[str, int]]) -> int:
     return sum(item[1].values())

@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.health.replica_set import REMEDY, is_replica_set
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.telemetry import get_logger, serve_metrics
 from scheduler_app.telemetry.metrics import Role
@@ -75,9 +76,6 @@ def check_replica_set(store: Store) -> None:
         log.warning("mongodb.awaited", message="MongoDB does not answer yet", error=str(error)[:300])
         return
     # `isreplicaset`: the replica set is configured, but not initiated yet.
-    if "setName" in hello or hello.get("msg") == "isdbgrid" or hello.get("isreplicaset"):
+    if is_replica_set(hello) or hello.get("isreplicaset"):
         return
-    raise InvalidSetting(
-        "MONGO_URI leads to a mongod that is no replica set, and one is needed (a set of one is enough):"
-        " start it with --replSet rs0 and run rs.initiate() once"
-    )
+    raise InvalidSetting(f"MONGO_URI leads to a mongod that is no replica set, which is needed: {REMEDY}")

@@ -62,12 +62,12 @@ def _console_renderer(*, colors: bool) -> structlog.dev.ConsoleRenderer:
     return structlog.dev.ConsoleRenderer(colors=colors, pad_event_to=24, exception_formatter=_plain_traceback)
 
 
-def _visible_values(_: Any, __: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def _visible_values(_: object, __: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Escapes values before the renderer adds its colors, which are escape sequences, too."""
     return {name: visible(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
-def _visible_line(_: Any, __: str, line: str) -> str:
+def _visible_line(_: object, __: str, line: str) -> str:
     return visible(line)
 
 

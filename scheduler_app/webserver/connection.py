@@ -4,7 +4,7 @@ import socket
 from collections import deque
 from enum import Enum, auto
 from itertools import islice
-from typing import Any
+from typing import Protocol
 
 from gunicorn.config import Config
 
@@ -26,10 +26,20 @@ class Phase(Enum):
     LINGER = auto()  # the last answer is sent; what the client still sends is dropped
 
 
+class Answering(Protocol):
+    """A request that is being answered (see `exchange`)."""
+
+    is_over: bool
+
+    def advance(self) -> None: ...
+
+    def abandon(self) -> None: ...
+
+
 class Connection:
     """A socket that never blocks."""
 
-    def __init__(self, cfg: Config, sock: socket.socket, peer: Any, server: Any) -> None:
+    def __init__(self, cfg: Config, sock: socket.socket, peer: object, server: object) -> None:
         sock.setblocking(False)
         self.sock = sock
         self.peer = peer
@@ -43,7 +53,7 @@ class Connection:
         """The selector's events for which it is watched."""
         self.charged = 0
         """The bytes in memory that are counted for it."""
-        self.exchange: Any = None
+        self.exchange: Answering | None = None
         """The request being answered."""
         self.closes = False
         """Whether the connection ends with the answer that is being sent."""

@@ -1,6 +1,6 @@
 """One request and its answer, in a thread that never waits for the client."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,7 +25,7 @@ class Exchange:
         self._request = request
         self._response: Any = None
         self._environ: dict[str, Any] = {}
-        self._answer: Any = None
+        self._answer: Iterable[bytes] | None = None
         self._pieces: Iterator[bytes] | None = None
         self._began = datetime.now(UTC)
         self.is_over = False

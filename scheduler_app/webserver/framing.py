@@ -2,7 +2,7 @@
 
 import re
 from io import BytesIO
-from typing import Any, Protocol
+from typing import Protocol
 
 from gunicorn.config import Config
 from gunicorn.http.body import ChunkedReader
@@ -36,7 +36,7 @@ class _Body(Protocol):
 class RequestReader:
     """Reads the requests of one connection one after another; bytes of the next one are kept."""
 
-    def __init__(self, cfg: Config, peer: Any) -> None:
+    def __init__(self, cfg: Config, peer: object) -> None:
         self._cfg = cfg
         self._peer = peer
         self._buffer = bytearray()

@@ -15,7 +15,7 @@ from gunicorn.workers.base import Worker
 
 from scheduler_app.config import load_settings
 from scheduler_app.telemetry import get_logger
-from scheduler_app.webserver.connection import Connection, Phase
+from scheduler_app.webserver.connection import Answering, Connection, Phase
 from scheduler_app.webserver.exchange import Exchange
 from scheduler_app.webserver.limits import LINGER_SECONDS, STOPPING_IDLE_SECONDS
 from scheduler_app.webserver.open_connections import OpenConnections
@@ -238,13 +238,13 @@ class BufferingWorker(Worker):  # type: ignore[misc]
         self._watch(connection, selectors.EVENT_READ)
         self._charge(connection)
 
-    def _run(self, connection: Connection, exchange: Exchange, path: str) -> None:
+    def _run(self, connection: Connection, exchange: Answering, path: str) -> None:
         self._watch(connection, 0)
         connection.exchange = exchange
         connection.enter(Phase.RUNNING, time.monotonic(), 0.0)
         self.threads.submit(partial(self._advance, connection, exchange), path)
 
-    def _advance(self, connection: Connection, exchange: Exchange) -> None:
+    def _advance(self, connection: Connection, exchange: Answering) -> None:
         """Runs in a thread."""
         try:
             exchange.advance()
@@ -253,7 +253,7 @@ class BufferingWorker(Worker):  # type: ignore[misc]
             self._wake()
 
     def _advanced(self, connection: Connection) -> None:
-        if connection.exchange.is_over:
+        if connection.exchange is not None and connection.exchange.is_over:
             connection.exchange = None
         connection.enter(Phase.ANSWER, time.monotonic(), self.slow_seconds)
         self._send(connection)

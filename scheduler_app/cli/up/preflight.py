@@ -10,6 +10,7 @@ from pymongo.errors import PyMongoError
 from scheduler_app.cli.errors import CannotStart
 from scheduler_app.embedded import is_free
 from scheduler_app.health.driver_errors import error_summary, without_passwords
+from scheduler_app.health.replica_set import REMEDY, is_replica_set
 
 _TIMEOUT_SECONDS = 5
 _HIGHEST_PORT = 65_535
@@ -39,10 +40,9 @@ def check_mongo(uri: str) -> None:
             client.admin.command("ping")
     except (PyMongoError, ValueError) as error:
         raise _no_answer("MONGO_URI", uri, error) from None
-    if "setName" not in hello and hello.get("msg") != "isdbgrid":
+    if not is_replica_set(hello):
         raise CannotStart(
-            f"MONGO_URI: {without_passwords(uri)} is a mongod on its own, and a replica set is needed (of"
-            " one will do): start it with --replSet rs0 and run rs.initiate() once."
+            f"MONGO_URI: {without_passwords(uri)} is a mongod that is no replica set: {REMEDY}."
         )
 
 
