@@ -36,7 +36,7 @@ def _number(
     convert: Callable[[str], Number], kind: str, low: Number, high: Number
 ) -> Callable[[str], Number]:
     def parse(value: str) -> Number:
-        refusal = f"must be {kind} from {low:,} to {high:,}, not {value!r}"
+        refusal = f"must be {kind} from {low} to {high}, not {value!r}"
         try:
             number = convert(value)
         except ValueError:
