@@ -114,7 +114,7 @@ class Scheduler:
         return map(json.loads, self._http.lines("/api/schedules/export", query))
 
     def update(self, schedule_id: str, **fields: Any) -> Json:
-        """Sets the given fields and leaves the others. Creates a schedule that does not exist, if they suffice."""
+        """Sets the fields given; the others stay. Without such a schedule it is created, if they suffice."""
         return self._http.put(_path(schedule_id), fields)
 
     def pause(self, schedule_id: str) -> Json:
@@ -162,7 +162,7 @@ class Scheduler:
         before: datetime | str | None = None,
         **which: Any,
     ) -> Iterator[Json]:
-        """Yields the events matching every given filter, newest run time first, `after` included, `before` not.
+        """Yields the events matching every given filter, newest first; `after` is included, `before` not.
 
         `state` may be several: "error,retrying". `which` are the API's other filters: `tag`, `origin`,
         `status_code` ("5xx,429"), `error`, and `timezone` for text without an offset in `after` and `before`.
@@ -196,7 +196,7 @@ class Scheduler:
         after: datetime | str | None = None,
         limit: int | None = None,
     ) -> Json:
-        """Returns when a rule would run: `{"occurrences": [{"run_time", "local"}, …], "warnings": […]}`."""
+        """When a rule would run: `{"occurrences": [{"run_time", "local"}, …], "warnings": […]}`."""
         given = {"rrule": rrule, "timezone": timezone, "after": _maybe_instant(after), "limit": limit}
         return self._http.post("/api/schedules/preview", _without_none(given))
 
