@@ -154,7 +154,7 @@ class Clock:
     def jumped_ahead_seconds(self, read_server_time: Callable[[], datetime]) -> float:
         """By how much mongod's clock has jumped ahead within the time that leases last; mostly 0.
 
-        A lease that was written before the jump looks over by so much before it is.
+        A lease written before the jump appears to end that much too early.
         """
         sample = self._measure(read_server_time)
         with self._lock:

@@ -1,4 +1,4 @@
-"""Times that every process must agree on and that nobody can set, in seconds."""
+"""Times in seconds, on which all processes must agree: they are no settings."""
 
 #: A beat that died holds the schedules it was expanding for this long.
 EXPAND_LEASE_SECONDS = 30

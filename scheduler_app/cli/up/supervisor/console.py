@@ -7,7 +7,7 @@ from itertools import cycle
 from typing import BinaryIO
 
 #: The name in front of the supervisor's own lines.
-OURS = "up"
+OWN_NAME = "up"
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 _BOLD = 1
 
@@ -18,10 +18,10 @@ class Console:
     def __init__(self, names: Sequence[str], stream: BinaryIO | None = None) -> None:
         self._stream = sys.stdout.buffer if stream is None else stream
         coloured = self._stream.isatty() and not os.environ.get("NO_COLOR")
-        width = max(map(len, (OURS, *names)))
+        width = max(map(len, (OWN_NAME, *names)))
         self._prefixes = {
             name: _prefix(name.ljust(width), colour if coloured else None)
-            for name, colour in zip((OURS, *names), (_BOLD, *_taken(_COLOURS, len(names))), strict=True)
+            for name, colour in zip((OWN_NAME, *names), (_BOLD, *_taken(_COLOURS, len(names))), strict=True)
         }
         #: Whether the reader has closed the pipe (`scheduler up | head`).
         self.lost = False
@@ -31,7 +31,7 @@ class Console:
         self._write(b"".join(prefix + line + b"\n" for line in lines))
 
     def say(self, sentence: str) -> None:
-        self.lines(OURS, [sentence.encode()])
+        self.lines(OWN_NAME, [sentence.encode()])
 
     def block(self, text: str) -> None:
         """Writes text without prefixes, so that it can be copied."""
