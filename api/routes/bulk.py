@@ -29,9 +29,7 @@ def create_schedules(given: Loaded) -> View:
     drafts = [item for item in items if not isinstance(item, ValidationError)]
     now, seed = services().now(), idempotency.request_seed()
     hops = hop_limit.request_hops()
-    made = iter(
-        services().creation.create_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops)
-    )
+    made = iter(services().creation.create_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
     outcomes = [
         of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items
     ]

@@ -1,4 +1,4 @@
-"""The processes by what they report of themselves: beats tick, workers consume, clocks agree."""
+"""Checks the processes by their own reports: beats tick, workers consume, clocks agree."""
 
 from collections.abc import Sequence
 
@@ -6,20 +6,21 @@ from scheduler_app.clock import WARN_OFFSET_SECONDS
 from scheduler_app.health.check import Check, fine, unknown, wrong
 from scheduler_app.store.processes import ProcessRecord
 
-#: A tick ends within the ticker interval (60 s at most) and what a large backlog takes.
+#: A tick takes the ticker interval (60 s at most) and some time for a large backlog.
 TICK_SECONDS = 90
+#: How many processes a sentence names.
 NAMED = 5
 
 
 def check_fleet(nodes: Sequence[ProcessRecord] | None) -> list[Check]:
-    """`beat`, `worker` and `clocks`; `nodes` None says that MongoDB could not be asked."""
+    """Checks `beat`, `worker` and `clocks`; `nodes` is None when MongoDB did not answer."""
     if nodes is None:
         return [unknown(name, "MongoDB does not answer") for name in ("beat", "worker", "clocks")]
     return [_beats(nodes), _workers(nodes), _clocks(nodes)]
 
 
 def named(nodes: Sequence[ProcessRecord]) -> str:
-    """The processes by name, a few of them."""
+    """Returns the names of the first few processes."""
     more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
     return ", ".join(node.name or node.id for node in nodes[:NAMED]) + more
 
@@ -40,11 +41,11 @@ def _beats(nodes: Sequence[ProcessRecord]) -> Check:
 
 
 def _tick_age(node: ProcessRecord) -> float:
-    """Seconds since the last tick ended, both ends by mongod's clock; 0 before the first one has."""
+    """Returns the seconds since the last tick ended, by mongod's clock; 0 before the first tick has ended."""
     ended = node.last_tick_at
     if ended is None:
         return 0.0
-    # A beat that goes on by monotonic time writes that, and MongoDB when it was written.
+    # After a jump of mongod's clock beat reports monotonic time, while `seen_at` is mongod's.
     return float(node.age_seconds + (node.seen_at - ended).total_seconds()) - _jump(node)
 
 
@@ -107,5 +108,5 @@ def _jump(node: ProcessRecord) -> float:
 
 
 def _off(offset: float) -> str:
-    """The offset is mongod's clock minus the process's own."""
+    """`offset` is mongod's clock minus the process's own, in seconds."""
     return f"{abs(offset):.1f} s {'behind' if offset > 0 else 'ahead of'} mongod"

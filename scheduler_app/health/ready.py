@@ -1,4 +1,4 @@
-"""What `/readyz` answers from: the least that a callback needs, asked in three round trips."""
+"""The checks of `/readyz`: the minimum that a callback needs, asked in three round trips."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -9,7 +9,7 @@ from scheduler_app.health.fleet import check_fleet
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.processes import ProcessRecord
 
-#: Probes give up after some seconds, and then nobody learns what is missing.
+#: Probes give up after a few seconds; an answer after that would come too late to say what is missing.
 ANSWER_SECONDS = 1.5
 
 
@@ -19,12 +19,12 @@ class Broker(Protocol):
     unavailable: tuple[type[Exception], ...]
 
     def ask_queue_length(self) -> Callable[[float], int]:
-        """Asks, and returns what waits so many seconds for the answer."""
+        """Sends the question; returns a function that waits for the answer, at most so many seconds."""
         ...
 
 
 def check_ready(store: Store, broker: Broker) -> list[Check]:
-    """`mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
+    """Returns `mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
     wait, started = broker.ask_queue_length(), monotonic()
     nodes: list[ProcessRecord] | None = None
     try:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 
 from marshmallow import ValidationError, fields, validate
-from scheduler_app.store.schedules.sealed_action import sealed_action
 
 from api.wire.field_types import Headers
 from api.wire.schedule_fields.field import ScheduleField, Show
@@ -20,6 +19,7 @@ from scheduler_app.domain.schedule import (
     Body,
     BodyKind,
 )
+from scheduler_app.store.schedules.sealed_action import sealed_action
 
 MAX_JSON_DEPTH = 100
 #: The wire has one field for each way to give a body; at most one of them may be given.

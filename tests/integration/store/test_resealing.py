@@ -126,8 +126,8 @@ def test_the_command_tells_what_it_did_and_what_it_could_not_read(
     done = CliRunner().invoke(main, ["reseal"], env=environment)
     assert done.exit_code == 1, done.output
     assert (
-        "2 schedules: 1 sealed anew, 0 deleted ones wiped, 0 needed nothing, 1 could not be read"
-        in done.output
+        "2 schedules: 1 encrypted with the newest key, 0 deleted and wiped, 0 needed no change,"
+        " 1 could not be read" in done.output
     )
     assert "lost: a stored secret was encrypted with a key that SECRETS_KEY lacks" in done.output
     assert CliRunner().invoke(main, ["reseal"], env=environment | {"SECRETS_KEY": LOST}).exit_code == 1
