@@ -204,7 +204,7 @@ def test_a_preview_shows_what_expansion_makes(kind: TriggerKind, given: Given) -
     for start, end in SPANS:
         between = recurrence.between(start, end, limit=LIMIT)
         assert [each.instant for each in recurrence.occurrences(start, end, limit=LIMIT)] == between
-        filled, following = recurrence.filling(start, end, LIMIT)
+        filled, following = recurrence.between_and_next(start, end, LIMIT)
         assert filled == between
         assert following == recurrence.after(between[-1] if between else start - timedelta(milliseconds=1))
 
