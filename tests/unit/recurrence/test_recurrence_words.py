@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.domain.recurrence import Recurrence, exception_warnings
+from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence.warnings import exception_warnings
 from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
