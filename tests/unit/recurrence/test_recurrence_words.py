@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.recurrence.warnings import exception_warnings
 from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
+from scheduler_app.domain.recurrence.warnings import exception_warnings
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
 START = "DTSTART:20260105T093000Z\nRRULE:"
