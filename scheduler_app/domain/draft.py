@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import TypeVar
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kept_secrets import resolved
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.recurrence import Gap, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import (
@@ -24,33 +24,36 @@ from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited
 UTC_NAME = "UTC"
 
 
+_T = TypeVar("_T")
+
+
 @dataclass(frozen=True, slots=True)
 class Draft(CarriedOver):
     """The fields that were given; the others are NOT_GIVEN. Each value is valid by itself; whether they fit
     together is checked when the draft is applied."""
 
-    trigger: Given = NOT_GIVEN
+    trigger: Given | NotGiven = NOT_GIVEN
     """The trigger fields by their wire names (`rrule`, `run_at`, …); None takes one away."""
-    timezone: str = NOT_GIVEN
-    gap: Gap = NOT_GIVEN
-    overlap: Overlap = NOT_GIVEN
-    url: str = field(default=NOT_GIVEN, repr=False)
-    method: str = NOT_GIVEN
-    headers: tuple[tuple[str, str], ...] = field(default=NOT_GIVEN, repr=False)
-    body: Body | None = field(default=NOT_GIVEN, repr=False)
-    sealed: str = field(default=NOT_GIVEN, repr=False)
+    timezone: str | NotGiven = NOT_GIVEN
+    gap: Gap | NotGiven = NOT_GIVEN
+    overlap: Overlap | NotGiven = NOT_GIVEN
+    url: str | NotGiven = field(default=NOT_GIVEN, repr=False)
+    method: str | NotGiven = NOT_GIVEN
+    headers: tuple[tuple[str, str], ...] | NotGiven = field(default=NOT_GIVEN, repr=False)
+    body: Body | NotGiven | None = field(default=NOT_GIVEN, repr=False)
+    sealed: str | NotGiven = field(default=NOT_GIVEN, repr=False)
     """The secrets of an exported schedule, which its masks stand for; whoever has the key opens it."""
-    known: Action = field(default=NOT_GIVEN, repr=False)
+    known: Action | NotGiven = field(default=NOT_GIVEN, repr=False)
     """What was in `sealed`."""
-    max_retries: int = NOT_GIVEN
-    backoff_seconds: float = NOT_GIVEN
-    backoff_max_seconds: float = NOT_GIVEN
-    retry_codes: Codes = NOT_GIVEN
-    signing: bool = NOT_GIVEN
+    max_retries: int | NotGiven = NOT_GIVEN
+    backoff_seconds: float | NotGiven = NOT_GIVEN
+    backoff_max_seconds: float | NotGiven = NOT_GIVEN
+    retry_codes: Codes | NotGiven = NOT_GIVEN
+    signing: bool | NotGiven = NOT_GIVEN
     """Whether callbacks are signed; whoever stores the schedule makes the secret."""
-    state: ScheduleState = NOT_GIVEN
+    state: ScheduleState | NotGiven = NOT_GIVEN
     """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
-    reason: str | None = NOT_GIVEN
+    reason: str | NotGiven | None = NOT_GIVEN
     """Why it is in error, for one that is."""
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
@@ -150,5 +153,5 @@ class Draft(CarriedOver):
         return policy
 
 
-def _given(value: Any, otherwise: Any) -> Any:
-    return otherwise if value is NOT_GIVEN else value
+def _given(value: _T | NotGiven, otherwise: _T) -> _T:
+    return otherwise if isinstance(value, NotGiven) else value

@@ -1,12 +1,16 @@
 """The value of a field that a request leaves out, where None is a value that it may give."""
 
-from typing import Any
+from enum import Enum
+from typing import Final
 
 
-class _NotGiven:
+class NotGiven(Enum):
+    """The type of a field that was left out; None is a value that was given."""
+
+    NOT_GIVEN = "NOT_GIVEN"
+
     def __repr__(self) -> str:
-        return "NOT_GIVEN"
+        return self.name
 
 
-#: A field that was left out; None is a value that was given.
-NOT_GIVEN: Any = _NotGiven()
+NOT_GIVEN: Final = NotGiven.NOT_GIVEN

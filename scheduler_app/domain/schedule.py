@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
@@ -111,10 +111,10 @@ class CarriedOver:
     draft's own.
     """
 
-    name: str = NOT_GIVEN
-    timeout_seconds: float = NOT_GIVEN
-    success: Codes = NOT_GIVEN
-    tags: tuple[str, ...] = NOT_GIVEN
+    name: str | NotGiven = NOT_GIVEN
+    timeout_seconds: float | NotGiven = NOT_GIVEN
+    success: Codes | NotGiven = NOT_GIVEN
+    tags: tuple[str, ...] | NotGiven = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""

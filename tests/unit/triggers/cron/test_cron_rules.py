@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.recurrence.steps import LIMIT, Steps
+from scheduler_app.domain.recurrence.rules.step_budget import LIMIT, StepBudget
 from scheduler_app.domain.triggers import Trigger, TriggerContext, new_trigger
 from scheduler_app.domain.triggers.cron import reading_of
 
@@ -100,7 +100,7 @@ def test_a_next_occurrence_takes_few_steps_of_the_budget() -> None:
         found = reading_of(cron, None, TriggerContext(CREATED, "Australia/Lord_Howe"))
         recurrence = Recurrence.parse(found.recurrence, created_at=CREATED, timezone="Australia/Lord_Howe")
         for year in (2026, 2073, 2096, 2399):
-            steps = Steps()
+            steps = StepBudget()
             second = recurrence.dtstart.toordinal() + (year - 2026) * 365
             assert next(recurrence._set.instants(second * 86_400, steps), None) is not None
             most = max(most, steps.limit - steps.left)
