@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.usecases.retention import Retention
 from tests.builders import event, schedule
@@ -19,8 +20,10 @@ def test_a_deleted_schedule_is_removed_after_the_retention_once_its_last_event_i
     for schedule_id in ("active", "empty", "with-events"):
         store.schedules.insert(schedule(now, schedule_id))
     store.events.insert([event(now, "with-events")], now, "made")
-    for schedule_id in ("empty", "with-events"):
-        assert store.schedules.delete(schedule_id, now) is not None
+    deleted = {"state": ScheduleState.DELETED.value, "deleted_at": now}
+    store.mongo.collection("schedules").update_many(
+        {"_id": {"$in": ["empty", "with-events"]}}, {"$set": deleted}
+    )
     retention = Retention(store, retention_days=7)
 
     retention.prune_page(now + 7 * DAY)
