@@ -130,10 +130,9 @@ class _EventChoice(InputSchema):
                 "needs an offset, as in 2025-01-05T12:00:00Z, or `timezone` beside it: Europe/Zurich", key
             )
         try:
-            moment = instant_at(local, zone)
+            return instant_at(local, zone)
         except InvalidField as error:
             raise ValidationError(error.message, error.field) from None
-        return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 class EventFilter(_EventChoice, Paging):
