@@ -28,6 +28,8 @@ TYPES: tuple[tuple[type[AnyField], str], ...] = (
 )
 #: The client's methods have parameters of these names.
 PARAMETERS = ("callback_url", "name")
+#: ruff's line length, and the length of the pieces of a longer text.
+LINE_LENGTH = 110
 WIDTH = 96
 
 HEAD = '''"""The fields of a schedule as the API takes them, each with its type and its meaning.
@@ -71,10 +73,16 @@ def _typed_dict(name: str, bases: str, about: str, rows: Iterable[ScheduleField]
     lines = [f"class {name}({bases}):", f'    """{about}"""\n']
     for row in rows:
         lines += [f"    {row.name}: Annotated[", f"        {_type(row)},"]
-        parts = wrap(row.meaning, WIDTH, drop_whitespace=False)
+        parts = _lines(row.meaning)
         lines += [f"        {_quoted(part)}{'' if part is not parts[-1] else ','}" for part in parts]
         lines.append("    ]")
     return "\n".join(lines) + "\n\n"
+
+
+def _lines(text: str) -> list[str]:
+    """The text in pieces, broken only where the formatter would not join them again."""
+    fits = len(f"        {_quoted(text)},") <= LINE_LENGTH
+    return [text] if fits else wrap(text, WIDTH, drop_whitespace=False)
 
 
 def _quoted(text: str) -> str:

@@ -40,8 +40,7 @@ class TriggerFields(TypedDict, total=False):
     ]
     delay_seconds: Annotated[
         int | None,
-        "A single time: so many seconds after this is given; given again unchanged, it does not begin "
-        "anew",
+        "A single time: so many seconds after this is given; given again unchanged, it does not begin anew",
     ]
     on_demand: Annotated[
         Literal[True] | None,
