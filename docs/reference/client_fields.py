@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from textwrap import wrap
 
 from marshmallow import fields
-from marshmallow.validate import Equal, OneOf
+from marshmallow.validate import OneOf
 
 from api.wire.field_types import Headers, Instant, StatusCodes
 from api.wire.schedule_fields import SCHEDULE_FIELDS, AnyField, ScheduleField
-from scheduler_app.domain.triggers import BY_NAME
+from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType
 
 #: Python's type for each of the wire's, the special ones before those that they are made of.
 TYPES: tuple[tuple[type[AnyField], str], ...] = (
@@ -93,7 +93,7 @@ def _quoted(text: str) -> str:
 def _type(row: ScheduleField) -> str:
     field = row.input
     words = next((check.choices for check in field.validators if isinstance(check, OneOf)), None)
-    if any(isinstance(check, Equal) for check in field.validators):
+    if row.name in FIELDS and FIELDS[row.name].type is FieldType.TRUE:
         python = "Literal[True]"
     elif words:
         python = f"Literal[{', '.join(json.dumps(word) for word in words)}]"
