@@ -13,7 +13,6 @@ from api.wire.paging import MAX_LIMIT, Paging
 from api.wire.selection import Selection, Skipped
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
-from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.store.events.lists import Narrowing
@@ -131,10 +130,9 @@ class _EventChoice(InputSchema):
                 "needs an offset, as in 2025-01-05T12:00:00Z, or `timezone` beside it: Europe/Zurich", key
             )
         try:
-            moment = instant_at(local, zone)
+            return instant_at(local, zone)
         except InvalidField as error:
             raise ValidationError(error.message, error.field) from None
-        return whole_milliseconds(moment)
 
 
 class EventFilter(_EventChoice, Paging):

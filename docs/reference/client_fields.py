@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from textwrap import wrap
 
 from marshmallow import fields
-from marshmallow.validate import Equal, OneOf
+from marshmallow.validate import OneOf
 
 from api.wire.field_types import Headers, Instant, StatusCodes
 from api.wire.schedule_fields import SCHEDULE_FIELDS, AnyField, ScheduleField
-from scheduler_app.domain.triggers import BY_NAME
+from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType
 
 #: Python's type for each of the wire's, the special ones before those that they are made of.
 TYPES: tuple[tuple[type[AnyField], str], ...] = (
@@ -28,6 +28,8 @@ TYPES: tuple[tuple[type[AnyField], str], ...] = (
 )
 #: The client's methods have parameters of these names.
 PARAMETERS = ("callback_url", "name")
+#: ruff's line length, and the length of the pieces of a longer text.
+LINE_LENGTH = 110
 WIDTH = 96
 
 HEAD = '''"""The fields of a schedule as the API takes them, each with its type and its meaning.
@@ -71,10 +73,16 @@ def _typed_dict(name: str, bases: str, about: str, rows: Iterable[ScheduleField]
     lines = [f"class {name}({bases}):", f'    """{about}"""\n']
     for row in rows:
         lines += [f"    {row.name}: Annotated[", f"        {_type(row)},"]
-        parts = wrap(row.meaning, WIDTH, drop_whitespace=False)
+        parts = _lines(row.meaning)
         lines += [f"        {_quoted(part)}{'' if part is not parts[-1] else ','}" for part in parts]
         lines.append("    ]")
     return "\n".join(lines) + "\n\n"
+
+
+def _lines(text: str) -> list[str]:
+    """The text in pieces, broken only where the formatter would not join them again."""
+    fits = len(f"        {_quoted(text)},") <= LINE_LENGTH
+    return [text] if fits else wrap(text, WIDTH, drop_whitespace=False)
 
 
 def _quoted(text: str) -> str:
@@ -85,7 +93,7 @@ def _quoted(text: str) -> str:
 def _type(row: ScheduleField) -> str:
     field = row.input
     words = next((check.choices for check in field.validators if isinstance(check, OneOf)), None)
-    if any(isinstance(check, Equal) for check in field.validators):
+    if row.name in FIELDS and FIELDS[row.name].type is FieldType.TRUE:
         python = "Literal[True]"
     elif words:
         python = f"Literal[{', '.join(json.dumps(word) for word in words)}]"

@@ -241,8 +241,13 @@ def _type(schema: Node) -> str:
     if schema.get("format") == "date-time":
         text = "instant"
     if "minimum" in schema and "maximum" in schema:
-        text += f", {schema['minimum']:g}–{schema['maximum']:g}"
+        text += f", {_number(schema['minimum'])}–{_number(schema['maximum'])}"
     if "default" in schema:
         default = schema["default"]
         text += f", default `{str(default).lower() if isinstance(default, bool) else default}`"
     return text
+
+
+def _number(value: float) -> str:
+    """A bound: whole numbers in full, with commas between the thousands."""
+    return f"{int(value):,}" if value == int(value) else f"{value:g}"

@@ -26,8 +26,8 @@ class TriggerFields(TypedDict, total=False):
     ]
     every_seconds: Annotated[
         int | None,
-        "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after this"
-        " is given",
+        "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after it "
+        "is given",
     ]
     start_at: Annotated[
         datetime | str | None,

@@ -8,7 +8,7 @@ from functools import partial
 from marshmallow import ValidationError, fields, validate
 
 from api.wire.field_types import Headers
-from api.wire.schedule_fields.field import ScheduleField, Show
+from api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
 from scheduler_app.domain.masking import HARMLESS, MASK, MASKED_BODY, masked, masked_url
 from scheduler_app.domain.schedule import (
     DEFAULT_METHOD,
@@ -16,6 +16,7 @@ from scheduler_app.domain.schedule import (
     MAX_BODY_BYTES,
     MAX_HEADERS,
     METHODS,
+    Action,
     Body,
     BodyKind,
 )
@@ -56,9 +57,18 @@ def _check_depth(value: object, depth: int = 0) -> None:
         _check_depth(child, depth + 1)
 
 
+def _action(it: ShownSchedule) -> Action:
+    return it.schedule.action
+
+
 def _mask_of(kind: BodyKind) -> Show:
     """Shows a mask where the schedule's body was given as `kind`."""
-    return lambda it: MASK if it.schedule.action.body and it.schedule.action.body.kind is kind else None
+
+    def show(it: ShownSchedule) -> str | None:
+        body = _action(it).body
+        return MASK if body and body.kind is kind else None
+
+    return show
 
 
 REQUEST = (
@@ -70,7 +80,7 @@ REQUEST = (
         creation=fields.String(required=True, metadata=_URL),
         output=fields.String(),
         draft="url",
-        shown=lambda it: masked_url(it.schedule.action.url),
+        shown=lambda it: masked_url(_action(it).url),
         shown_meaning=f"The URL to call, with `{MASK}` for the values of its query",
         aliases="url uri callback endpoint target webhook webhook_url callback_uri link address",
     ),
@@ -82,7 +92,7 @@ REQUEST = (
             validate=validate.OneOf(METHODS, error="must be one of {choices}, in capital letters")
         ),
         output=fields.String(),
-        shown=lambda it: it.schedule.action.method,
+        shown=lambda it: _action(it).method,
         aliases="http_method verb",
     ),
     ScheduleField(
@@ -92,7 +102,7 @@ REQUEST = (
         " stay the same",
         input=Headers(validate=validate.Length(max=MAX_HEADERS)),
         output=fields.Dict(keys=fields.String(), values=fields.String()),
-        shown=lambda it: dict(masked(it.schedule.action.headers)),
+        shown=lambda it: dict(masked(_action(it).headers)),
         shown_meaning=f"Header names and values, with `{MASK}` for the values of all but harmless names"
         f" ({', '.join(sorted(HARMLESS))})",
         aliases="header http_headers",
@@ -132,6 +142,6 @@ REQUEST = (
         name="sealed",
         meaning=f"The encrypted values of an export, which its masks (`{MASK}`) stand for",
         input=fields.String(),
-        exported=lambda it: sealed_action(it.schedule.action, it.secret_box) if it.secret_box else None,
+        exported=lambda it: sealed_action(_action(it), it.secret_box) if it.secret_box else None,
     ),
 )

@@ -31,7 +31,8 @@ def _whole_input(field: TriggerField) -> AnyField:
 
 
 def _true_input(field: TriggerField) -> AnyField:
-    return fields.Boolean(truthy={True}, falsy=set(), validate=validate.Equal(True), allow_none=True)
+    # The kind refuses `false`: generators of clients do not understand an enumeration of booleans.
+    return fields.Boolean(truthy={True}, falsy={False}, allow_none=True)
 
 
 #: How a request gives the fields of trigger kinds; null takes one away.

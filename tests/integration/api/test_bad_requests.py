@@ -206,7 +206,7 @@ def test_a_wrong_parameter_of_a_list_is_named(
         ("calback_url", "use callback_url"),
         ("payload", "use json for a JSON value, or body for text"),
         ("data", "use json"),
-        ("delay", "use run_at, the instant that is so much later"),
+        ("delay", "use delay_seconds"),
         ("scheduledAt", "use run_at, an instant"),
         ("cron", "use rrule, such as FREQ=DAILY"),
         ("schedule", "use rrule"),
