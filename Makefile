@@ -18,11 +18,12 @@ up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, 
 test: .venv/installed-dev ## run all tests but the long ones (ARGS="-k words")
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not chaos and not long" $(ARGS)
 
-check: .venv/installed-dev ## lint, format, types, layers
+check: .venv/installed-dev ## lint, format, types, layers, dead code
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/vulture
 
 long: .venv/installed-dev ## run the tests that only take long: thousands of generated requests, long lists, long leases
 	@$(BIN)/python -m pytest -n 2 -m long --timeout 1800 $(ARGS)

@@ -51,7 +51,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     manual.register(app)
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
-    if not made.store.envelope.encrypts:
+    if not made.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
     made.presence.start()
     return app

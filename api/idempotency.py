@@ -12,6 +12,7 @@ from flask import Flask, Response, g, request
 from api import dry_run
 from api.problems import Problem
 from api.services import real_services
+from api.tenancy import tenant
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, Different
@@ -38,7 +39,7 @@ def request_seed() -> str | None:
     """What ids are derived from in a request with an Idempotency-Key, so that executing it again after
     a crash finds what the first execution made; None without a key."""
     begun: Begun | None = g.get("begun")
-    return begun.seed if begun else None
+    return begun.request_seed if begun else None
 
 
 def shown_once(secret: str) -> str:
@@ -56,7 +57,7 @@ def _begin() -> Response | None:
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
     if request.endpoint in CHANGE_NOTHING or dry_run.asked():
         return None
-    found = real_services().store.idempotency.begin(g.owner, key, _digest())
+    found = real_services().store.idempotency.begin(g.owner, key, _digest(), tenant=tenant())
     if isinstance(found, Begun):
         g.begun = found
         return None

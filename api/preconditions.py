@@ -7,6 +7,7 @@ from flask import g, request
 
 from api.json_types import View
 from api.services import services
+from api.tenancy import tenant
 from api.wire.presenters import shown
 from scheduler_app.domain.errors import NotFound, StaleVersion
 from scheduler_app.usecases.upsert import Conditions
@@ -35,7 +36,7 @@ def put_conditions(schedule_id: str) -> Conditions:
         return Conditions(absent=True)
     try:
         if "If-None-Match" in request.headers:
-            tag = etag(shown(services().manager.get(schedule_id), services().now()))
+            tag = etag(shown(services().manager.get(schedule_id, tenant=tenant()), services().now()))
             if unchanged(tag):
                 raise StaleVersion(f"If-None-Match names the schedule as it is, {tag}")
         version = version_wanted(schedule_id)
@@ -60,7 +61,7 @@ def version_wanted(schedule_id: str) -> int | None:
     versions = {int(match[1]) for match in matches if match}
     if len(versions) == 1:
         return versions.pop()
-    current = services().manager.get(schedule_id).version
+    current = services().manager.get(schedule_id, tenant=tenant()).version
     if current not in versions:
         raise StaleVersion(f"If-Match does not name the schedule's version, {current}: give its ETag")
     return current

@@ -7,6 +7,7 @@ from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.problems import Problem, of_field, of_validation
 from api.services import services
+from api.tenancy import tenant
 from api.wire import BulkInput, BulkOutput, examples
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule
@@ -27,7 +28,8 @@ def create_schedules(given: Loaded) -> View:
     items = given["schedules"]
     drafts = [item for item in items if not isinstance(item, ValidationError)]
     now, seed = services().now(), idempotency.request_seed()
-    made = iter(services().creation.create_many(drafts, now, seed=seed, hops=hop_limit.request_hops()))
+    hops = hop_limit.request_hops()
+    made = iter(services().creation.create_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
     outcomes = [
         of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items
     ]

@@ -7,9 +7,9 @@ from api import dry_run, hop_limit
 from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.services import services
+from api.tenancy import tenant
 from api.wire import DeletedPage, EditFilter, PausedPage, ResumedPage, examples
-from scheduler_app.domain.schedule import TENANT
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 MAX_SKIPPED = 100
@@ -48,12 +48,13 @@ def _edited(verb: Verb, done: str, given: Loaded) -> View:
         dry_run.ask()
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
     which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
-    found = made.store.schedules.page(window, tenant=TENANT, **which)
-    page = edit_page(made.manager, verb, found, made.now(), hops=hop_limit.request_hops())
+    found = made.store.schedules.page(window, tenant=tenant(), **which)
+    hops = hop_limit.request_hops()
+    page = edit_page(made.manager, verb, found, made.now(), tenant=tenant(), hops=hops)
     view: View = {
         done: page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
-        "next_cursor": page.following,
+        "next_cursor": page.next,
     }
     if len(page.skipped) > MAX_SKIPPED:
         view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED

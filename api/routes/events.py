@@ -4,8 +4,9 @@ from api import dry_run
 from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.services import services
+from api.tenancy import tenant
 from api.wire import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, examples, window
-from scheduler_app.domain.schedule import TENANT
+from api.wire.presenters import event_shown
 
 MAX_SKIPPED = 100
 
@@ -22,33 +23,38 @@ def list_events(query: Loaded) -> View:
     limit, page = query["limit"], query["page"]
     found = services().store.event_lists.page(
         window(query),
-        tenant=TENANT,
+        tenant=tenant(),
         schedule_id=query.get("schedule_id"),
         states=query.get("state"),
         narrowing=query["narrowing"],
     )
-    return {"events": found.rows, "page": page, "limit": limit, "next_cursor": found.following}
+    return {
+        "events": list(map(event_shown, found.rows)),
+        "page": page,
+        "limit": limit,
+        "next_cursor": found.next,
+    }
 
 
 @blueprint.route("/<event:event_id>", methods=["GET"])
 @blueprint.response(200, EventOutput)
 def get_event(event_id: str) -> View:
     """Get an event with its history"""
-    return services().events.get(event_id)
+    return event_shown(services().events.get(event_id, tenant=tenant()))
 
 
 @blueprint.route("/<event:event_id>/cancel", methods=["POST"])
 @blueprint.response(200, EventOutput)
 def cancel_event(event_id: str) -> View:
     """Cancel an event that is neither running nor finished"""
-    return services().events.cancel(event_id, services().now())
+    return event_shown(services().events.cancel(event_id, services().now(), tenant=tenant()))
 
 
 @blueprint.route("/<event:event_id>/redrive", methods=["POST"])
 @blueprint.response(202, EventOutput)
 def redrive_event(event_id: str) -> View:
     """Send an event that ended in error again, at once; its retries are counted from zero"""
-    return services().events.redrive(event_id, services().now())
+    return event_shown(services().events.redrive(event_id, services().now(), tenant=tenant()))
 
 
 @blueprint.route("/redrive", methods=["POST"])
@@ -61,15 +67,15 @@ def redrive_events(given: Loaded) -> View:
     page = services().events.redrive_page(
         window(given),
         services().now(),
-        tenant=TENANT,
+        tenant=tenant(),
         schedule_id=given.get("schedule_id"),
         narrowing=given["narrowing"],
     )
     view: View = {
         "redriven": page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
-        "more": page.following is not None,
-        "next_cursor": page.following,
+        "more": page.next is not None,
+        "next_cursor": page.next,
     }
     if len(page.skipped) > MAX_SKIPPED:
         view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED

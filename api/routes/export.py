@@ -9,12 +9,13 @@ from flask import Response
 from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.services import services
+from api.tenancy import tenant
 from api.wire import ScheduleChoice
 from api.wire.presenters import exported
-from scheduler_app.domain.schedule import TENANT, Schedule
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Schedules
-from scheduler_app.store.listing import Window
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.paging import Window
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 
 NDJSON = "application/x-ndjson"
 #: Schedules read at a time: all of them wait in memory for the client, and their bodies may be large.
@@ -44,18 +45,18 @@ def export_schedules(query: Loaded) -> Response:
     pages = _pages(services().store.schedules, query)
     # The first page is read here: if MongoDB does not answer, the status can still say so.
     begun = chain([next(pages)], pages)
-    now, envelope = services().now(), services().store.envelope
-    lines = (_line(exported(schedule, now, envelope)) for schedule in chain.from_iterable(begun))
+    now, secret_box = services().now(), services().store.secret_box
+    lines = (_line(exported(schedule, now, secret_box)) for schedule in chain.from_iterable(begun))
     return Response(_pieces(lines), mimetype=NDJSON)
 
 
-def _pages(schedules: Schedules, query: Loaded) -> Iterator[list[Schedule | Unreadable]]:
+def _pages(schedules: Schedules, query: Loaded) -> Iterator[list[Schedule | CorruptSchedule]]:
     """Pages of schedules. A single cursor of MongoDB would not survive a slow client or a failover."""
     window: Window | None = Window(limit=A_PAGE)
     while window is not None:
-        found = schedules.page(window, tenant=TENANT, **query)
+        found = schedules.page(window, tenant=tenant(), **query)
         yield found.rows
-        window = Window(limit=A_PAGE, after=found.following) if found.following else None
+        window = Window(limit=A_PAGE, after=found.next) if found.next else None
 
 
 def _pieces(found: Iterable[str]) -> Iterator[str]:

@@ -14,8 +14,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from api.services import Services, services
+from api.tenancy import tenant
 from scheduler_app.clock import monotonic
-from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import STORE_FAULTS, within
 from scheduler_app.telemetry.metrics import Role, own_registry, requests
 
@@ -58,19 +58,19 @@ class Fleet(Collector):
             oldest.timestamp() if oldest else 0.0,
         )
         nodes = GaugeMetricFamily("scheduler_nodes", "Processes that reported lately", labels=["role"])
-        alive = [node["role"] for node in store.nodes.alive()]
+        alive = [process.role for process in store.processes.alive()]
         for role in sorted({*alive, "api", "beat", "worker"}):
             nodes.add_metric([role], alive.count(role))
         yield nodes
         yield _gauge(
             "scheduler_dead_letters",
             f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",
-            store.events.dead_letters(TENANT, most=MOST_DEAD_LETTERS),
+            store.events.dead_letters(tenant=tenant(), most=MOST_DEAD_LETTERS),
         )
         schedules = GaugeMetricFamily(
             "scheduler_schedules", f"Schedules in each state; {MOST_SCHEDULES} at most", labels=["state"]
         )
-        for state, count in store.schedules.count_by_state(TENANT, most=MOST_SCHEDULES).items():
+        for state, count in store.schedules.count_by_state(tenant=tenant(), most=MOST_SCHEDULES).items():
             schedules.add_metric([state], count)
         yield schedules
 

@@ -3,6 +3,7 @@
 from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.services import services
+from api.tenancy import tenant
 from api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
 from api.wire.presenters import previewed
 from scheduler_app.domain.triggers import FIELDS, TriggerContext, new_trigger
@@ -29,6 +30,6 @@ def preview_rule(given: Loaded) -> View:
 @blueprint.response(200, PreviewOutput)
 def preview_schedule(query: Loaded, schedule_id: str) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
-    schedule = services().manager.get(schedule_id)
+    schedule = services().manager.get(schedule_id, tenant=tenant())
     after = query.get("after", services().now())
     return previewed(schedule.trigger, schedule.recurrence(), after, query["limit"])

@@ -7,6 +7,7 @@ from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.preconditions import etag, put_conditions, unchanged, version_wanted
 from api.services import services
+from api.tenancy import tenant
 from api.wire import (
     Created,
     Edited,
@@ -25,12 +26,12 @@ from api.wire import (
     examples,
     window,
 )
-from api.wire.presenters import shown
+from api.wire.presenters import event_shown, shown
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
-from scheduler_app.domain.schedule import TENANT, Schedule
-from scheduler_app.store.event_lists import EVERYTHING, Narrowing
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store.events.lists import EVERYTHING, Narrowing
 from scheduler_app.usecases.upsert import put
 
 blueprint = ApiBlueprint(
@@ -49,7 +50,12 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     made, now = services(), services().now()
     schedule_id, draft = given
     schedule = made.creation.create(
-        draft, now, schedule_id=schedule_id, seed=idempotency.request_seed(), hops=hop_limit.request_hops()
+        draft,
+        now,
+        tenant=tenant(),
+        schedule_id=schedule_id,
+        request_seed=idempotency.request_seed(),
+        hops=hop_limit.request_hops(),
     )
     view, headers = _tagged(schedule)
     if schedule.signing:
@@ -63,12 +69,12 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
 def list_schedules(query: Loaded) -> View:
     """List schedules, newest first"""
     limit, page, now = query["limit"], query["page"], services().now()
-    found = services().store.schedules.page(window(query), tenant=TENANT, **query)
+    found = services().store.schedules.page(window(query), tenant=tenant(), **query)
     return {
         "schedules": [shown(schedule, now) for schedule in found.rows],
         "page": page,
         "limit": limit,
-        "next_cursor": found.following,
+        "next_cursor": found.next,
     }
 
 
@@ -76,7 +82,7 @@ def list_schedules(query: Loaded) -> View:
 @blueprint.response(200, ScheduleOutput)
 def get_schedule(schedule_id: str) -> Tagged | Response:
     """Get a schedule"""
-    view, headers = _tagged(services().manager.get(schedule_id))
+    view, headers = _tagged(services().manager.get(schedule_id, tenant=tenant()))
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
@@ -101,6 +107,7 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
         schedule_id,
         draft,
         now,
+        tenant=tenant(),
         conditions=conditions,
         hops=hop_limit.request_hops(),
     )
@@ -118,7 +125,9 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
 @blueprint.response(200, Message)
 def delete_schedule(schedule_id: str) -> View:
     """Delete a schedule; its unsent events are cancelled, its history stays"""
-    services().manager.delete(schedule_id, services().now(), version=version_wanted(schedule_id))
+    services().manager.delete(
+        schedule_id, services().now(), tenant=tenant(), version=version_wanted(schedule_id)
+    )
     return {"message": "Schedule and associated events deleted."}
 
 
@@ -127,7 +136,7 @@ def delete_schedule(schedule_id: str) -> View:
 def pause_schedule(schedule_id: str) -> Tagged:
     """Pause: nothing after this instant is sent"""
     now, version = services().now(), version_wanted(schedule_id)
-    return _tagged(services().manager.pause(schedule_id, now, version=version))
+    return _tagged(services().manager.pause(schedule_id, now, tenant=tenant(), version=version))
 
 
 @blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])
@@ -136,7 +145,9 @@ def resume_schedule(schedule_id: str) -> Tagged:
     """Resume a paused schedule, or one in error whose document was repaired"""
     now, version = services().now(), version_wanted(schedule_id)
     return _tagged(
-        services().manager.resume(schedule_id, now, version=version, hops=hop_limit.request_hops())
+        services().manager.resume(
+            schedule_id, now, tenant=tenant(), version=version, hops=hop_limit.request_hops()
+        )
     )
 
 
@@ -145,7 +156,11 @@ def resume_schedule(schedule_id: str) -> Tagged:
 def trigger_schedule(schedule_id: str) -> View:
     """Call the callback at once, whatever the trigger and the state"""
     event = services().manager.trigger(
-        schedule_id, services().now(), seed=idempotency.request_seed(), hops=hop_limit.request_hops()
+        schedule_id,
+        services().now(),
+        tenant=tenant(),
+        request_seed=idempotency.request_seed(),
+        hops=hop_limit.request_hops(),
     )
     return {"event_id": event.id, "message": "Event triggered."}
 
@@ -182,12 +197,17 @@ def _events(
     store, limit, page = services().store, query["limit"], query["page"]
     found = store.event_lists.page(
         window(query),
-        tenant=TENANT,
+        tenant=tenant(),
         schedule_id=schedule_id,
         states=states,
         narrowing=narrowing,
         soonest_first=soonest_first,
     )
-    if not found.rows and not store.schedules.exists(schedule_id):
+    if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
         raise NotFound(f"there is no schedule {schedule_id}")
-    return {"events": found.rows, "page": page, "limit": limit, "next_cursor": found.following}
+    return {
+        "events": list(map(event_shown, found.rows)),
+        "page": page,
+        "limit": limit,
+        "next_cursor": found.next,
+    }

@@ -7,6 +7,7 @@ from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.preconditions import version_wanted
 from api.services import services
+from api.tenancy import tenant
 from api.wire import Message, SigningInput, SigningOutput, examples
 
 blueprint = ApiBlueprint(
@@ -28,7 +29,7 @@ def make_signing_secret(given: Loaded, schedule_id: str) -> View:
     """
     now, version = services().now(), version_wanted(schedule_id)
     overlap = timedelta(seconds=given["overlap_seconds"])
-    signing = services().manager.sign(schedule_id, now, overlap=overlap, version=version)
+    signing = services().manager.sign(schedule_id, now, tenant=tenant(), overlap=overlap, version=version)
     return {
         "signing_secret": idempotency.shown_once(signing.secret),
         "signing_since": signing.since,
@@ -40,5 +41,6 @@ def make_signing_secret(given: Loaded, schedule_id: str) -> View:
 @blueprint.response(200, Message)
 def remove_signing_secret(schedule_id: str) -> View:
     """Stop signing; every secret of the schedule is deleted"""
-    services().manager.unsign(schedule_id, services().now(), version=version_wanted(schedule_id))
+    version = version_wanted(schedule_id)
+    services().manager.unsign(schedule_id, services().now(), tenant=tenant(), version=version)
     return {"message": "Callbacks are no longer signed."}

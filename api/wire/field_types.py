@@ -12,10 +12,10 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate
 
-from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
-from scheduler_app.store.listing import Position
+from scheduler_app.store.paging import Position
 
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -54,7 +54,7 @@ class Instant(fields.AwareDateTime):
             moment = moment.astimezone(UTC)
         except OverflowError:
             raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
-        return _in_milliseconds(moment)
+        return whole_milliseconds(moment)
 
 
 class ScheduleId(fields.String):
@@ -89,7 +89,7 @@ class LocalOrInstant(Instant):
             self._LOCAL.fullmatch(value) or (self._dates and self._DATE.fullmatch(value))
         ):
             try:
-                return _in_milliseconds(datetime.fromisoformat(value))
+                return whole_milliseconds(datetime.fromisoformat(value))
             except ValueError:
                 raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
         return super()._deserialize(value, attr, data, **kwargs)
@@ -98,11 +98,6 @@ class LocalOrInstant(Instant):
 def shown_time(value: datetime) -> str:
     """An instant in UTC; a local time without an offset."""
     return value.isoformat() if value.tzinfo is None else shown_instant(value)
-
-
-def _in_milliseconds(moment: datetime) -> datetime:
-    """`moment` without its finer digits, which the store does not keep."""
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 class BoundedList(fields.List[Any]):

@@ -6,7 +6,7 @@ from api.json_types import Loaded
 from api.wire.field_types import Cursor
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 
 MAX_LIMIT = 500
 MAX_PAGE = 10_000

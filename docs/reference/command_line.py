@@ -7,14 +7,14 @@ from scheduler_app.cli import main
 
 INTRODUCTION = """# The command line
 
-`scheduler` is in `.venv/bin` after `make up`. Commands that speak to an API find it by `--url` or
-`SCHEDULER_URL`, and authenticate by `SCHEDULER_API_KEY`. `--json` prints what the API said, for programs. The
-exit status is 0 when it is done, 1 when it failed, 2 for wrong usage.
+`scheduler` is in `.venv/bin` after `make up`. Commands that talk to an API find it by `--url` or
+`SCHEDULER_URL`, and authenticate by `SCHEDULER_API_KEY`. `--json` prints the API's answer, for programs. The
+exit status is 0 when the command is done, 1 when it failed, 2 for wrong usage.
 """
 
 
 def command_line() -> str:
-    """The page, with a section for each command."""
+    """Returns the page, with a section for each command."""
     parts = [INTRODUCTION]
     context = click.Context(main)
     for name in main.list_commands(context):

@@ -13,9 +13,8 @@ from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.domain.triggers import Trigger
-
-TENANT = "default"
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 DEFAULT_METHOD = "GET"
@@ -88,7 +87,7 @@ class Predecessor:
     version: int
     revised_at: datetime
     cuts: tuple[tuple[int, datetime], ...] = ()
-    seed: str | None = None
+    request_seed: str | None = None
     """The request that made it."""
 
 
@@ -161,11 +160,15 @@ class Schedule:
     """What signs the callbacks; None: nothing does."""
     owed: tuple[OwedRange, ...] = ()
     """What edits left to beats, of revisions before this one, oldest first; `MAX_OWED` of them at most."""
-    tenant: str = TENANT
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose it is; its id says so."""
+        return tenant_of(self.id)
 
     def recurrence(self) -> AnyRecurrence:
         """Raises InvalidRecurrence when what is stored no longer parses."""

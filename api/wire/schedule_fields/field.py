@@ -12,7 +12,7 @@ from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.triggers import Value
-from scheduler_app.store import Envelope
+from scheduler_app.store import SecretBox
 
 AnyField = Field[Any]
 
@@ -54,7 +54,7 @@ class ShownSchedule:
 
     schedule: Schedule
     now: datetime
-    envelope: Envelope | None = None
+    secret_box: SecretBox | None = None
     """What an export's secrets are encrypted with; answers hold none."""
 
     @cached_property

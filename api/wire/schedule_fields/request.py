@@ -20,7 +20,7 @@ from scheduler_app.domain.schedule import (
     Body,
     BodyKind,
 )
-from scheduler_app.store.sealed_action import sealed_action
+from scheduler_app.store.schedules.sealed_action import sealed_action
 
 MAX_JSON_DEPTH = 100
 #: The wire has one field for each way to give a body; at most one of them may be given.
@@ -142,6 +142,6 @@ REQUEST = (
         name="sealed",
         meaning=f"The encrypted values of an export, which its masks (`{MASK}`) stand for",
         input=fields.String(),
-        exported=lambda it: sealed_action(_action(it), it.envelope) if it.envelope else None,
+        exported=lambda it: sealed_action(_action(it), it.secret_box) if it.secret_box else None,
     ),
 )

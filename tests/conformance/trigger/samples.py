@@ -40,6 +40,24 @@ SAMPLES = {
             Refusal({"rrule": "FREQ=DAILY;BYHOUR=25"}, "rrule", "23"),
         ),
     ),
+    "cron": Samples(
+        written=(
+            {"cron": "30 2 * * *"},
+            {"cron": "*/15 1-3 * * *"},
+            {"cron": "@Weekly"},
+            {"cron": "0 12 13 * fri"},
+            {"cron": "0 9 15W,L * *"},
+            {"cron": "0 0 9 * * 1-5", "cron_seconds": "first"},
+        ),
+        refused=(
+            Refusal({"cron": "0 9 * * fri-sun"}, "cron", "fri,sat,sun"),
+            Refusal({"cron": "0 0 30 2 *"}, "cron", "can never fire"),
+            Refusal({"cron": "@reboot"}, "cron", "run_at"),
+            Refusal({"cron": "0 0 9 * * 1-5"}, "cron", "give cron_seconds"),
+            Refusal({"cron": "0 9 * * *", "cron_seconds": "first"}, "cron_seconds", "leave it out"),
+            Refusal({"cron": "0 0 9 * * 1-5", "cron_seconds": "middle"}, "cron_seconds", "first or last"),
+        ),
+    ),
     "every_seconds": Samples(
         written=(
             {"every_seconds": 1},
@@ -55,6 +73,23 @@ SAMPLES = {
                 "start_at",
                 "whole seconds",
             ),
+        ),
+    ),
+    "phrase": Samples(
+        written=(
+            {"phrase": "every other Tuesday at 9:34"},
+            {"phrase": "every day at 2:30"},
+            {"phrase": "every 90 minutes between 9 and 17 on weekdays"},
+            {"phrase": "weekdays at 8:30 until 1 March 2032"},
+            {"phrase": "in 10 minutes"},
+            {"phrase": "every 15 minutes"},
+            {"phrase": "tomorrow at noon"},
+        ),
+        refused=(
+            Refusal({"phrase": "every blue moon"}, "phrase", "not understood: every blue moon"),
+            Refusal({"phrase": "every second friday at 16:00"}, "phrase", "of the month"),
+            Refusal({"phrase": "yesterday at noon"}, "phrase", "not understood"),
+            Refusal({"phrase": "every day until 1 March 2020"}, "phrase", "dates"),
         ),
     ),
     "run_at": Samples(

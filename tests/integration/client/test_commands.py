@@ -135,9 +135,7 @@ def test_an_import_changes_what_differs_only_when_told_to(
     file.write_text("\n".join(map(json.dumps, (line, nameless, nameless))))
     refused = shell.run("import", str(file), status=1)
     assert refused.stdout == "created 2, changed 0, unchanged 0, refused 1\n"
-    assert (
-        refused.stderr == f"line 1: there is a schedule {tag} already, and it differs; --update changes it\n"
-    )
+    assert refused.stderr == f"line 1: schedule {tag} exists and differs; --update changes it\n"
     dry = shell.run("import", str(file), "--update", "--dry-run")
     assert dry.stdout == "dry run: created 0, changed 1, unchanged 2, refused 0\n"
     assert scheduler.get(tag)["name"] == "old"

@@ -15,7 +15,7 @@ from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import Body, Schedule
-from scheduler_app.store import Envelope
+from scheduler_app.store import SecretBox
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIVEN = [row for row in SCHEDULE_FIELDS if row.input is not None]
@@ -103,7 +103,7 @@ def test_an_answer_shows_every_field_that_has_a_value_and_no_secret(schedule: Sc
 
 
 def test_an_export_is_what_a_creation_takes_and_leaves_out_what_is_empty(schedule: Schedule) -> None:
-    view = exported(schedule, NOW, Envelope())
+    view = exported(schedule, NOW, SecretBox())
     creation = NewSchedule().fields
     read = {name: creation[name].deserialize(value) for name, value in view.items()}
     assert read["retry_codes"] == schedule.retry.codes

@@ -64,11 +64,21 @@ def _expands(rule: Rule) -> bool:
     return bool(inside or (rule.by_second and rule.freq != Frequency.SECONDLY))
 
 
+def _covers(rule: Rule) -> bool:
+    """Whether every instant is tested, so that it does not matter where on the clock the periods begin."""
+    if rule.interval > 1 or rule.by_set_pos:
+        return False
+    minutes_given = bool(rule.by_minute) or rule.freq != Frequency.HOURLY
+    return minutes_given and (bool(rule.by_second) or rule.freq == Frequency.SECONDLY)
+
+
 def _times_of_day(rule: Rule, start: Start) -> TimesOfDay | None:
     """The times of day at which the rule fires, when they are the same on every day; else None."""
     unit = _UNITS[rule.freq][1]
     larger = {3600: 24, 60: 60, 1: 60}[unit]
-    if larger % rule.interval or len({offset % (unit * rule.interval) for offset in _offsets(start)}) > 1:
+    if larger % rule.interval:
+        return None
+    if not _covers(rule) and len({offset % (unit * rule.interval) for offset in _offsets(start)}) > 1:
         return None
     if unit == 3600 and rule.interval > 1 and not rule.by_hour:
         return None

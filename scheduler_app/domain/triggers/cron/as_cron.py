@@ -1,0 +1,154 @@
+"""The way back: a recurrence as a cron expression, where one fires at exactly the same times.
+
+An expression is guessed from the days and times, translated, and compared: what differs in anything is none.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence.written import read_text
+from scheduler_app.domain.recurrence.zone import find_zone
+from scheduler_app.domain.triggers.kind import TriggerContext
+
+from .day_sets import DaySets, day_sets
+from .fields import HOURS, MINUTES, MONTH_DAYS, MONTHS, SECONDS, WEEKDAYS, FieldSpec
+from .reading import reading_of
+
+_RUN: Final = 3  # so many numbers in a row are a range
+_EVERY: Final = frozenset(range(1, 32))
+_WORKING: Final = range(5)
+
+
+def as_cron(recurrence: Recurrence) -> str | None:
+    """The cron expression that fires at the same instants as `recurrence` from its DTSTART on, read with the
+    same timezone, gap and overlap; None where there is none.
+
+    Cron has no start: whether a DTSTART that is still to come matters is for the caller to tell. Six fields
+    are given with the seconds first, and so that they have no other reading.
+    """
+    written = read_text(recurrence.text)
+    if written.dates or written.exception_dates or written.exception_rules or not written.rules:
+        return None
+    wanted = day_sets(written.rules, recurrence.dtstart)
+    if wanted is None:
+        return None
+    fixed = find_zone(
+        recurrence.timezone
+    ).fixed  # then it does not matter whether a rule steps in elapsed time
+    context = TriggerContext(recurrence.dtstart, recurrence.timezone, recurrence.gap, recurrence.overlap)
+    for text in _candidates(wanted, fixed):
+        try:
+            found = day_sets(read_text(reading_of(text, None, context).recurrence).rules, recurrence.dtstart)
+        except InvalidField:
+            continue
+        if found is not None and (replace(found, elapsed=wanted.elapsed) if fixed else found) == wanted:
+            return text
+    return None
+
+
+def _candidates(of: DaySets, fixed: bool) -> Iterator[str]:
+    stars = of.elapsed or fixed
+    times = [
+        _numbers(of.minutes, MINUTES, stars),
+        _numbers(of.hours, HOURS, stars),
+    ]
+    six = of.seconds != (0,)
+    if six:
+        times.insert(0, _numbers(of.seconds, SECONDS, stars))
+    months = _numbers(tuple(sorted({month for month, _ in of.days})), MONTHS, True)
+    for month_days, weekdays in _day_fields(of, names=six):
+        yield " ".join([*times, month_days, months, weekdays])
+
+
+def _day_fields(of: DaySets, *, names: bool) -> Iterator[tuple[str, str]]:
+    """Pairs of day fields that may mean the days; the first pair that does is taken."""
+    anything = "?" if names else "*"
+    found: dict[int, set[int]] = {weekday: set() for weekday in range(7)}
+    for (_, weekday), days in of.days.items():
+        found[weekday].update(day for day in days if isinstance(day, int))
+    whole = [weekday for weekday, days in found.items() if days >= _EVERY]
+    if len(whole) == 7:
+        yield "*", anything
+        return
+    # Days that satisfy one of the fields.
+    partly = {weekday: days for weekday, days in found.items() if weekday not in whole}
+    common = set.intersection(*partly.values())
+    working = [days for weekday, days in partly.items() if weekday in _WORKING]
+    nearest = set.intersection(*working) - common if working else set()
+    weekdays = _listed_weekdays(whole, list(_ranks(partly, common)), names)
+    for month_days in dict.fromkeys([_listed_month_days(common, set()), _listed_month_days(common, nearest)]):
+        yield month_days or "*", weekdays or anything
+    # Days that satisfy both fields, which takes a field that begins with a star.
+    named = [weekday for weekday, days in found.items() if days]
+    together = set.union(*found.values())
+    if star := _star(together, MONTH_DAYS):
+        yield star, _listed_weekdays(named, [], names)
+    cron_days = {(weekday + 1) % 7 for weekday in named}
+    step = next((n for n in range(2, 8) if {day % 7 for day in range(0, 8, n)} == cron_days), 0)
+    if step:
+        yield _listed_month_days(together, set()), f"*/{step}"
+
+
+def _ranks(found: dict[int, set[int]], common: set[int]) -> Iterator[tuple[int, int]]:
+    """Weekdays with the ranks whose days are all among theirs, without those of every weekday."""
+    for weekday, days in found.items():
+        for rank in (1, 2, 3, 4, 5, -1):
+            first = 7 * rank - 6 if rank > 0 else -7
+            asked = {day for day in range(first, first + 7) if day <= 31}
+            if asked <= days and not asked <= common:
+                yield rank, weekday
+
+
+def _listed_weekdays(days: list[int], ranked: list[tuple[int, int]], names: bool) -> str:
+    numbers = sorted((day + 1) % 7 for day in days)
+    runs = ["-".join(dict.fromkeys(_weekday(number, names) for number in ends)) for ends in _runs(numbers)]
+    marks = [f"{_weekday((day + 1) % 7, names)}{'L' if rank < 0 else f'#{rank}'}" for rank, day in ranked]
+    return ",".join(runs + marks)
+
+
+def _weekday(number: int, names: bool) -> str:
+    return WEEKDAYS.names[number].upper() if names else str(number)
+
+
+def _listed_month_days(days: set[int], nearest: set[int]) -> str:
+    positive = tuple(sorted(day for day in days if day > 0))
+    items = [_numbers(positive, MONTH_DAYS, False)] if positive else []
+    items += [f"{day}W" for day in sorted(nearest) if day > 0]
+    items += ["L" if day == -1 else f"L-{-1 - day}" for day in sorted(days, reverse=True) if day < 0]
+    items += ["LW"] if -1 in nearest else []
+    return ",".join(items)
+
+
+def _numbers(values: tuple[int, ...], spec: FieldSpec, stars: bool) -> str:
+    if stars and (star := _star(set(values), spec)):
+        return star
+    step = values[1] - values[0] if len(values) >= _RUN else 0
+    if step > 1 and values == tuple(range(values[0], values[-1] + 1, step)):
+        return f"{values[0]}-{values[-1]}/{step}"
+    return ",".join("-".join(map(str, dict.fromkeys(ends))) for ends in _runs(list(values)))
+
+
+def _star(values: set[int], spec: FieldSpec) -> str:
+    """`*` or `*/2`; empty where the numbers are no such thing."""
+    if values >= set(range(spec.low, spec.high + 1)):
+        return "*"
+    steps = range(2, spec.high + 1) if len(values) > 1 else ()
+    step = next((n for n in steps if set(range(spec.low, spec.high + 1, n)) == values), 0)
+    return f"*/{step}" if step else ""
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """First and last of numbers in a row, where there are enough of them; else each by itself."""
+    at = 0
+    while at < len(numbers):
+        end = at
+        while end + 1 < len(numbers) and numbers[end + 1] == numbers[end] + 1:
+            end += 1
+        if end - at + 1 >= _RUN:
+            yield numbers[at], numbers[end]
+        else:
+            yield from ((number, number) for number in numbers[at : end + 1])
+        at = end + 1
