@@ -10,7 +10,9 @@ from typing import Annotated, Literal, TypedDict
 #: The fields of which a new schedule has exactly one.
 TRIGGERS = (
     "rrule",
+    "cron",
     "every_seconds",
+    "phrase",
     "run_at",
     "delay_seconds",
     "on_demand",
@@ -24,6 +26,15 @@ class TriggerFields(TypedDict, total=False):
         str | None,
         "An RFC 5545 rule, with or without DTSTART",
     ]
+    cron: Annotated[
+        str | None,
+        "A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as "
+        "in Quartz; 0 and 7 are Sunday",
+    ]
+    cron_seconds: Annotated[
+        Literal["first", "last"] | None,
+        "Which of six fields of `cron` are the seconds, where both readings are valid",
+    ]
     every_seconds: Annotated[
         int | None,
         "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after it "
@@ -32,6 +43,11 @@ class TriggerFields(TypedDict, total=False):
     start_at: Annotated[
         datetime | str | None,
         "The first occurrence of every_seconds, in whole seconds; from one in the past it is counted on",
+    ]
+    phrase: Annotated[
+        str | None,
+        "When, in English: what is not understood is refused with the words that were not, what can be "
+        "read in several ways with its readings",
     ]
     run_at: Annotated[
         datetime | str | None,

@@ -208,8 +208,8 @@ def test_a_wrong_parameter_of_a_list_is_named(
         ("data", "use json"),
         ("delay", "use delay_seconds"),
         ("scheduledAt", "use run_at, an instant"),
-        ("cron", "use rrule, such as FREQ=DAILY"),
-        ("schedule", "use rrule"),
+        ("crontab", "use cron"),
+        ("schedule", "use phrase"),
         ("timeZone", "use timezone"),
         ("retries", "use max_retries"),
         ("timeout", "use timeout_seconds"),
@@ -226,8 +226,8 @@ def test_a_field_by_another_name_is_answered_with_its_own(
 
 
 def test_what_is_given_under_another_name_is_not_said_to_be_missing(client: FlaskClient) -> None:
-    answer = client.post(SCHEDULES, json={"title": "n", "url": "http://127.0.0.1:9/", "cron": "0 9 * * *"})
-    assert {error["pointer"] for error in answer.get_json()["errors"]} == {"/title", "/url", "/cron"}
+    answer = client.post(SCHEDULES, json={"title": "n", "url": "http://127.0.0.1:9/", "crontab": "0 9 * * *"})
+    assert {error["pointer"] for error in answer.get_json()["errors"]} == {"/title", "/url", "/crontab"}
     check(client.post(SCHEDULES, json={"name": "n"}), 422, "/callback_url", "callback_url: is missing")
 
 
