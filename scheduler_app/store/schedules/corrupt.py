@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from scheduler_app.domain.field_types import Corrupt, Newer
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.documents.field_types import Corrupt, Newer
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.documents import from_document

@@ -6,11 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
-from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
-from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, LastRun, Schedule, ScheduleState
-from scheduler_app.domain.signing import Retiring, Signing
-from scheduler_app.store.documents.field_types import (
+from scheduler_app.domain.field_types import (
     Corrupt,
     fields,
     flag,
@@ -25,6 +21,10 @@ from scheduler_app.store.documents.field_types import (
     whole,
     wrong,
 )
+from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
+from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, LastRun, Schedule, ScheduleState
+from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.sealed_parts import SEALED_VERSION, opened, sealed

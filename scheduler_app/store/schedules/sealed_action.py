@@ -8,10 +8,10 @@ from bson.errors import BSONError
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.field_types import Corrupt, fields, items, one_of, text
 from scheduler_app.domain.masking import is_secret, split_query
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Action, Body, BodyKind
-from scheduler_app.store.documents.field_types import Corrupt, fields, items, one_of, text
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
 
 #: Told apart from what else is encrypted with the key: no token out of the database is taken for one.

@@ -10,9 +10,9 @@ from typing import Any
 import bson
 from bson.errors import BSONError
 
+from scheduler_app.domain.field_types import Corrupt, fields, items, text
 from scheduler_app.domain.masking import is_secret, split_query
 from scheduler_app.store.collection import Document
-from scheduler_app.store.documents.field_types import Corrupt, fields, items, text
 from scheduler_app.store.encryption import SecretBox
 
 #: `v` of a document with sealed parts: a release that knows no such parts leaves it to others.
