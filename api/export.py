@@ -11,6 +11,7 @@ from flask import Response
 from api.noun import Noun
 from api.schemas import ScheduleChoice
 from api.services import services
+from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
@@ -82,7 +83,7 @@ def _asked(schedule: Schedule | Unreadable, envelope: Envelope) -> dict[str, Any
     a schedule, and nothing is left out silently."""
     if isinstance(schedule, Unreadable):
         return {"id": schedule.schedule_id, "reason": schedule.reason}
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    timing, action, retry = schedule.timing, http_action(schedule.action), schedule.retry
     given: dict[str, Any] = {
         "id": schedule.id,
         "name": schedule.name,

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.recurrence import Once, Recurrence
 from scheduler_app.domain.schedule import TICK, LastRun, Schedule, ScheduleState
@@ -18,7 +19,7 @@ def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
     """The fields of ScheduleOutput; what there is nothing to say of is left out."""
     if isinstance(schedule, Unreadable):
         return {"id": schedule.schedule_id, "state": ScheduleState.ERROR.value, "reason": schedule.reason}
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    timing, action, retry = schedule.timing, http_action(schedule.action), schedule.retry
     view: dict[str, Any] = {
         "id": schedule.id,
         "name": schedule.name,

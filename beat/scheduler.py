@@ -13,20 +13,13 @@ from beat.owed_expander import OwedExpander
 from beat.pruner import Pruner
 from beat.recoverer import Recoverer
 from beat.rezoner import Rezoner
-from scheduler_app.broker import CeleryPublisher
+from scheduler_app.assembly import assemble
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.health import TICK_SECONDS
 from scheduler_app.health.startup import check_replica_set, serve_metrics_of, starting
-from scheduler_app.store import REJECTED, STORE_FAULTS, Store
+from scheduler_app.store import REJECTED, STORE_FAULTS
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.heartbeat import Presence
-from scheduler_app.usecases.inspection import Inspection
-from scheduler_app.usecases.owed_expansion import OwedExpansion
-from scheduler_app.usecases.recovery import Recovery
-from scheduler_app.usecases.rezoning import Rezoning
 
 log = get_logger(__name__)
 
@@ -62,19 +55,21 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
 
     def _start(self) -> None:
         settings = self._settings
-        store, publisher = Store(settings), CeleryPublisher(self.app)
-        self._unavailable = (*STORE_FAULTS, *publisher.unavailable)
+        made = assemble(settings, self.app)
+        store = made.store
+        self._unavailable = made.faults
         check_replica_set(store)
         if not store.envelope.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
         ended = self._ending.asked
-        dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds), ended)
-        expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
-        expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)), ended)
-        owed_expander = OwedExpander(OwedExpansion(store))
-        recoverer = Recoverer(Recovery(store), publisher.queue_lengths)
-        rezoner = Rezoner(Rezoning(store))
-        inspector = Inspector(Inspection(store))
+        dispatcher = Dispatcher(made.dispatch, ended)
+        expander = Expander(
+            made.expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)), ended
+        )
+        owed_expander = OwedExpander(made.owed_expansion)
+        recoverer = Recoverer(made.recovery, made.publisher.queue_lengths)
+        rezoner = Rezoner(made.rezoning)
+        inspector = Inspector(made.inspection)
         pruner = Pruner(store, retention_days=settings.retention_days)
         self._duties = [
             ("rezone", lambda: rezoner.run(clock.now)),
@@ -85,10 +80,10 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
             ("inspect", lambda: inspector.run(clock.now)),
             ("prune", lambda: pruner.run(clock.now)),
         ]
-        self._presence = Presence(store, clock, "beat", facts=lambda: self._last_tick)
+        self._heartbeat = made.heartbeat("beat", facts=lambda: self._last_tick)
         self._ticked_at = monotonic()
         serve_metrics_of(settings, self._trouble, metrics.Role.BEAT)
-        self._presence.start()
+        self._heartbeat.start()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Does every duty once; returns the seconds until the next tick, 0 when there is more to do.
@@ -144,7 +139,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
 
     def close(self) -> None:
         if self._duties:
-            self._presence.stop()
+            self._heartbeat.stop()
         super().close()
 
     @property

@@ -15,18 +15,10 @@ from scheduler_app.actions.http import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import MAX_BODY_BYTES, MAX_HEADERS, METHODS, Body, BodyKind
 from scheduler_app.domain.masking import MASK, MASKED_BODY
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
-from scheduler_app.domain.schedule import (
-    MAX_BODY_BYTES,
-    MAX_HEADERS,
-    MAX_NAME,
-    MAX_TAGS,
-    METHODS,
-    Body,
-    BodyKind,
-    ScheduleState,
-)
+from scheduler_app.domain.schedule import MAX_NAME, MAX_TAGS, ScheduleState
 
 MAX_RULE = 64 * 1024
 MAX_HEADER_BYTES = 16 * 1024

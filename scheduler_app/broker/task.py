@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from celery import Celery
 
-from scheduler_app.broker.options import DELIVER
+from scheduler_app.broker.queues import DELIVER
 from scheduler_app.store import STORE_FAULTS
 
 Deliver = Callable[[Sequence[str]], int]

@@ -4,6 +4,7 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
+from scheduler_app.broker.backends import backend_of
 from scheduler_app.cli.addresses import api_url
 from scheduler_app.cli.backing import Backing, backing
 from scheduler_app.cli.data_directory import data_directory, temporary_directory
@@ -22,7 +23,7 @@ from scheduler_app.cli.parts import (
 from scheduler_app.cli.ports import HeldPorts
 from scheduler_app.cli.running import NAME, written_down
 from scheduler_app.cli.supervisor import Console, Part, Supervisor
-from scheduler_app.config import Settings, is_redis
+from scheduler_app.config import Settings
 from scheduler_app.embedded import NoBinary
 
 
@@ -88,7 +89,7 @@ def _addresses(settings: Settings, behind: Backing, folder: Path, flower_port: i
         "Swagger UI": f"{api_url(settings)}/swagger-ui",
         "Flower": f"http://127.0.0.1:{flower_port}{own_login}",
         "MongoDB": f"{behind.mongo} (database {settings.mongo_database})",
-        "Redis" if is_redis(behind.broker) else "Broker": behind.broker,
+        backend_of(behind.broker).title: behind.broker,
         "Data": str(folder),
         "Secrets": f"{folder / FLOWER_PASSWORD}; those of MongoDB and Redis are in {folder / NAME}",
         "Commands": f"{program()} list --url {api_url(settings)}",

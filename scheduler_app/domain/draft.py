@@ -4,18 +4,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.domain.action import Action
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.retry import Codes, RetryPolicy
-from scheduler_app.domain.schedule import (
-    DEFAULT_METHOD,
-    DEFAULT_METHOD_WITH_BODY,
-    DEFAULT_TIMEOUT_SECONDS,
-    Action,
-    Body,
-    Schedule,
-    ScheduleState,
-)
+from scheduler_app.domain.schedule import DEFAULT_TIMEOUT_SECONDS, Schedule, ScheduleState
 from scheduler_app.domain.timing import Timing
 
 
@@ -42,9 +36,11 @@ class Draft:
     method: str = NOT_GIVEN
     headers: tuple[tuple[str, str], ...] = field(default=NOT_GIVEN, repr=False)
     body: Body | None = field(default=NOT_GIVEN, repr=False)
+    action: Action = NOT_GIVEN
+    """A whole action of another kind than `http`, whose fields stand in the draft itself."""
     sealed: str = field(default=NOT_GIVEN, repr=False)
     """The secrets of an exported schedule, which its masks stand for; whoever has the key opens it."""
-    known: Action = field(default=NOT_GIVEN, repr=False)
+    known: HttpAction = field(default=NOT_GIVEN, repr=False)
     """What was in `sealed`."""
     max_retries: int = NOT_GIVEN
     backoff_seconds: float = NOT_GIVEN
@@ -67,12 +63,11 @@ class Draft:
         following = timing.recurrence(now).after(now) if state is ScheduleState.ACTIVE else None
         if state is ScheduleState.ACTIVE and following is None:
             state = ScheduleState.FINISHED
-        method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
         return Schedule(
             id=schedule_id,
             name=_given(self.name, ""),
             timing=timing,
-            action=self._action(Action(url="", method=method)),
+            action=self._action(None),
             created_at=now,
             updated_at=now,
             retry=self._retry(self._default_retry(max_retries)),
@@ -140,8 +135,23 @@ class Draft:
             )
         return wanted
 
-    def _action(self, old: Action) -> Action:
-        asked = Action(
+    def _action(self, old: Action | None) -> Action:
+        """The new action; `old` is the schedule's, None for a new schedule."""
+        http = (self.url, self.method, self.headers, self.body)
+        if self.action is not NOT_GIVEN:
+            if any(value is not NOT_GIVEN for value in http):
+                raise InvalidField("action", "give action, or callback_url and what belongs to it, not both")
+            return self.action
+        if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
+            return old
+        return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action())
+
+    def _new_http_action(self) -> HttpAction:
+        method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
+        return HttpAction(url="", method=method)
+
+    def _http_action(self, old: HttpAction) -> HttpAction:
+        asked = HttpAction(
             url=_given(self.url, old.url),
             method=_given(self.method, old.method),
             headers=_given(self.headers, old.headers),

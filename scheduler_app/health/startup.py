@@ -4,7 +4,6 @@ Celery only logs what a handler of its signals raises, and gunicorn starts anoth
 without this a worker would claim events and call nobody, and an API would start for ever.
 """
 
-import ssl
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,19 +49,6 @@ def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None], role
         raise InvalidSetting(
             f"METRICS_PORT {settings.metrics_port} cannot be listened on at {settings.metrics_host}"
             f" ({getattr(error, 'strerror', None) or error}); give each process of a host a port of its own"
-        ) from None
-
-
-def check_ca_bundle(path: str) -> None:
-    """Raises InvalidSetting where CALLBACK_CA_BUNDLE names no file of certificates."""
-    if not path:
-        return
-    try:
-        ssl.create_default_context(cafile=path)
-    except OSError as error:  # ssl's errors are such, too
-        raise InvalidSetting(
-            f"CALLBACK_CA_BUNDLE {path} cannot be read as certificates ({error.strerror or error});"
-            " give a PEM file that this user may read, or none for certifi's"
         ) from None
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
+from scheduler_app.domain.field_types import Corrupt, instant, one_of, optional, text, version, whole
 from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
 from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.event_types import DOCUMENT_VERSION
-from scheduler_app.store.field_types import Corrupt, instant, one_of, optional, text, version, whole
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID
 from scheduler_app.store.set_aside import set_aside, update_sound

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.event import LIVING, Kind, State, from_id
-from scheduler_app.store.field_types import (
+from scheduler_app.domain.field_types import (
     EARLIEST,
     LATEST,
     Corrupt,

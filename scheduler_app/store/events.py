@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import LIVING, Event, State
+from scheduler_app.domain.field_types import EARLIEST, LATEST
 from scheduler_app.store.event_documents import (
     CLAIMED,
     sources,
@@ -15,7 +16,6 @@ from scheduler_app.store.event_documents import (
 )
 from scheduler_app.store.event_types import sound
 from scheduler_app.store.faults import only_duplicates
-from scheduler_app.store.field_types import EARLIEST, LATEST
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import Document, Mongo, new_token
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.event import LIVING, State
+from scheduler_app.domain.field_types import EARLIEST, LATEST, Corrupt
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store.collection import Document
 from scheduler_app.store.corrupt_schedules import set_aside_unreadable
 from scheduler_app.store.cursors import UNREAD, without_request
-from scheduler_app.store.field_types import EARLIEST, LATEST, Corrupt
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.set_aside import set_aside

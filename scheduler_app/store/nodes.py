@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scheduler_app.store.field_types import Corrupt, fields, flag, instant, items, number, text, whole
+from scheduler_app.domain.field_types import Corrupt, fields, flag, instant, items, number, text, whole
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
 #: A process that has not written for this long is missed, seconds.

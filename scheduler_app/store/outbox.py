@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import State
+from scheduler_app.domain.field_types import EARLIEST, Corrupt, items, text
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.store.event_documents import READABLE, lease, lease_over, sources, stored_origin
-from scheduler_app.store.field_types import EARLIEST, Corrupt, items, text
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.set_aside import set_aside, update_sound

@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
+from scheduler_app.domain.field_types import EARLIEST, Corrupt, whole
 from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.store.event_documents import finish, lease_over, sources
-from scheduler_app.store.field_types import EARLIEST, Corrupt, whole
 from scheduler_app.store.history import appended, line
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.set_aside import set_aside, update_sound

@@ -13,11 +13,11 @@ from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
 from scheduler_app.domain.event import State
+from scheduler_app.domain.field_types import MAX_WHOLE, Corrupt, whole
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.corrupt_schedules import set_aside_unreadable
 from scheduler_app.store.faults import REJECTED, only_duplicates
-from scheduler_app.store.field_types import MAX_WHOLE, Corrupt, whole
 from scheduler_app.store.listing import Listing, Page, Rest, Window
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.readings import Readings

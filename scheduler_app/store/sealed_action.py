@@ -8,9 +8,9 @@ from bson.errors import BSONError
 
 from scheduler_app.domain.draft import NOT_GIVEN, Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.field_types import Corrupt, fields, items, one_of, text
+from scheduler_app.domain.http_action import Body, BodyKind, HttpAction
 from scheduler_app.domain.masking import is_secret, split_query
-from scheduler_app.domain.schedule import Action, Body, BodyKind
-from scheduler_app.store.field_types import Corrupt, fields, items, one_of, text
 from scheduler_app.store.secrets import Envelope, UnreadableSecret
 
 #: Told apart from what else is encrypted with the key: no token out of the database is taken for one.
@@ -20,7 +20,7 @@ MAX_TOKEN = 512 * 1024
 _BODY_KINDS = tuple(kind.value for kind in BodyKind)
 
 
-def sealed_action(action: Action, envelope: Envelope) -> str | None:
+def sealed_action(action: HttpAction, envelope: Envelope) -> str | None:
     """The token; None where there is no key, or nothing secret. The URL in it binds it to its origin."""
     secret = [list(pair) for pair in action.headers if is_secret(pair[0])]
     if not envelope.encrypts or not (secret or action.body or split_query(action.url)[1]):
@@ -31,7 +31,7 @@ def sealed_action(action: Action, envelope: Envelope) -> str | None:
     return envelope.seal(bson.encode(parts)).decode()
 
 
-def opened_action(token: str, envelope: Envelope) -> Action:
+def opened_action(token: str, envelope: Envelope) -> HttpAction:
     """What an export has sealed, for masks to stand for. Raises InvalidField("sealed")."""
     if len(token) > MAX_TOKEN:
         raise InvalidField("sealed", f"must not exceed {MAX_TOKEN // 1024} KiB")
@@ -40,7 +40,7 @@ def opened_action(token: str, envelope: Envelope) -> Action:
         if parts.get("for") != PURPOSE:
             raise Corrupt("is not of an export")
         body = parts.get("body")
-        return Action(
+        return HttpAction(
             url=text(parts.get("url"), "url"),
             headers=tuple(
                 (text(name, "a name"), text(value, "a value"))

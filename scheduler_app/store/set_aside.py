@@ -11,10 +11,10 @@ from bson import json_util
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import FINAL, State
+from scheduler_app.domain.field_types import Corrupt, Newer
 from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.event_types import faults_of, mended
 from scheduler_app.store.faults import REJECTED, of_one_document
-from scheduler_app.store.field_types import Corrupt, Newer
 from scheduler_app.store.history import KEPT_LAST, line
 from scheduler_app.store.isolation import isolated
 from scheduler_app.telemetry import get_logger, metrics

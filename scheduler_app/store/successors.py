@@ -6,8 +6,8 @@ from typing import Any
 
 from pymongo import ReplaceOne
 
+from scheduler_app.domain.field_types import Corrupt, instant, items, optional, text, whole
 from scheduler_app.domain.schedule import Predecessor, Schedule, ScheduleState
-from scheduler_app.store.field_types import Corrupt, instant, items, optional, text, whole
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedule_documents import READABLE, read_cut, to_document
 from scheduler_app.store.secrets import Envelope

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from scheduler_app.domain.field_types import Corrupt, Newer
+from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.field_types import Corrupt, Newer
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedule_documents import from_document
 from scheduler_app.store.secrets import Envelope, UnreadableSecret
@@ -34,10 +35,11 @@ def read(row: Document, envelope: Envelope) -> Schedule | Unreadable:
 def read_whole(row: Document, envelope: Envelope) -> Schedule | Unreadable:
     """The same for whoever shows the schedule: what it sends can be shown, too."""
     found = read(row, envelope)
-    if isinstance(found, Schedule) and found.action.body is not None:
+    action = found.action if isinstance(found, Schedule) else None
+    if isinstance(action, HttpAction) and action.body is not None:
         try:
-            found.action.body.shown()
+            action.body.shown()
         except ValueError as error:
-            kind = found.action.body.kind.value
-            return Unreadable(found.id, f"action.body.data is no {kind}: {error}"[:300])
+            kind = action.body.kind.value
+            return Unreadable(row["_id"], f"action.body.data is no {kind}: {error}"[:300])
     return found

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from scheduler_app.domain.action import Action
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -21,12 +22,12 @@ Seeded = tuple[Schedule, str | None]
 @dataclass(frozen=True)
 class Creation:
     """`soon` expands schedules and dispatches what is due within the horizon; it may fail quietly: beat does
-    the same. `check_url` raises InvalidField for a URL that must not be called."""
+    the same. `check_action` raises InvalidField for one that this deployment does not execute."""
 
     store: Store
     soon: Callable[[Sequence[Schedule], datetime], None]
     max_retries: int
-    check_url: Callable[[str], None]
+    check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
 
     def create(
@@ -97,7 +98,7 @@ class Creation:
     def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
         opened = opened_draft(draft, self.store.envelope)
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
-        self.check_url(schedule.action.url)
+        self.check_action(schedule.action)
         if hops:
             schedule = replace(schedule, hops=hops)
         return (

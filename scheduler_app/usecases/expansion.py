@@ -9,7 +9,6 @@ from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import FRESH_FOR
-from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import BeforeCut, OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parts import Parts
@@ -294,5 +293,5 @@ def withdraw_what_came_too_late(store: Store, ids: Sequence[str], now: datetime)
 
 
 def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
-    origin = origin_of(schedule.action.url)
+    origin = schedule.action.isolation_key
     return [event.scheduled(schedule.id, schedule.revision, instant, origin) for instant in instants]

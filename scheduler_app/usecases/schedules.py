@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from scheduler_app.domain import event
+from scheduler_app.domain.action import Action
 from scheduler_app.domain.draft import NOT_GIVEN, Draft
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
@@ -34,14 +34,14 @@ class Owed(Protocol):
 @dataclass(frozen=True)
 class Manager:
     """`owed` expands up to an instant; `soon` expands schedules and dispatches what is due within the
-    horizon; `send` dispatches events at once. The last two may fail quietly: beat does the same. `check_url`
-    raises InvalidField for a URL that must not be called."""
+    horizon; `send` dispatches events at once. The last two may fail quietly: beat does the same.
+    `check_action` raises InvalidField for an action that this deployment does not execute."""
 
     store: Store
     owed: Owed
     soon: Callable[[Sequence[Schedule], datetime], None]
     send: Callable[[Sequence[Event], datetime], None]
-    check_url: Callable[[str], None]
+    check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
 
     def get(self, schedule_id: str, *, surely: bool = False) -> Schedule:
@@ -72,8 +72,8 @@ class Manager:
 
         def edited(schedule: Schedule) -> Schedule:
             changed = opened.edit(schedule, now)
-            if changed.action.url != schedule.action.url:
-                self.check_url(changed.action.url)
+            if changed.action.isolation_key != schedule.action.isolation_key:
+                self.check_action(changed.action)
             if draft.signing not in (NOT_GIVEN, schedule.signing is not None):
                 changed = _next_version(schedule, now) if changed is schedule else changed
                 changed = replace(changed, signing=Signing(self.new_secret(), now) if draft.signing else None)
@@ -158,7 +158,7 @@ class Manager:
         `hops` are those of the request. Raises NotFound, Conflict."""
         schedule = self.get(schedule_id)
         made = event.manual(
-            schedule.id, schedule.revision, now, seed, origin=origin_of(schedule.action.url), hops=hops
+            schedule.id, schedule.revision, now, seed, origin=schedule.action.isolation_key, hops=hops
         )
         self.store.events.insert([made], now, "Triggered by a person")
         log.info(

@@ -4,9 +4,9 @@ import threading
 from collections import Counter
 from collections.abc import Iterable
 
-from scheduler_app.actions.http.answer import one_line
 from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.text import one_line
 from scheduler_app.store.outcomes import Record
 from scheduler_app.telemetry import get_logger
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from scheduler_app.actions.http import Sender
+from scheduler_app.actions.executors import Executors
 from scheduler_app.clock import monotonic
 from scheduler_app.store import Store
 from scheduler_app.worker.backlog import Backlog
@@ -25,16 +25,15 @@ class Pipeline:
     def __init__(
         self,
         store: Store,
-        sender: Sender,
+        executors: Executors,
         *,
         now: Callable[[], datetime],
         worker: str,
         horizon_seconds: float,
         max_events: int,
-        origin_concurrency: int,
     ) -> None:
-        """`max_events`: what the worker holds, waiting, in flight and unrecorded. `origin_concurrency`: its
-        requests in flight to one origin."""
+        """`executors` are closed when the courier's thread ends. `max_events`: how many events the worker may
+        hold, waiting, in flight or unrecorded."""
         self.backlog = Backlog()
         self.capacity = Capacity(max_events, is_behind=lambda: self.backlog.is_behind(monotonic()))
         self.leases = Leases(store)
@@ -43,14 +42,15 @@ class Pipeline:
             store, self.backlog, self.capacity, now=now, worker=worker, recorded=self.reports.note
         )
         self.courier = Courier(
-            sender,
+            executors,
             self.recorder,
             self.backlog,
             self.capacity,
             now=now,
-            origin_concurrency=origin_concurrency,
         )
-        self.handover = Handover(store, self.courier, self.recorder, self.leases, now=now, worker=worker)
+        self.handover = Handover(
+            store, self.courier, self.recorder, self.leases, serves=executors.serves, now=now, worker=worker
+        )
         self.delivery = Delivery(
             store,
             self.capacity,

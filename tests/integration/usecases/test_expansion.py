@@ -13,14 +13,8 @@ from cryptography.fernet import Fernet
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
-from scheduler_app.domain.schedule import (
-    MAX_BODY_BYTES,
-    TENANT,
-    Body,
-    BodyKind,
-    Schedule,
-    ScheduleState,
-)
+from scheduler_app.domain.http_action import MAX_BODY_BYTES, Body, BodyKind
+from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.listing import Window

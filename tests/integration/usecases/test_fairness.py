@@ -11,7 +11,7 @@ from pymongo import monitoring
 
 from beat.dispatcher import Dispatcher
 from scheduler_app.broker import CeleryPublisher, make_app
-from scheduler_app.broker.options import PRIORITIES, QUEUE
+from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual
 from scheduler_app.domain.lane import Lane, QueueLengths

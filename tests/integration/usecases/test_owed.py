@@ -37,7 +37,7 @@ def manager(store: Store, expansion: Expansion) -> Manager:
         owed=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
         soon=lambda schedules, now: None,
         send=lambda events, now: None,
-        check_url=lambda url: None,
+        check_action=lambda action: None,
         new_secret=new_secret,
     )
 

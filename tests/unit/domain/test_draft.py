@@ -6,8 +6,9 @@ import pytest
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import Body, BodyKind
 from scheduler_app.domain.masking import MASK, MASKED_BODY, masked, masked_url
-from scheduler_app.domain.schedule import KEPT_CUTS, Body, BodyKind, Predecessor, ScheduleState
+from scheduler_app.domain.schedule import KEPT_CUTS, Predecessor, ScheduleState
 from tests.builders import draft, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
