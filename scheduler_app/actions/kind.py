@@ -14,7 +14,7 @@ Document = dict[str, Any]
 
 
 class ActionKind(ABC, Generic[A]):
-    """A row of the registry. `A` is the kind's value, a frozen dataclass that satisfies `domain.action.Action`.
+    """A row of the registry. `A` is the kind's value: a frozen dataclass, and a `domain.action.Action`.
 
     A module that defines a row is imported by every process: what is expensive to import (a driver) is
     imported by `executor` alone.
@@ -40,7 +40,7 @@ class ActionKind(ABC, Generic[A]):
 
     @abstractmethod
     def join(self, document: Document, secrets: Mapping[str, Any]) -> Document:
-        """Undoes `split`. `secrets` may hold other names. Raises Corrupt where the two do not fit together."""
+        """Undoes `split`; `secrets` may hold other names, too. Raises Corrupt where the two do not match."""
 
     @abstractmethod
     def checker(self, settings: Settings) -> Callable[[A], None]:

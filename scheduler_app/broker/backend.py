@@ -12,8 +12,9 @@ from scheduler_app.health.check import Check, fine
 
 
 class Backend:
-    """A row of the registry. This class is what kombu and Celery do by themselves, without any promise of ours;
-    a broker that is supported has a subclass of its own and passes `tests/conformance/broker`.
+    """A row of the registry. This class itself is what kombu and Celery do, without any promise of ours.
+
+    A broker that is supported has a subclass, which passes `tests/conformance/broker`.
 
     Methods that take a channel get one of kombu's, which is connected; they raise what its transport raises.
     """

@@ -1,4 +1,4 @@
-"""What the domain knows of an action: its kind, and which actions share a receiver. The rest is the kind's."""
+"""What the domain knows of an action: its kind, and which actions share a receiver."""
 
 from typing import Protocol
 

@@ -212,7 +212,8 @@ def _action(action: Document, envelope: Envelope) -> Action:
     headers = action.get("headers")
     if isinstance(headers, list) and any(map(_is_sealed_alone, headers)):
         action = action | {"headers": [_opened_header(pair, envelope) for pair in headers]}
-    return kind.from_document(action)
+    found: Action = kind.from_document(action)
+    return found
 
 
 def _is_sealed_alone(pair: Any) -> bool:

@@ -75,7 +75,7 @@ class Attempt:
 
 
 def set_aside(event: Event, token: str, worker: str, reason: str, now: datetime) -> Record:
-    """Returns the end of an event that cannot be attempted: its schedule is corrupt, or our own code raised."""
+    """Returns the end of an event that cannot be attempted: its schedule is corrupt, or our code raised."""
     entry = {"number": event.attempt + 1, "started_at": now, "error": reason, "worker": worker}
     message = f"Set aside: {reason}"
     return Record(event.id, token, State.ERROR, message, None, entry, now, event, event.origin)

@@ -14,9 +14,9 @@ from scheduler_app.actions.http.signature import check_secret, new_secret, sign
 from scheduler_app.actions.http.url import check_url
 
 __all__ = [
-    "Response",
     "Guard",
     "Request",
+    "Response",
     "check_header",
     "check_reachable",
     "check_secret",

@@ -17,10 +17,10 @@ class Guard:
 
     Callback URLs are written by strangers, and a worker stands inside the network. The guard judges the very
     address that a socket is about to be opened to, never a name or a spelling: a DNS answer that changes
-    between check and use ("rebinding") and an address in octal have both become plain numbers by then.
+    between check and use ("rebinding") and an address in octal are both plain numbers by then.
 
-    `allowed_networks` are exceptions an administrator makes to the table in `special_networks`. `denied_ports` are
-    refused at every address.
+    `allowed_networks` are exceptions that an administrator makes to the table in `special_networks`.
+    `denied_ports` are refused at every address.
     """
 
     def __init__(

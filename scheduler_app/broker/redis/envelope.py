@@ -1,4 +1,4 @@
-"""What kombu takes for granted of a message as it lies in Redis: a JSON object with headers, body, properties."""
+"""What kombu takes for granted of a message in Redis: a JSON object with headers, body, properties."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.config import Settings
-from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.http_action import HttpAction, http_action
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
@@ -43,7 +43,7 @@ def action(store: Store, schedule_id: str = "s") -> HttpAction:
     """The request as a worker would make it."""
     found = store.schedules.for_delivery([schedule_id])[schedule_id]
     assert isinstance(found, Schedule), found
-    return found.action
+    return http_action(found.action)
 
 
 @pytest.fixture
