@@ -24,6 +24,10 @@ class ActionKind(ABC, Generic[A]):
     name: str
     #: The aggregation expression of a stored action without its secrets. `from_document` reads its result.
     without_secrets: Document
+    #: Fields of a stored action that beats do not fetch, because they are secret or large, and what a beat
+    #: reads in place of those that `from_document` needs.
+    not_for_beats: tuple[str, ...] = ()
+    in_their_place: Mapping[str, Any] = {}
 
     @abstractmethod
     def to_document(self, action: A) -> Document:
