@@ -19,6 +19,7 @@ class Harness(ABC):
     #: The class of the registry's row.
     backend: type
 
+    @abstractmethod
     def __init__(self, folder: Path) -> None:
         """Starts the server, with its data in `folder`."""
 

@@ -174,7 +174,7 @@ def test_a_broker_at_any_of_its_schemes_is_found() -> None:
 
 @pytest.mark.parametrize("url", ["rediss+cluster://host", "sqs://", "carrier-pigeon://coop", "no url"])
 def test_a_broker_that_cannot_be_used_is_one_sentence(url: str) -> None:
-    with pytest.raises(InvalidSetting, match="^BROKER_URL cannot be used .*redis://"):
+    with pytest.raises(InvalidSetting, match=r"^BROKER_URL cannot be used .*redis://"):
         make_app(Settings(broker_url=url))
 
 

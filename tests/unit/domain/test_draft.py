@@ -1,12 +1,13 @@
 """What a person asks for becomes a schedule, or an edit of one."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import Body, BodyKind, http_action
+from scheduler_app.domain.http_action import Body, BodyKind, HttpAction, http_action
 from scheduler_app.domain.masking import MASK, MASKED_BODY, masked, masked_url
 from scheduler_app.domain.schedule import KEPT_CUTS, Predecessor, ScheduleState
 from tests.builders import draft, schedule
@@ -234,3 +235,27 @@ def test_one_delay_given_does_not_contradict_the_default_of_the_other() -> None:
     assert (slow.retry.backoff_seconds, slow.retry.backoff_max_seconds) == (7200, 7200)
     with pytest.raises(InvalidField, match="less"):
         Draft(backoff_max_seconds=1.0).edit(slow, NOON)
+
+
+@dataclass(frozen=True)
+class Bell:
+    """An action of another kind."""
+
+    kind: str = "bell"
+    isolation_key: str = "tower"
+
+
+def test_an_action_of_another_kind_is_taken_whole() -> None:
+    made = Draft(rrule="FREQ=DAILY", action=Bell()).schedule("s1", NOON, max_retries=0)
+    assert made.action == Bell()
+    assert Draft(name="renamed").edit(made, NOON).action == Bell()
+    assert Draft(url="http://127.0.0.1:9/").edit(made, NOON).action == HttpAction("http://127.0.0.1:9/")
+    assert Draft(action=Bell()).edit(schedule(NOON), NOON).action == Bell()
+
+
+def test_an_action_and_the_fields_of_a_request_contradict_each_other() -> None:
+    with pytest.raises(InvalidField, match="not both") as refused:
+        Draft(rrule="FREQ=DAILY", url="http://127.0.0.1:9/", action=Bell()).schedule(
+            "s1", NOON, max_retries=0
+        )
+    assert refused.value.field == "action"
