@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from scheduler_app.actions.registry import kind_of
+from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.field_types import (
@@ -33,8 +33,11 @@ from scheduler_app.store.secrets import Envelope
 #: Of a document without sealed parts; with them it is `SEALED_VERSION`, the newest that is read.
 DOCUMENT_VERSION = 1
 
-#: Documents of a newer release are left to its processes.
-READABLE: Document = {"v": {"$not": {"$gt": SEALED_VERSION}}}
+#: Documents of a newer release are left to its processes: a later `v`, or a kind of action of its own.
+READABLE: Document = {
+    "v": {"$not": {"$gt": SEALED_VERSION}},
+    "$nor": [{"action.type": {"$type": "string", "$nin": list(KINDS)}}],
+}
 #: No timeout is shorter, whoever asked for it.
 LEAST_TIMEOUT_SECONDS = 0.001
 _STATES = tuple(state.value for state in ScheduleState)

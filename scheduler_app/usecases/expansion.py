@@ -173,7 +173,9 @@ class Expansion:
         left_for_later: list[str] = []
         unfit = 0
         for schedule in claimed:
-            if isinstance(schedule, Unreadable):
+            if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
+                left_for_later.append(schedule.schedule_id)  # to a beat of another release
+            elif isinstance(schedule, Unreadable):
                 self._set_aside(schedule.schedule_id, token, schedule.reason, now)
             elif len(events) >= limit:
                 left_for_later.append(schedule.id)
