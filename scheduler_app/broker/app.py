@@ -1,4 +1,4 @@
-"""The Celery application: made for settings, or, for Celery's own commands, for those of this process."""
+"""Makes the Celery application for given settings; Celery's own commands get one made on demand."""
 
 from functools import cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a message must be, and what happens to one that is not: it is dropped, counted, and logged.
+"""Checks messages before Celery trusts them. One that breaks a rule is dropped, counted and logged.
 
 Anybody who can write to Redis can put anything into the queue. MongoDB is the truth and a message only a
 doorbell: dropping one costs an event that was meant a recovery of 10 s; an exception costs the worker, and
@@ -49,7 +49,8 @@ _HEADERS: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 class Malformed(Exception):
-    """A message that nobody of ours has sent. `reason` is one of few words, `detail` a sentence."""
+    """A message that no release of ours has sent. `reason` labels a metric, so it is one of a few words;
+    `detail` is a sentence."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)

@@ -1,4 +1,4 @@
-"""How long the queue is, for those who would rather not know than wait: probes, scrapes."""
+"""Asks for the length of the queue on behalf of probes and scrapes, which must not wait long."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The task that a message starts."""
+"""The Celery task that every message of ours names."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,7 +12,7 @@ _deliver: Deliver | None = None
 
 
 def deliver_by(deliver: Deliver) -> None:
-    """Says what the task does in this process; a worker calls it when it starts."""
+    """Sets what the task does in this process. A worker calls it when it starts."""
     global _deliver
     _deliver = deliver
 

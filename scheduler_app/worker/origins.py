@@ -1,6 +1,6 @@
-"""Jobs that may start now, by origin: who comes next, who has enough, and who has to come again later.
+"""Queues of due jobs by origin: which starts next, which origin is at its limit, and what is postponed.
 
-No thread, no clock: the courier owns it and passes the time.
+It has no thread and no clock: the courier's thread owns it and passes the time.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The parts of delivery, put together for one process, and how they begin and end."""
+"""The parts of delivery in one process: how they know each other, start and end."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,12 +15,13 @@ from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.reports import Reports
 
-#: What a thread that was told to end is waited for, seconds.
+#: How long `stop` waits for each thread, in seconds.
 END_SECONDS = 5.0
 
 
 class Pipeline:
-    """Events pass `delivery` (claim), `handover` (read, void), `courier` (send) and `recorder` (write)."""
+    """Events pass `delivery` (claims them), `handover` (reads their schedules, cancels what was withdrawn),
+    `courier` (starts their attempts) and `recorder` (writes the outcomes)."""
 
     def __init__(
         self,
@@ -66,22 +67,22 @@ class Pipeline:
             thread.start()
 
     def stop_starting(self) -> None:
-        """Nothing is claimed any more, and what has not started is given back; what is in flight goes on."""
+        """Stops claiming, and gives back events whose attempts have not started. Attempts in flight go on."""
         self.capacity.stop()
         self.handover.give_back()
         self.courier.stop_starting()
 
     def interrupt(self) -> None:
-        """Requests in flight are given back too, and an unreachable MongoDB is no longer waited for."""
+        """Gives back the events of attempts in flight, too, and stops waiting for an unreachable MongoDB."""
         self.courier.interrupt()
         self.recorder.hurry()
 
     def wait_until_empty(self, seconds: float | None = None) -> bool:
-        """Waits until all that was claimed is written; False when some is not after so many seconds."""
+        """Waits until every claimed event is written; returns False if some are not after `seconds`."""
         return self.capacity.wait_until_empty(seconds)
 
     def stop(self) -> None:
-        """Ends the threads, in the order in which events pass them."""
+        """Ends the threads in the order in which events pass them, so that each still accepts what comes."""
         self.leases.stop()
         self.handover.stop()
         self.courier.stop()

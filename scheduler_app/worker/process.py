@@ -23,7 +23,7 @@ from scheduler_app.worker.gauges import WorkerGauges, report
 
 log = get_logger(__name__)
 
-#: Beyond the grace of requests in flight: for writing outcomes and giving back.
+#: Time beyond the grace period, in seconds: for writing outcomes and giving events back.
 LAST_WORDS_SECONDS = 3.0
 #: Events that `inspect in_flight` names.
 MAX_EVENTS_SHOWN = 1_000
@@ -79,9 +79,9 @@ class WorkerProcess:
             raise Reject("the worker ends; another one takes the message", requeue=True) from None
 
     def shut_down(self) -> None:
-        """Gives back at once what has not started; what is in flight has its grace first.
+        """Gives back events whose attempts have not started; those in flight have the grace period left.
 
-        A second call ends the grace.
+        A second call ends the grace period.
         """
         if not self._ending.acquire(blocking=False):
             self._hurry.set()
@@ -92,7 +92,7 @@ class WorkerProcess:
         watchdog.start()
 
     def stop(self) -> None:
-        """After the last task has returned: waits for what is in flight, as long as its grace lasts."""
+        """Waits for attempts in flight, as long as the grace period lasts. Called after the last task returned."""
         if not self._ending.locked():  # a remote `shutdown` comes without the signal
             self.shut_down()
         self.pipeline.wait_until_empty()

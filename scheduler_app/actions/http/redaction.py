@@ -1,4 +1,4 @@
-"""Takes the secrets that were sent out of what came back.
+"""Masks in a response the secrets that its request contained.
 
 A receiver may echo what it was sent, and an attempt's record is kept and shown long after. Secrets are found
 as they are, and in the forms in which echoes bring them: in base64, percent-encoded, escaped as JSON or HTML.

@@ -1,4 +1,4 @@
-"""How a request ended."""
+"""The end of a request: what the receiver answered, or why there is no answer."""
 
 import codecs
 from typing import NamedTuple

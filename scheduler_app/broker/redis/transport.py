@@ -1,4 +1,4 @@
-"""The first repair of the worker: it survives a Redis that dies or is full while messages are unacknowledged.
+"""A transport that survives a Redis which dies, or is full, while messages are unacknowledged.
 
 On a lost connection kombu closes the channel, which tries to give unacknowledged messages back over that
 same lost connection; what it raises then (an AttributeError, no connection error) ends the worker. So does a

@@ -139,11 +139,12 @@ def test_a_broken_value_harms_only_itself(harness: Harness, executor: Executor) 
 
 
 def test_what_is_interrupted_has_no_verdict_and_may_start_anew(harness: Harness, executor: Executor) -> None:
-    begin(executor, harness.hangs(), "hung")
+    begin(executor, harness.hangs(), "hung", timeout_seconds=0.2)
     executor.interrupt()
     again = begin(executor, harness.succeeds(), "hung")
-    (verdict,) = collect(executor, 1)
-    assert (verdict.event_id, verdict.outcome) == (again, Outcome.SUCCESS)
+    later = begin(executor, harness.hangs(), "later", timeout_seconds=0.5)
+    outcomes = [(verdict.event_id, verdict.outcome) for verdict in collect(executor, 2)]
+    assert outcomes == [(again, Outcome.SUCCESS), (later, Outcome.RETRY)], "the first one's timeout is none"
     assert not executor.wait(0)
 
 
