@@ -92,7 +92,7 @@ class WorkerProcess:
         watchdog.start()
 
     def stop(self) -> None:
-        """Waits for attempts in flight until the grace period ends. Called after the last task has returned."""
+        """Waits for attempts in flight until the grace period ends. Called after the last task returned."""
         if not self._ending.locked():  # a remote `shutdown` comes without the signal
             self.shut_down()
         self.pipeline.wait_until_empty()
