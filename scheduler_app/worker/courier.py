@@ -1,4 +1,4 @@
-"""Makes the requests: one thread, one libcurl multi handle, each request at its own instant."""
+"""Starts each attempt at its own instant, and collects the verdicts: one thread for a whole worker."""
 
 import heapq
 import itertools
@@ -46,11 +46,11 @@ def _ended_as(state: State) -> Counter:
 
 
 class Courier(EssentialThread):
-    """Starts each request when it is due, while its lease has room; hands outcomes to the recorder.
+    """Starts each attempt when it is due, while its lease has room; hands outcomes to the recorder.
 
-    One thread serves all batches of a process: connections are kept across batches, and a receiver that hangs
-    holds nothing but its own connection and its origin's share. It never waits for anything but sockets: what
-    MongoDB has to be told goes through the recorder.
+    One thread serves all batches of a process, so that executors keep their connections across batches. A
+    receiver that hangs occupies its own attempts and its origin's share, and nothing else. The thread waits
+    for verdicts only: whatever MongoDB has to be told goes through the recorder.
     """
 
     def __init__(
@@ -82,17 +82,17 @@ class Courier(EssentialThread):
         self._ended = False
 
     def send(self, jobs: Sequence[Job]) -> None:
-        """Hands over requests; what becomes of each reaches the recorder."""
+        """Takes over attempts. What becomes of each reaches the recorder."""
         self._handed.put(jobs)
         self._executors.wake()
 
     def stop_starting(self) -> None:
-        """From now on what has not started is given back; what is in flight goes on."""
+        """Gives back whatever has not started, from now on. Attempts in flight go on."""
         self._giving_back.set()
         self._executors.wake()
 
     def interrupt(self) -> None:
-        """What is in flight is no longer waited for, and is given back; it may have reached its receiver."""
+        """Interrupts attempts in flight and gives their events back. They may have reached their receivers."""
         self._interrupted = True
         self._executors.wake()
 
@@ -106,7 +106,7 @@ class Courier(EssentialThread):
         return len(self._flying)
 
     def event_ids(self) -> tuple[str, ...]:
-        """The events whose requests are in flight."""
+        """Returns the events whose attempts are in flight."""
         return tuple(self._flying)
 
     def loads(self) -> tuple[Load, ...]:
@@ -169,7 +169,7 @@ class Courier(EssentialThread):
         return pause
 
     def _start(self, job: Job, at: float) -> None:
-        """Begins the request at the monotonic time `at`, which is now."""
+        """Starts the attempt; `at` is the monotonic time now."""
         event, lease = job.attempt.event, job.lease
         if lease.is_lost(event.id):
             self._capacity.release()  # another worker has it

@@ -1,4 +1,4 @@
-"""Between claim and request: when a batch is due, its schedules are read and its requests handed over."""
+"""The step between claim and attempt: reads the schedules of a batch when it is due, and hands it over."""
 
 import heapq
 import itertools
