@@ -92,7 +92,7 @@ class Courier(EssentialThread):
         self._executors.wake()
 
     def interrupt(self) -> None:
-        """Interrupts attempts in flight and gives their events back. They may have reached their receivers."""
+        """Interrupts attempts in flight and gives back their events. Receivers may have got them."""
         self._interrupted = True
         self._executors.wake()
 

@@ -372,7 +372,7 @@ def test_a_message_that_is_given_back_or_restored_keeps_its_lane(
         got = [channel.basic_get(QUEUE) for _ in Lane]
         assert [message.properties["priority"] for message in got] == sorted(PRIORITIES.values())
         assert publisher.queue_lengths().total == 0
-        channel.give_back(set())
+        channel.return_all_but(set())
         assert publisher.queue_lengths() == QueueLengths(1, 1, 1)
         for _ in Lane:
             channel.basic_get(QUEUE)
