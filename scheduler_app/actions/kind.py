@@ -27,7 +27,7 @@ class ActionKind(ABC, Generic[A]):
     #: Fields of a stored action that beats do not fetch, because they are secret or large, and what a beat
     #: reads in place of those that `from_document` needs.
     not_for_beats: tuple[str, ...] = ()
-    in_their_place: Mapping[str, Any] = {}
+    in_their_place: Document = {}
 
     @abstractmethod
     def to_document(self, action: A) -> Document:

@@ -202,7 +202,9 @@ UNREAD = {
 def without_request(row: Document) -> Document:
     """Returns a row that was fetched without `UNREAD` so that it can be read as a schedule."""
     action = row.get("action")
-    kind = KINDS.get(action["type"]) if isinstance(action, dict) and type(action.get("type")) is str else None
+    if not isinstance(action, dict) or type(action.get("type")) is not str:
+        return row
+    kind = KINDS.get(action["type"])
     return row | {"action": action | kind.in_their_place} if kind is not None else row
 
 

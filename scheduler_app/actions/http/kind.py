@@ -20,7 +20,7 @@ class HttpKind(ActionKind[HttpAction]):
     name = HTTP
     without_secrets = document.WITHOUT_SECRETS
     not_for_beats = ("headers", "body", "query")
-    in_their_place: Mapping[str, Any] = {"headers": [], "body": None}
+    in_their_place: Document = {"headers": [], "body": None}
 
     def to_document(self, action: HttpAction) -> Document:
         return document.to_document(action)

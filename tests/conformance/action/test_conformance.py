@@ -269,6 +269,7 @@ def test_a_wiped_action_can_be_read_and_has_no_secrets(harness: Harness, store: 
     collection = store.mongo.collection("schedules")
     collection.update_one({"_id": made.id}, WIPE)
     row = collection.find_one({"_id": made.id})
+    assert row is not None
     assert SECRET.encode() not in bson.encode(row)
     found = read(row, Envelope(""))
     assert isinstance(found, Schedule), found
