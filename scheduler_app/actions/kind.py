@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from scheduler_app.actions.executor import Executor
 from scheduler_app.config import Settings
@@ -27,7 +27,7 @@ class ActionKind(ABC, Generic[A]):
     #: Fields of a stored action that beats do not fetch, because they are secret or large, and what a beat
     #: reads in place of those that `from_document` needs.
     not_for_beats: tuple[str, ...] = ()
-    in_their_place: Document = {}
+    in_their_place: ClassVar[Document] = {}
 
     @abstractmethod
     def to_document(self, action: A) -> Document:

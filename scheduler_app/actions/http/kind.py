@@ -3,7 +3,7 @@
 import ssl
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from scheduler_app.actions.executor import Executor
 from scheduler_app.actions.http import document
@@ -20,7 +20,7 @@ class HttpKind(ActionKind[HttpAction]):
     name = HTTP
     without_secrets = document.WITHOUT_SECRETS
     not_for_beats = ("headers", "body", "query")
-    in_their_place: Document = {"headers": [], "body": None}
+    in_their_place: ClassVar[Document] = {"headers": [], "body": None}
 
     def to_document(self, action: HttpAction) -> Document:
         return document.to_document(action)
