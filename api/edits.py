@@ -10,7 +10,7 @@ from api.noun import Noun
 from api.schemas import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.services import services
 from scheduler_app.domain.schedule import TENANT
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 MAX_SKIPPED = 100

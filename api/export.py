@@ -15,10 +15,10 @@ from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
-from scheduler_app.store import Envelope, Schedules
-from scheduler_app.store.listing import Window
-from scheduler_app.store.sealed_action import sealed_action
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store import Schedules, SecretBox
+from scheduler_app.store.paging import Window
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.store.schedules.sealed_action import sealed_action
 
 NDJSON = "application/x-ndjson"
 #: Schedules that wait in memory for a reader; their bodies may be large.
@@ -48,11 +48,11 @@ def export_schedules(query: dict[str, Any]) -> Response:
     pages = _pages(services().store.schedules, query)
     # The first one now: if MongoDB is away, that is still an answer's status.
     begun = chain([next(pages)], pages)
-    line = partial(_line, envelope=services().store.envelope)
+    line = partial(_line, envelope=services().store.secret_box)
     return Response(_pieces(map(line, chain.from_iterable(begun))), mimetype=NDJSON)
 
 
-def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedule | Unreadable]]:
+def _pages(schedules: Schedules, query: dict[str, Any]) -> Iterator[list[Schedule | CorruptSchedule]]:
     """Page by page: a cursor of MongoDB's would end where a reader is slow or a primary falls."""
     window: Window | None = Window(limit=A_PAGE)
     while window is not None:
@@ -74,14 +74,14 @@ def _pieces(found: Iterable[str]) -> Iterator[str]:
     yield "".join(lines)
 
 
-def _line(schedule: Schedule | Unreadable, envelope: Envelope) -> str:
+def _line(schedule: Schedule | CorruptSchedule, envelope: SecretBox) -> str:
     return json.dumps(_asked(schedule, envelope), ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def _asked(schedule: Schedule | Unreadable, envelope: Envelope) -> dict[str, Any]:
+def _asked(schedule: Schedule | CorruptSchedule, envelope: SecretBox) -> dict[str, Any]:
     """The schedule as somebody would ask for it. What can no longer be read says why; nobody takes that for
     a schedule, and nothing is left out silently."""
-    if isinstance(schedule, Unreadable):
+    if isinstance(schedule, CorruptSchedule):
         return {"id": schedule.schedule_id, "reason": schedule.reason}
     timing, action, retry = schedule.timing, http_action(schedule.action), schedule.retry
     given: dict[str, Any] = {

@@ -65,7 +65,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         api.register_blueprint(noun.blueprint)
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")
-    if not made.store.envelope.encrypts:
+    if not made.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
     heartbeat = app.extensions["heartbeat"] = made.heartbeat("api")
     heartbeat.start()

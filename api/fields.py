@@ -12,7 +12,7 @@ from marshmallow import ValidationError, fields
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
-from scheduler_app.store.listing import Position
+from scheduler_app.store.paging import Position
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)

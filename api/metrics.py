@@ -58,7 +58,7 @@ class Fleet(Collector):
             oldest.timestamp() if oldest else 0.0,
         )
         nodes = GaugeMetricFamily("scheduler_nodes", "Processes that reported lately", labels=["role"])
-        alive = [node["role"] for node in store.nodes.alive()]
+        alive = [node["role"] for node in store.processes.alive()]
         for role in sorted({*alive, "api", "beat", "worker"}):
             nodes.add_metric([role], alive.count(role))
         yield nodes

@@ -30,7 +30,7 @@ from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.schedule import TENANT, Schedule
-from scheduler_app.store.event_lists import EVERYTHING, Narrowing
+from scheduler_app.store.events.lists import EVERYTHING, Narrowing
 from scheduler_app.usecases.upsert import put
 
 blueprint = Noun("schedules", __name__, url_prefix="/api/schedules", description="Rules, callbacks, policies")

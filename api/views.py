@@ -9,15 +9,15 @@ from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.recurrence import Once, Recurrence
 from scheduler_app.domain.schedule import TICK, LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 
 #: Later instants are not looked for: the calendar of Python ends that year.
 END = datetime(9999, 12, 31, tzinfo=UTC)
 
 
-def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
+def shown(schedule: Schedule | CorruptSchedule, now: datetime) -> dict[str, Any]:
     """The fields of ScheduleOutput; what there is nothing to say of is left out."""
-    if isinstance(schedule, Unreadable):
+    if isinstance(schedule, CorruptSchedule):
         return {"id": schedule.schedule_id, "state": ScheduleState.ERROR.value, "reason": schedule.reason}
     timing, action, retry = schedule.timing, http_action(schedule.action), schedule.retry
     view: dict[str, Any] = {

@@ -59,7 +59,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         store = made.store
         self._unavailable = made.faults
         check_replica_set(store)
-        if not store.envelope.encrypts:
+        if not store.secret_box.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
         ended = self._ending.asked
         dispatcher = Dispatcher(made.dispatch, ended)

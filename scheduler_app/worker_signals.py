@@ -34,7 +34,7 @@ def _start(sender: Any, **_: Any) -> None:
         _worker = WorkerProcess(settings, sender.hostname, sender.app, pipeline, made.heartbeat)
         check_replica_set(made.store)
         _worker.start()
-    if not made.store.envelope.encrypts:
+    if not made.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
 
 

@@ -21,7 +21,7 @@ from api.errors import MAX_ERRORS, Omitted
 from api.fields import Cursor
 from api.misnomers import meant
 from api.plain_words import speak_plainly
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
 MAX_LIMIT = 500

@@ -13,7 +13,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
-from scheduler_app.store.event_lists import Narrowing
+from scheduler_app.store.events.lists import Narrowing
 
 _STATE = "|".join(state.value for state in State)
 _ALL_STATES = ", ".join(state.value for state in State)

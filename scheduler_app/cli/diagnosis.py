@@ -50,11 +50,11 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
 def _processes(store: Store) -> list[Check]:
     try:
         with within(STORE_SECONDS):
-            nodes = store.nodes.alive()
+            nodes = store.processes.alive()
             offset = Clock().synchronize(store.mongo.server_time)
     except STORE_FAULTS:
         return _unknown_processes()
-    agree = check_settings(nodes, store.nodes.settings, __version__)
+    agree = check_settings(nodes, store.processes.settings, __version__)
     return [*check_fleet(nodes), _own_clock(offset), agree, check_receivers(nodes)]
 
 

@@ -39,11 +39,11 @@ def _reseal(settings: Settings) -> int:
     """Returns how many schedules could not be read."""
     # Only here: other commands need not wait for it.
     from scheduler_app.store import STORE_FAULTS, Store
-    from scheduler_app.store.resealing import Resealed, Resealing
+    from scheduler_app.store.schedules.resealing import Resealed, Resealing
 
     store = Store(settings)
     try:
-        resealing = Resealing(store.mongo, store.envelope)
+        resealing = Resealing(store.mongo, store.secret_box)
         total, told_at, done, left = resealing.count(), time.monotonic(), Resealed(), 0
         for done in resealing.run():
             for schedule_id, reason in done.left:

@@ -77,8 +77,8 @@ def _writes(store: Store) -> Check:
     try:
         # As every write of ours: by a majority, journaled. The document is a process's, and goes again.
         with pymongo.timeout(WRITE_SECONDS):
-            store.nodes.report("doctor")
-            store.nodes.leave()
+            store.processes.report("doctor")
+            store.processes.leave()
     except PyMongoError as error:
         return wrong(
             WRITES,

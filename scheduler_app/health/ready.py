@@ -28,7 +28,7 @@ def check_ready(store: Store, broker: Broker) -> list[Check]:
     nodes: list[Node] | None = None
     try:
         with within(ANSWER_SECONDS):
-            nodes = store.nodes.alive()
+            nodes = store.processes.alive()
         mongodb = fine("mongodb", "answers")
     except STORE_FAULTS as error:
         mongodb = wrong(

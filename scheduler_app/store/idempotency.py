@@ -7,7 +7,7 @@ from pymongo.errors import DuplicateKeyError
 
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.field_types import Corrupt, fields, text, whole, wrong
-from scheduler_app.store.event_documents import lease_over
+from scheduler_app.store.events.documents import lease_over
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
 DOCUMENT_VERSION = 1
@@ -76,7 +76,7 @@ def _read(record: Document, request: str, token: str) -> Begun | InFlight | Diff
 class Idempotency:
     def __init__(self, mongo: Mongo) -> None:
         self._records = mongo.collection("idempotency")
-        self._settled = mongo.majority("idempotency")
+        self._majority = mongo.majority("idempotency")
         self._uncounted: dict[str, tuple[int, int]] = {}
 
     def begin(self, owner: str, key: str, request: str) -> Begun | InFlight | Different | Answered:
@@ -110,7 +110,7 @@ class Idempotency:
             | lease_over("lease_until"),
             [{"$set": lease}],
         )
-        return self._judge(self._settled.find_one({"_id": identity}), request, token)
+        return self._judge(self._majority.find_one({"_id": identity}), request, token)
 
     @staticmethod
     def _judge(record: Document | None, request: str, token: str) -> Begun | InFlight | Different | Answered:

@@ -9,12 +9,12 @@ from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.field_types import EARLIEST, LATEST, Corrupt
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store.collection import Document
-from scheduler_app.store.corrupt_schedules import set_aside_unreadable
-from scheduler_app.store.cursors import UNREAD, without_request
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.events.set_aside import set_aside
 from scheduler_app.store.mongo import Mongo
-from scheduler_app.store.secrets import Envelope
-from scheduler_app.store.set_aside import set_aside
-from scheduler_app.store.unreadable import Unreadable, read
+from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
+from scheduler_app.store.schedules.cursors import UNREAD, without_request
+from scheduler_app.store.schedules.set_aside import set_aside_corrupt
 
 _LIVING = {"$in": sorted(LIVING)}
 #: Null is such a value, too.
@@ -24,11 +24,11 @@ _SETTLED = (ScheduleState.DELETED.value, ScheduleState.ERROR.value)
 
 
 class Inspections:
-    def __init__(self, mongo: Mongo, envelope: Envelope) -> None:
+    def __init__(self, mongo: Mongo, envelope: SecretBox) -> None:
         self._mongo = mongo
         self._events = mongo.collection("events")
         self._schedules = mongo.collection("schedules")
-        self._envelope = envelope
+        self._secret_box = envelope
 
     def misplaced_events(self, *, limit: int) -> int:
         """Sets events aside that wait for a time which is no date, or in a state that there is not. By index:
@@ -95,12 +95,14 @@ class Inspections:
     def _inspect(self, row: Document) -> bool:
         if row.get("state") in _SETTLED:
             return False
-        found = read(without_request(row), self._envelope)
-        if not isinstance(found, Unreadable):
+        found = read(without_request(row), self._secret_box)
+        if not isinstance(found, CorruptSchedule):
             if found.state is not ScheduleState.ACTIVE or found.next_run_at or found.finishes_at:
                 return False
-            found = Unreadable(found.id, "it is active, and next_run_at and finishes_at are both missing")
-        set_aside_unreadable(self._schedules, row, found)
+            found = CorruptSchedule(
+                found.id, "it is active, and next_run_at and finishes_at are both missing"
+            )
+        set_aside_corrupt(self._schedules, row, found)
         return True
 
 

@@ -7,8 +7,8 @@ from enum import StrEnum
 
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.store.listing import Page, Position
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.paging import Page, Position
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.schedules import Manager
 
 #: A page ends after so many seconds, wherever it is: its caller goes on with the next.
@@ -33,7 +33,7 @@ class EditedPage:
 def edit_page(
     manager: Manager,
     verb: Verb,
-    page: Page[Schedule | Unreadable],
+    page: Page[Schedule | CorruptSchedule],
     now: datetime,
     *,
     hops: int = 0,
@@ -46,7 +46,7 @@ def edit_page(
     """
     count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
     for each in page.rows:
-        schedule_id = each.schedule_id if isinstance(each, Unreadable) else each.id
+        schedule_id = each.schedule_id if isinstance(each, CorruptSchedule) else each.id
         reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, hops)
         if reason is None:
             count += 1
@@ -57,11 +57,11 @@ def edit_page(
     return EditedPage(count, skipped, page.following)
 
 
-def _unfit(verb: Verb, schedule: Schedule | Unreadable) -> str | None:
+def _unfit(verb: Verb, schedule: Schedule | CorruptSchedule) -> str | None:
     """Why a schedule is not to be edited, as far as its page tells."""
     if verb is Verb.DELETE:
         return None
-    if isinstance(schedule, Unreadable):
+    if isinstance(schedule, CorruptSchedule):
         return f"its stored document is unreadable: {schedule.reason}"
     there = ScheduleState.PAUSED if verb is Verb.PAUSE else ScheduleState.ACTIVE
     return f"it is {schedule.state}" if schedule.state in (there, ScheduleState.FINISHED) else None

@@ -10,7 +10,7 @@ from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
-from scheduler_app.store.sealed_action import opened_draft
+from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -96,7 +96,7 @@ class Creation:
         return results
 
     def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
-        opened = opened_draft(draft, self.store.envelope)
+        opened = opened_draft(draft, self.store.secret_box)
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_action(schedule.action)
         if hops:
@@ -119,7 +119,7 @@ class Creation:
                 chosen.setdefault(schedule.id, position)
         for schedule_id in chosen:
             # Whoever deleted it may have died before this write.
-            self.store.withdrawals.cancel_all(
+            self.store.cancellations.cancel_all(
                 schedule_id, left[schedule_id].revision, now, "Withdrawn: the schedule was deleted"
             )
         positions = list(chosen.values())

@@ -9,9 +9,9 @@ from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import FINAL, Event, Kind, State
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.store.event_lists import EVERYTHING, Narrowing
-from scheduler_app.store.listing import Position, Window
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.events.lists import EVERYTHING, Narrowing
+from scheduler_app.store.paging import Position, Window
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -48,7 +48,7 @@ class EventManager:
     def cancel(self, event_id: str, now: datetime) -> Document:
         """Withdraws an event that no worker has. Raises NotFound; Conflict when it is running or final."""
         event = self.get(event_id)
-        if not self.store.withdrawals.cancel(event_id, now, "Withdrawn by a person"):
+        if not self.store.cancellations.cancel(event_id, now, "Withdrawn by a person"):
             event = self.get(event_id)
             state = State(event["state"])
             why = "its history is final" if state in FINAL else "its request is in flight, or about to be"
@@ -108,11 +108,11 @@ class EventManager:
         return Redriven(len(redriven), skipped, found.following)
 
 
-def _hopeless(event: Document, schedule: Schedule | Unreadable | None) -> str | None:
+def _hopeless(event: Document, schedule: Schedule | CorruptSchedule | None) -> str | None:
     """Why a dead letter would only end again, without a request; None where it may be sent."""
     if schedule is None:
         return NO_CALLBACK
-    if isinstance(schedule, Unreadable):
+    if isinstance(schedule, CorruptSchedule):
         return None if schedule.readable_elsewhere else f"its schedule cannot be read: {schedule.reason}"
     if schedule.state is ScheduleState.DELETED:
         return NO_CALLBACK

@@ -11,13 +11,13 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.domain.owed import BeforeCut, OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
-from scheduler_app.parts import Parts
+from scheduler_app.parallel import Parallel
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
-from scheduler_app.store.corrupt_schedules import told_of_schedule
-from scheduler_app.store.cursors import Advance, Ready
+from scheduler_app.store.documents.isolation import isolated
 from scheduler_app.store.faults import of_one_document
-from scheduler_app.store.isolation import isolated
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.store.schedules.cursors import Advance, Ready
+from scheduler_app.store.schedules.set_aside import report_set_aside
 from scheduler_app.telemetry import metrics
 
 SCHEDULES_A_PAGE = 1_000
@@ -37,7 +37,7 @@ CHANGED = "Withdrawn: the schedule was changed"
 
 
 #: A claim's token, and what it won.
-Claimed = tuple[str, list[Schedule | Unreadable]]
+Claimed = tuple[str, list[Schedule | CorruptSchedule]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Expansion:
     def __init__(self, store: Store, *, timeframe_seconds: float) -> None:
         self._store = store
         self._timeframe = timedelta(seconds=timeframe_seconds)
-        self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
+        self._parts = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
         self._schedules_a_page = SCHEDULES_A_PAGE
 
     def expand_page(self, now: datetime) -> Page:
@@ -161,7 +161,7 @@ class Expansion:
 
     def _fill(
         self,
-        claimed: Sequence[Schedule | Unreadable],
+        claimed: Sequence[Schedule | CorruptSchedule],
         token: str,
         now: datetime,
         until: datetime,
@@ -173,9 +173,9 @@ class Expansion:
         left_for_later: list[str] = []
         unfit = 0
         for schedule in claimed:
-            if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
+            if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
                 left_for_later.append(schedule.schedule_id)  # to a beat of another release
-            elif isinstance(schedule, Unreadable):
+            elif isinstance(schedule, CorruptSchedule):
                 self._set_aside(schedule.schedule_id, token, schedule.reason, now)
             elif len(events) >= limit:
                 left_for_later.append(schedule.id)
@@ -270,7 +270,7 @@ class Expansion:
 
     def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
         if self._store.cursors.set_aside(schedule_id, token, reason, now):
-            told_of_schedule(schedule_id, reason)
+            report_set_aside(schedule_id, reason)
 
 
 def insert_occurrences(store: Store, events: Sequence[Event], now: datetime) -> None:
@@ -282,14 +282,14 @@ def withdraw_what_came_too_late(store: Store, ids: Sequence[str], now: datetime)
     """Some of these schedules were edited or deleted between a beat's claim and its insert. A worker would
     void such events when they are due; here they go at once, so that nobody is shown what will not happen."""
     for schedule_id, schedule in store.schedules.for_delivery(ids).items():
-        if isinstance(schedule, Unreadable):
+        if isinstance(schedule, CorruptSchedule):
             continue
         if schedule.state is ScheduleState.DELETED:
-            store.withdrawals.cancel_all(
+            store.cancellations.cancel_all(
                 schedule_id, schedule.revision, now, "Withdrawn: the schedule was deleted"
             )
         else:
-            store.withdrawals.cancel_past_cut(
+            store.cancellations.cancel_past_cut(
                 schedule_id, schedule.revision, schedule.revised_at, now, CHANGED
             )
 

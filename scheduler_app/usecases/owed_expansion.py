@@ -8,7 +8,7 @@ from scheduler_app.domain import event
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.store import Store
-from scheduler_app.store.owed import ClaimedOwed
+from scheduler_app.store.schedules.owed import ClaimedOwed
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.usecases.expansion import insert_occurrences, withdraw_what_came_too_late
 

@@ -39,7 +39,7 @@ class Recovery:
         """`clock` knows of jumps of mongod's clock, by which leases are judged."""
         self._store = store
         self._clock = clock
-        self._repairs = store.repairs
+        self._repairs = store.recoveries
         self._outbox = store.outbox
 
     def recover_workers(self, now: datetime) -> Repairs:

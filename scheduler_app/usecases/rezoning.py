@@ -6,7 +6,7 @@ from scheduler_app.domain.event import LIVING, Kind
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import TICK, Schedule
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)

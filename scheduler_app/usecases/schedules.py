@@ -14,8 +14,8 @@ from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
-from scheduler_app.store.sealed_action import opened_draft
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -44,18 +44,18 @@ class Manager:
     check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
 
-    def get(self, schedule_id: str, *, surely: bool = False) -> Schedule:
-        """Raises NotFound, and Conflict for one whose document can no longer be read. `surely`: as it is now,
+    def get(self, schedule_id: str, *, linearizable: bool = False) -> Schedule:
+        """Raises NotFound, and Conflict for one whose document can no longer be read. `linearizable`: as it is now,
         and not as the majority knew it a moment ago."""
-        schedule = self.store.schedules.get(schedule_id, surely=surely)
+        schedule = self.store.schedules.get(schedule_id, linearizable=linearizable)
         if schedule is None:
             raise NotFound(f"there is no schedule {schedule_id}")
-        if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
+        if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
             raise Conflict(
                 f"{schedule_id} cannot be read by this process: {schedule.reason}. Run the API with the"
                 " SECRETS_KEY and the release of the other processes"
             )
-        if isinstance(schedule, Unreadable):
+        if isinstance(schedule, CorruptSchedule):
             raise Conflict(
                 f"the stored document of {schedule_id} is corrupt: {schedule.reason}. Mend that field in"
                 " MongoDB and then resume the schedule, or delete it and create it anew under another id"
@@ -68,7 +68,7 @@ class Manager:
         """`hops` are those of the request: a callback that sets its own schedule again has no end either.
         Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's. Nothing is
         written where nothing changes."""
-        opened = opened_draft(draft, self.store.envelope)
+        opened = opened_draft(draft, self.store.secret_box)
 
         def edited(schedule: Schedule) -> Schedule:
             changed = opened.edit(schedule, now)
@@ -116,7 +116,7 @@ class Manager:
         revision = self.store.schedules.delete(schedule_id, now, version=version)
         if revision is None:
             try:
-                there = self.get(schedule_id, surely=True)
+                there = self.get(schedule_id, linearizable=True)
             except NotFound:
                 # Deleted before, perhaps by one who died, or was refused by MongoDB, after that write.
                 for deleted in self.store.successors.predecessors([schedule_id]).values():
@@ -180,7 +180,7 @@ class Manager:
             if version is not None and version != schedule.version:
                 # A primary that was just elected may not know yet how far the majority is: what it gives may
                 # be older than the edit whose ETag this caller was given.
-                schedule = self.get(schedule_id, surely=True)
+                schedule = self.get(schedule_id, linearizable=True)
                 if version != schedule.version:
                     raise _stale(schedule, version)
             changed = change(schedule)
@@ -224,12 +224,12 @@ class Manager:
         raise Conflict("the schedule is being changed by others at this moment; try again")
 
     def _withdraw_all(self, schedule_id: str, revision: int, now: datetime) -> int:
-        return self.store.withdrawals.cancel_all(
+        return self.store.cancellations.cancel_all(
             schedule_id, revision, now, "Withdrawn: the schedule was deleted"
         )
 
     def _cut(self, schedule: Schedule, now: datetime) -> None:
-        self.store.withdrawals.cancel_past_cut(
+        self.store.cancellations.cancel_past_cut(
             schedule.id, schedule.revision, schedule.revised_at, now, "Withdrawn: the schedule was changed"
         )
         if schedule.state is ScheduleState.ACTIVE:

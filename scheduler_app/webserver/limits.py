@@ -1,7 +1,7 @@
 """What one client may ask of the web server. Sizes are in bytes, times in seconds, for each process."""
 
 #: A request line is at most 8,190 bytes, a header field too, and there are at most 100 of them: those are
-#: gunicorn's settings. Together they are at most this.
+#: gunicorn's settings. GroupCommit they are at most this.
 MAX_HEADER_BYTES = 64 * 1024
 
 MAX_BODY_BYTES = 1024 * 1024

@@ -8,7 +8,7 @@ from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 
 COMPLETED = "Event successfully processed"
 

@@ -16,7 +16,7 @@ from scheduler_app.actions.executors import Executors
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.store.claims import Postponement
+from scheduler_app.store.events.claims import Postponement
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.attempt import set_aside
 from scheduler_app.worker.backlog import Backlog

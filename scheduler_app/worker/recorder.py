@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.claims import Postponement
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity

@@ -13,7 +13,7 @@ from beat.expander import Expander
 from beat.recoverer import Recoverer
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.store.schedule_documents import to_document
+from scheduler_app.store.schedules.documents import to_document
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.recovery import Recovery
@@ -76,7 +76,7 @@ def _busy(made: Ground, due: int) -> float:
 
 def _insert(made: Ground, rule: str, prefix: str, numbers: range) -> None:
     schedules = made.store.mongo.collection("schedules")
-    template = to_document(schedule(clock.now(), rrule=rule), made.store.envelope)
+    template = to_document(schedule(clock.now(), rrule=rule), made.store.secret_box)
     for first in range(0, len(numbers), BATCH):
         some = numbers[first : first + BATCH]
         schedules.insert_many([{**template, "_id": f"{prefix}{number}"} for number in some], ordered=False)

@@ -21,7 +21,7 @@ from kombu.utils.json import loads
 from redis.exceptions import ResponseError
 
 from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES, Malformed, note_dropped
-from scheduler_app.broker.redis.envelope import check_envelope
+from scheduler_app.broker.redis.secret_box import check_envelope
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)

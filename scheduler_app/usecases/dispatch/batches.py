@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.lane import FRESH_FOR, Lane
-from scheduler_app.store.outbox import Due
+from scheduler_app.store.events.outbox import Due
 
 EVENTS_A_BATCH = 100
 BATCH_SPAN = timedelta(milliseconds=100)

@@ -9,16 +9,16 @@ from scheduler_app.clock import monotonic
 from scheduler_app.config import DISPATCH_LEASE_SECONDS
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import Lane, QueueLengths
-from scheduler_app.parts import Parts
+from scheduler_app.parallel import Parallel
 from scheduler_app.store import Store
-from scheduler_app.store.outbox import Due
+from scheduler_app.store.events.outbox import Due
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, Batch, grouped, lane_of
 from scheduler_app.usecases.dispatch.room import Room, RoomEstimate
 from scheduler_app.usecases.dispatch.selection import EVENTS_A_PAGE, select
 
 PARTS_AT_ONCE = 2
-#: Parts of fewer events would break up batches.
+#: Parallel of fewer events would break up batches.
 WORTH_PARTS = 4 * EVENTS_A_BATCH
 #: What was selected so long ago is no longer what is most urgent.
 SELECTION_SECONDS = 1.0
@@ -54,7 +54,7 @@ class Dispatch:
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
         self._burst_ahead = min(self._horizon / BURST_AHEAD_SHARE, MAX_BURST_AHEAD)
-        self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
+        self._parts = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
         self._estimate = RoomEstimate(publisher.queue_lengths)
 
     def dispatch_page(self, now: datetime) -> Page:

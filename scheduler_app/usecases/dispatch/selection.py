@@ -9,7 +9,7 @@ from itertools import groupby
 from scheduler_app.domain.event import SUSPECT_AFTER, schedule_of
 from scheduler_app.domain.lane import FRESH_FOR, Lane
 from scheduler_app.domain.turns import in_turn
-from scheduler_app.store.outbox import Due, Outbox
+from scheduler_app.store.events.outbox import Due, Outbox
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, lane_of
 from scheduler_app.usecases.dispatch.room import Room
 

@@ -37,7 +37,7 @@ def _claim() -> None:
 
 
 def _taking_all(claim: Any) -> Any:
-    from scheduler_app.store.event_documents import CLAIMED, to_event
+    from scheduler_app.store.events.documents import CLAIMED, to_event
 
     def taken(self: Any, ids: Any, **options: Any) -> Any:
         token, _ = claim(self, ids, **options)
@@ -62,14 +62,14 @@ def _token_fence() -> None:
 
 def _message_recovery() -> None:
     """Lost messages stay lost."""
-    from scheduler_app.store.repairs import Repairs
+    from scheduler_app.store.events.recoveries import Repairs
 
     Repairs.messages = lambda self, now, **_: []  # type: ignore[method-assign]
 
 
 def _worker_recovery() -> None:
     """What a dead worker had claimed stays claimed."""
-    from scheduler_app.store.repairs import Repairs
+    from scheduler_app.store.events.recoveries import Repairs
 
     Repairs.workers = lambda self, now, **_: ([], [])  # type: ignore[method-assign]
 
@@ -77,9 +77,9 @@ def _worker_recovery() -> None:
 def _cut() -> None:
     """An edit withdraws nothing of the old rule, and a worker does not look."""
     from scheduler_app.domain.schedule import Schedule
-    from scheduler_app.store.withdrawals import Withdrawals
+    from scheduler_app.store.events.cancellations import Cancellations
 
-    Withdrawals.cancel_past_cut = lambda *_: 0  # type: ignore[method-assign]
+    Cancellations.cancel_past_cut = lambda *_: 0  # type: ignore[method-assign]
     Schedule.voids = lambda *_: False  # type: ignore[method-assign]
 
 

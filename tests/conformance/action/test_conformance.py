@@ -18,9 +18,9 @@ from scheduler_app.domain.field_types import Corrupt
 from scheduler_app.domain.origin import MAX_ORIGIN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
-from scheduler_app.store.sealed_parts import WIPE
-from scheduler_app.store.secrets import Envelope
-from scheduler_app.store.unreadable import read
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.schedules.corrupt import read
+from scheduler_app.store.schedules.sealed_parts import WIPE
 from tests.builders import event, schedule
 from tests.conformance.action.harness import HARNESSES, SECRET, Harness, missing, resources
 from tests.integration.conftest import settings, store
@@ -271,7 +271,7 @@ def test_a_wiped_action_can_be_read_and_has_no_secrets(harness: Harness, store: 
     row = collection.find_one({"_id": made.id})
     assert row is not None
     assert SECRET.encode() not in bson.encode(row)
-    found = read(row, Envelope(""))
+    found = read(row, SecretBox(""))
     assert isinstance(found, Schedule), found
     assert found.action.isolation_key == made.action.isolation_key
 

@@ -127,6 +127,6 @@ def test_a_redriven_event_s_grace_starts_over(
         store.outbox.sent(token)
         assert [each.id for each in won] == [made.id]
         early, late = now + (grace - 1) * SECOND, now + (grace + 1) * SECOND
-        assert store.repairs.messages(early, grace_seconds=10, limit=10) == []
-        assert (store.repairs.messages(late, grace_seconds=10, limit=10) == [made.id]) is recovered
+        assert store.recoveries.recover_messages(early, grace_seconds=10, limit=10) == []
+        assert (store.recoveries.recover_messages(late, grace_seconds=10, limit=10) == [made.id]) is recovered
     assert State(str((store.events.get(made.id) or {})["state"])) is State.READY_QUEUE

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 Create = Callable[..., dict[str, Any]]

@@ -12,7 +12,7 @@ from api.services import Services
 from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.worker.attempt import Attempt
 from tests.builders import event, schedule
 

@@ -142,15 +142,15 @@ def test_a_deletion_that_comes_late_leaves_the_successor_s_events_alone(
 ) -> None:
     services: Services = app.extensions["scheduler"]
     put(client, BODY)
-    cancel_all = services.store.withdrawals.cancel_all
+    cancel_all = services.store.cancellations.cancel_all
 
     def meanwhile(*args: Any) -> int:
         """Somebody creates it again between the deletion's two writes."""
-        monkeypatch.setattr(services.store.withdrawals, "cancel_all", cancel_all)
+        monkeypatch.setattr(services.store.cancellations, "cancel_all", cancel_all)
         assert put(client, BODY | {"rrule": "FREQ=SECONDLY"}).status_code == 201
         return cancel_all(*args)
 
-    monkeypatch.setattr(services.store.withdrawals, "cancel_all", meanwhile)
+    monkeypatch.setattr(services.store.cancellations, "cancel_all", meanwhile)
     assert client.delete(f"{SCHEDULES}/mine").status_code == 200
     pending = client.get(f"{SCHEDULES}/mine/events/pending").get_json()["events"]
     assert pending

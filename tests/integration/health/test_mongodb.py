@@ -23,7 +23,7 @@ def test_a_prepared_store_is_in_order(store: Store) -> None:
 
 def test_the_write_that_is_tried_leaves_nothing(store: Store) -> None:
     found(store)
-    assert store.nodes.alive() == []
+    assert store.processes.alive() == []
 
 
 def test_a_missing_index_is_named(store: Store) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from scheduler_app.domain.event import FINAL, TRANSITIONS, State
 from scheduler_app.store import Store
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from tests.builders import event
 from tests.integration.store.taking import take
 
@@ -66,17 +66,17 @@ class Hands:
             self.store.claims.give_back([self.event_id], self.draw.choice(self.claims), self.now, "back")
 
     def recover(self) -> None:
-        self.store.repairs.workers(self.now, delay_seconds=0, limit=10)
+        self.store.recoveries.recover_workers(self.now, delay_seconds=0, limit=10)
         self.store.outbox.put_back_abandoned(self.now, limit=10)
-        self.store.repairs.messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
+        self.store.recoveries.recover_messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
 
     def edit(self) -> None:
         """The cut of an edit, and a worker that has read of it after its claim; a person's cancel."""
         chance = self.draw.random()
         if chance < 0.1:
-            self.store.withdrawals.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
+            self.store.cancellations.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
         elif chance < 0.15:
-            self.store.withdrawals.cancel(self.event_id, self.now, "withdrawn")
+            self.store.cancellations.cancel(self.event_id, self.now, "withdrawn")
         elif chance < 0.2 and self.claims:
             self.store.claims.void([self.event_id], self.draw.choice(self.claims), self.now, "void")
 

@@ -13,13 +13,13 @@ from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
 from scheduler_app.store import Store, listing
-from scheduler_app.store.claims import Postponement
-from scheduler_app.store.cursors import Advance
-from scheduler_app.store.event_lists import SCHEDULES_MERGED, Narrowing
-from scheduler_app.store.last_runs import Run
-from scheduler_app.store.listing import Position, Window
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.paging import Position, Window
+from scheduler_app.store.schedules.cursors import Advance
+from scheduler_app.store.schedules.last_runs import Run
 from tests.builders import event, schedule
 from tests.integration.store.taking import take
 
@@ -116,9 +116,9 @@ def test_every_verb_s_query_has_an_index(
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
     _use_inspections(store.inspections, now)
-    store.nodes.report("worker")
-    assert store.nodes.alive()
-    store.nodes.leave()
+    store.processes.report("worker")
+    assert store.processes.alive()
+    store.processes.leave()
     for name, door in store.doors.items():
         assert _public(type(getattr(full, name))) == door.names, f"verbs of store.{name}"
     assert len(listener.commands) > 30
@@ -156,14 +156,14 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.outcomes.record(records) == []
     store.outcomes.record_late(records[:1])
     store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
-    store.withdrawals.cancel_past_cut("s1", 2, now, now, "cut")
-    store.withdrawals.look_past_cut("s1", 2, now)
-    store.withdrawals.cancel_all("s2", 1, now, "deleted")
-    store.withdrawals.cancel("old-1", now, "cancelled")
+    store.cancellations.cancel_past_cut("s1", 2, now, now, "cut")
+    store.cancellations.look_past_cut("s1", 2, now)
+    store.cancellations.cancel_all("s2", 1, now, "deleted")
+    store.cancellations.cancel("old-1", now, "cancelled")
     store.events.redrive(["old-1", "old-2"], now, "redriven")
-    store.repairs.messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
-    store.repairs.any_lease_over()
-    store.repairs.workers(now, delay_seconds=2, limit=10)
+    store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
+    store.recoveries.any_lease_over()
+    store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
     store.events.get("x")
     store.events.any_of_schedule("s1")
     store.events.living_by_state()

@@ -17,7 +17,7 @@ from scheduler_app.domain.http_action import Body, BodyKind
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.store import Store
-from scheduler_app.store.resealing import Resealed, Resealing
+from scheduler_app.store.schedules.resealing import Resealed, Resealing
 from tests.builders import schedule
 
 OLD, NEW, LOST = (Fernet.generate_key().decode() for _ in range(3))
@@ -74,7 +74,7 @@ def test_everything_is_sealed_with_the_newest_key_and_a_second_run_finds_nothing
     new.schedules.insert(secret_schedule(now, "new"))
     wanted = read_all(new, "plain", "last", "old", "new")
     before = {row["_id"]: row for row in rows.find()}
-    *_, done = Resealing(new.mongo, new.envelope).run(page=2)
+    *_, done = Resealing(new.mongo, new.secret_box).run(page=2)
     assert done == Resealed(seen=6, sealed=3, wiped=1)
     after = {row["_id"]: row for row in rows.find()}
     assert "secret" not in str(list(after.values()))
@@ -87,7 +87,7 @@ def test_everything_is_sealed_with_the_newest_key_and_a_second_run_finds_nothing
         }
     only_new = with_keys(NEW)
     assert read_all(only_new, "plain", "last", "old", "new") == wanted
-    *_, again = Resealing(only_new.mongo, only_new.envelope).run()
+    *_, again = Resealing(only_new.mongo, only_new.secret_box).run()
     assert again == Resealed(seen=6)
 
 
@@ -97,7 +97,7 @@ def test_what_is_edited_meanwhile_keeps_its_edit(
     old, new = with_keys(OLD), with_keys(f"{NEW},{OLD}")
     before = secret_schedule(now, "s")
     old.schedules.insert(before)
-    resealing = Resealing(new.mongo, new.envelope)
+    resealing = Resealing(new.mongo, new.secret_box)
     written = resealing._write
 
     def edited_first(updates: Any) -> int:

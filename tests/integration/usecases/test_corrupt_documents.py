@@ -16,9 +16,9 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
 from scheduler_app.store import Store
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Begun, InFlight
-from scheduler_app.store.outcomes import Record
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.inspection import Inspection
@@ -133,7 +133,7 @@ def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal) 
             assert row["state"] in ("active", "finished"), f"{corruption}: {row.get('reason')}"
         elif corruption.path.startswith(("action.headers", "signing", "action.body")):
             # What is sent is not read until it is to be sent.
-            assert isinstance(system.store.schedules.get(schedule_id), Unreadable), str(corruption)
+            assert isinstance(system.store.schedules.get(schedule_id), CorruptSchedule), str(corruption)
         else:
             assert row["state"] == "error", str(corruption)
             assert corruption.field in row["reason"] or corruption.path == "pinned", (
@@ -237,7 +237,7 @@ def test_a_corrupt_page_of_the_outbox_harms_only_itself(system: System, journal:
 
 def test_a_corrupt_node_harms_only_itself(store: Store) -> None:
     healthy = plant_nodes(store)
-    alive = store.nodes.alive()
+    alive = store.processes.alive()
     assert healthy["_id"] in {node["_id"] for node in alive}
     assert all(isinstance(node["role"], str) and node["age_seconds"] < 60 for node in alive)
 

@@ -14,8 +14,8 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain import event as events
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.store.claims import Postponement
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.worker import Pipeline, Stopping, handover
 from scheduler_app.worker.backlog import MAX_UNRECORDED
 from scheduler_app.worker.gauges import WorkerGauges
@@ -213,7 +213,7 @@ def test_what_a_lost_worker_may_have_sent_is_sent_after_an_edit_and_not_after_a_
     due = clock.now()
     begun = bench.event(due)
     bench.store.claims.claim([begun], until=due, now=due, lease_seconds=-1, worker="lost")
-    bench.store.repairs.workers(due, delay_seconds=0, limit=10)
+    bench.store.recoveries.recover_workers(due, delay_seconds=0, limit=10)
     for seconds, state in edits:
         made = made.revise(due + seconds * SECOND, state=ScheduleState(state))
         assert bench.store.schedules.revise(made, version=1)

@@ -17,9 +17,9 @@ from scheduler_app.domain.http_action import MAX_BODY_BYTES, Body, BodyKind, htt
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
-from scheduler_app.store.listing import Window
-from scheduler_app.store.outcomes import Record
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.paging import Window
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.expansion import (
     NEXT_NEEDED,
     OCCURRENCES_A_PAGE,
@@ -53,7 +53,7 @@ def listed(store: Store, *states: State, schedule_id: str = "s1") -> list[dict[s
     return page.rows[::-1]
 
 
-def claim(store: Store, now: datetime, *, lease_seconds: float) -> tuple[str, list[Schedule | Unreadable]]:
+def claim(store: Store, now: datetime, *, lease_seconds: float) -> tuple[str, list[Schedule | CorruptSchedule]]:
     """A beat's claim of what is ready within the next minute."""
     before = now + MINUTE
     ids = [each.id for each in store.cursors.ready_for_expansion(before, limit=10)]

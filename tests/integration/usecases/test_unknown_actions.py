@@ -7,7 +7,7 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
@@ -33,7 +33,7 @@ def test_a_schedule_of_an_unknown_kind_is_left_to_another_release_and_the_others
     bench.schedule(journal.url("/healthy"), "healthy")
     make_unknown(bench.store, "unknown")
     found = bench.store.schedules.get("unknown")
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, CorruptSchedule)
     assert found.readable_elsewhere
     assert "'carrier_pigeon', and this release knows http" in found.reason
     ids = [bench.event(now, each) for each in ("unknown", "healthy")]
@@ -65,7 +65,7 @@ def test_a_kind_that_is_no_text_is_a_corrupt_document(bench: Bench) -> None:
     bench.schedule("http://127.0.0.1:9/", "bent")
     make_unknown(bench.store, "bent", 5)
     found = bench.store.schedules.get("bent")
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, CorruptSchedule)
     assert not found.readable_elsewhere
     assert "action.type is an int, not text" in found.reason
 

@@ -1,0 +1,45 @@
+"""Reading a stored schedule, and what there is instead of one that cannot be read."""
+
+from dataclasses import dataclass
+
+from scheduler_app.domain.field_types import Corrupt, Newer
+from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store.encryption import SecretBox, UnreadableSecret
+from scheduler_app.store.mongo import Document
+from scheduler_app.store.schedules.documents import from_document
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptSchedule:
+    """A stored document that no longer makes a schedule, and why."""
+
+    schedule_id: str
+    reason: str
+    readable_elsewhere: bool = False
+    """Nothing is wrong with it: a newer release wrote it, or this process lacks the key to its secrets."""
+
+
+def read(row: Document, envelope: SecretBox) -> Schedule | CorruptSchedule:
+    """The schedule that a document makes, or why it makes none."""
+    try:
+        return from_document(row, envelope)
+    except (Newer, UnreadableSecret) as error:
+        return CorruptSchedule(row["_id"], str(error), readable_elsewhere=True)
+    except Corrupt as error:
+        return CorruptSchedule(row["_id"], str(error))
+    except Exception as error:  # somebody bent the document by hand: any error may come of it
+        return CorruptSchedule(row["_id"], f"{type(error).__name__}: {error}")
+
+
+def read_whole(row: Document, envelope: SecretBox) -> Schedule | CorruptSchedule:
+    """The same for whoever shows the schedule: what it sends can be shown, too."""
+    found = read(row, envelope)
+    action = found.action if isinstance(found, Schedule) else None
+    if isinstance(action, HttpAction) and action.body is not None:
+        try:
+            action.body.shown()
+        except ValueError as error:
+            kind = action.body.kind.value
+            return CorruptSchedule(row["_id"], f"action.body.data is no {kind}: {error}"[:300])
+    return found

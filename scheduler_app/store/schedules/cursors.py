@@ -1,0 +1,229 @@
+"""Cursors: how far each schedule is expanded. Beats claim them by token and move them on."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from pymongo.errors import AutoReconnect
+
+from scheduler_app.actions.registry import KINDS
+from scheduler_app.clock import clock
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.documents.isolation import isolated
+from scheduler_app.store.documents.per_document_update import or_unset, own_value
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.events.documents import lease, lease_over
+from scheduler_app.store.faults import REJECTED, of_one_document
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
+from scheduler_app.store.schedules.documents import READABLE
+from scheduler_app.store.schedules.set_aside import (
+    report_set_aside,
+    set_aside_corrupt,
+    set_schedule_aside,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """Where a schedule's expansion has come to, written after its events."""
+
+    schedule_id: str
+    next_run_at: datetime | None
+    finishes_at: datetime | None
+    checkpoint: Mapping[str, Any] | None
+
+
+class Ready(NamedTuple):
+    """A schedule that wants events."""
+
+    next_run_at: datetime
+    id: str
+
+
+class Cursors:
+    """They stand in the schedules' documents: an edit that makes the future anew takes them from a beat."""
+
+    def __init__(self, mongo: Mongo, envelope: SecretBox) -> None:
+        self._schedules = mongo.collection("schedules")
+        self._majority = mongo.majority("schedules")
+        self._secret_box = envelope
+
+    def ready_for_expansion(
+        self, before: datetime, *, limit: int, since: datetime | None = None
+    ) -> list[Ready]:
+        """Active schedules that nobody has and whose next occurrence without an event comes before `before`
+        (and not before `since`), those first that have the least left."""
+        which = _ready(before)
+        if since is not None:
+            which["next_run_at"]["$gte"] = since
+        rows = self._schedules.find(which, {"next_run_at": 1}).sort("next_run_at", 1).limit(limit)
+        return [Ready(row["next_run_at"], row["_id"]) for row in rows]
+
+    def claim_for_expansion(
+        self, ids: Sequence[str], before: datetime, *, lease_seconds: float
+    ) -> tuple[str, list[Schedule | CorruptSchedule]]:
+        """Claims those that are still ready.
+
+        Returns the token and the schedules, without what is sent (body, headers, signature), in the order of
+        `ids`; among them those that can no longer be read.
+        """
+        return self._claim(_ready(before), ids, lease_seconds)
+
+    def claim_these(
+        self, ids: Sequence[str], *, lease_seconds: float
+    ) -> tuple[str, list[Schedule | CorruptSchedule]]:
+        """The same for schedules that somebody has just made or edited, whatever their next occurrence."""
+        return self._claim(_free({"$exists": True}), ids, lease_seconds)
+
+    def _claim(
+        self, free: Document, ids: Sequence[str], lease_seconds: float
+    ) -> tuple[str, list[Schedule | CorruptSchedule]]:
+        token = new_token()
+        if not ids:
+            return token, []
+
+        def claim(part: Sequence[str]) -> None:
+            # What was won is read by the token: `update_many` is not retryable after a broken connection.
+            with suppress(AutoReconnect):
+                self._schedules.update_many(
+                    {**free, "_id": {"$in": list(part)}},
+                    [{"$set": {"owner": token, "lease_until": lease(lease_seconds)}}],
+                    hint=BY_ID,
+                )
+
+        isolated(ids, claim, self._condemn)
+        rows = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, UNREAD)
+        won = {row["_id"]: without_request(row) for row in rows}
+        # MongoDB gives them in the order of its own. A page may come to its end before the last of them: what
+        # has the least left must not be that one, time and again.
+        return token, [read(won[each], self._secret_box) for each in ids if each in won]
+
+    def advance(self, advances: Sequence[Advance], token: str) -> int:
+        """Writes the cursors of schedules still held by `token`, and lets go of them.
+
+        Events first, cursor second: a crash between the two expands once more, onto the same ids. Returns how
+        many were still held: the others were edited meanwhile, and their new owner begins anew.
+        """
+        if not advances:
+            return 0
+
+        def move(part: Sequence[Advance]) -> int:
+            ids = [advance.schedule_id for advance in part]
+            row = {"$set": {"row": own_value(ids, list(map(_row, part)))}}
+            moved = {key: or_unset(f"$row.{key}") for key in ("next_run_at", "finishes_at", "checkpoint")}
+            return self._schedules.update_many(
+                {"_id": {"$in": ids}, "owner": token},
+                [row, {"$set": moved}, {"$unset": ["row", "cut_pending", "owner", "lease_until"]}],
+            ).matched_count
+
+        def condemn(advance: Advance, error: Exception) -> bool:
+            return self._condemn(advance.schedule_id, error)
+
+        return sum(isolated(advances, move, condemn).results)
+
+    def release(self, ids: Sequence[str], token: str) -> None:
+        """Lets go of claimed schedules without a change; another tick takes them."""
+        self._update_sound(
+            {"_id": {"$in": list(ids)}, "owner": token}, {"$unset": {"owner": "", "lease_until": ""}}
+        )
+
+    def set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> bool:
+        """A schedule that cannot be expanded is in `error` with its reason; the others go on."""
+        return set_schedule_aside(self._schedules, {"_id": schedule_id, "owner": token}, reason, now)
+
+    def _condemn(self, schedule_id: str, error: Exception) -> bool:
+        """Sets a schedule aside whose document MongoDB does not let be written to."""
+        row = self._schedules.find_one({"_id": schedule_id})
+        found = read(row, self._secret_box) if row else None
+        is_corrupt = isinstance(found, CorruptSchedule) and not found.readable_elsewhere
+        if found is not None and not is_corrupt and not of_one_document(error):
+            return False
+        reason = found.reason if isinstance(found, CorruptSchedule) else str(error)
+        if row and set_schedule_aside(self._schedules, {"_id": schedule_id}, reason, clock.now()):
+            report_set_aside(schedule_id, reason)
+        return True
+
+    def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
+        """Active schedules whose future was computed with older zone data than `version`. Those that cannot
+        be read are set aside: they would stay on this page for ever."""
+        which = {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}} | READABLE
+        found = []
+        for row in list(self._schedules.find(which).limit(limit)):
+            schedule = read(row, self._secret_box)
+            if isinstance(schedule, Schedule):
+                found.append(schedule)
+            else:
+                set_aside_corrupt(self._schedules, row, schedule)
+        return found
+
+    def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
+        """Notes that `version` computes the same future; False when the schedule was changed meanwhile."""
+        result = self._schedules.update_one(
+            {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at},
+            {"$set": {"zone_data": version}},
+        )
+        return result.matched_count == 1
+
+    def finish_ended(self, now: datetime) -> int:
+        """Active schedules whose last occurrence has passed are finished."""
+        return self._update_sound(
+            {"state": ScheduleState.ACTIVE.value, "finishes_at": {"$lte": now}},
+            {"$set": {"state": ScheduleState.FINISHED.value}, "$unset": {"finishes_at": ""}},
+        )
+
+    def _update_sound(self, which: Document, change: Document) -> int:
+        """`update_many`, but for the schedules that MongoDB rejects it for: those are set aside. Returns how
+        many were modified, exactly where none was rejected."""
+        try:
+            return self._schedules.update_many(which, change).modified_count
+        except REJECTED:
+            ids = [row["_id"] for row in self._schedules.find(which, {"_id": 1})]
+
+        def update(part: Sequence[str]) -> int:
+            return self._schedules.update_many(which | {"_id": {"$in": list(part)}}, change).modified_count
+
+        return sum(isolated(ids, update, self._condemn).results)
+
+
+#: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets
+#: among them more than all its other work.
+UNREAD = {
+    **{f"action.{name}": 0 for kind in KINDS.values() for name in kind.not_for_beats},
+    "sealed": 0,
+    "signing": 0,
+    "owed": 0,
+    "last_run": 0,
+}
+
+
+def without_request(row: Document) -> Document:
+    """Returns a row that was fetched without `UNREAD` so that it can be read as a schedule."""
+    action = row.get("action")
+    if not isinstance(action, dict) or type(action.get("type")) is not str:
+        return row
+    kind = KINDS.get(action["type"])
+    return row | {"action": action | kind.in_their_place} if kind is not None else row
+
+
+def _ready(before: datetime) -> Document:
+    return _free({"$lt": before})
+
+
+def _free(next_run_at: Document) -> Document:
+    """The condition of an active schedule that no beat is expanding."""
+    return {
+        "state": ScheduleState.ACTIVE.value,
+        "next_run_at": next_run_at,
+        "$or": [{"owner": {"$exists": False}}, *lease_over("lease_until")["$or"]],
+    } | READABLE
+
+
+def _row(advance: Advance) -> Document:
+    return {
+        "next_run_at": advance.next_run_at,
+        "finishes_at": advance.finishes_at,
+        "checkpoint": dict(advance.checkpoint) if advance.checkpoint else None,
+    }
