@@ -92,10 +92,7 @@ def test_what_is_wrong_with_a_rule_is_named_once_and_as_it_was_written(client: F
         ("timezone", "mars/phobos"): "timezone: 'mars/phobos' is not an IANA time zone; ",
         ("rrule", "every day"): "rrule: 'every day' is not a recurrence rule",
         ("rrule", "freq=dayly"): "rrule: FREQ: dayly is not a frequency; ",
-        (
-            "rrule",
-            "0 9 * * *",
-        ): "rrule: '0 9 * * *' is a cron expression; the same as a recurrence rule is FREQ=",
+        ("rrule", "0 9 * * *"): "rrule: '0 9 * * *' is a cron expression; give it as the field cron",
     }
     for (field, value), words in begins.items():
         problem = client.post(SCHEDULES, json=GOOD | {field: value}).get_json()
@@ -208,7 +205,7 @@ def test_a_wrong_parameter_of_a_list_is_named(
         ("data", "use json"),
         ("delay", "use run_at, the instant that is so much later"),
         ("scheduledAt", "use run_at, an instant"),
-        ("cron", "use rrule, such as FREQ=DAILY"),
+        ("crontab", "use cron, such as 0 9 * * 1-5"),
         ("schedule", "use rrule"),
         ("timeZone", "use timezone"),
         ("retries", "use max_retries"),
@@ -226,8 +223,8 @@ def test_a_field_by_another_name_is_answered_with_its_own(
 
 
 def test_what_is_given_under_another_name_is_not_said_to_be_missing(client: FlaskClient) -> None:
-    answer = client.post(SCHEDULES, json={"title": "n", "url": "http://127.0.0.1:9/", "cron": "0 9 * * *"})
-    assert {error["pointer"] for error in answer.get_json()["errors"]} == {"/title", "/url", "/cron"}
+    answer = client.post(SCHEDULES, json={"title": "n", "url": "http://127.0.0.1:9/", "crontab": "0 9 * * *"})
+    assert {error["pointer"] for error in answer.get_json()["errors"]} == {"/title", "/url", "/crontab"}
     check(client.post(SCHEDULES, json={"name": "n"}), 422, "/callback_url", "callback_url: is missing")
 
 

@@ -78,8 +78,8 @@ def test_a_body_that_is_wrong_is_refused_with_its_remedy(
 
 
 def test_a_rule_in_another_field_of_a_preview_is_not_said_to_be_missing(client: FlaskClient) -> None:
-    answer = client.post(f"{SCHEDULES}/preview", json={"cron": "0 9 * * *"})
-    assert [error["pointer"] for error in answer.get_json()["errors"]] == ["/cron"]
+    answer = client.post(f"{SCHEDULES}/preview", json={"crontab": "0 9 * * *"})
+    assert [error["pointer"] for error in answer.get_json()["errors"]] == ["/crontab"]
 
 
 def test_a_path_with_a_slash_too_many_is_told(client: FlaskClient) -> None:
