@@ -40,8 +40,9 @@ class Scheduler:
         idempotency_key: str | None = None,
         **fields: Any,
     ) -> Json:
-        """Calls `callback_url` by a rule, at an instant, or once after `delay`; returns the schedule. A rule is
-        an RFC 5545 `rrule` or a `cron` expression.
+        """Calls `callback_url` by a rule, at an instant, or once after `delay`; returns the schedule.
+
+        A rule is an RFC 5545 `rrule` or a `cron` expression.
 
         `name` is the URL without its query unless given; `fields` are the API's others: id, timezone, method,
         headers, json, body, max_retries, timeout_seconds, tags, cron_seconds, … Raises ValueError for none or

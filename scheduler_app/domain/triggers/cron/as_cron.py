@@ -5,10 +5,10 @@ An expression is guessed from the days and times, translated, and compared: what
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import Gap, Overlap, Recurrence
 from scheduler_app.domain.recurrence.written import read_text
 from scheduler_app.domain.recurrence.zone import find_zone
 from scheduler_app.domain.triggers.kind import TriggerContext
@@ -38,7 +38,12 @@ def as_cron(recurrence: Recurrence) -> str | None:
     fixed = find_zone(
         recurrence.timezone
     ).fixed  # then it does not matter whether a rule steps in elapsed time
-    context = TriggerContext(recurrence.dtstart, recurrence.timezone, recurrence.gap, recurrence.overlap)
+    context = TriggerContext(
+        recurrence.dtstart,
+        recurrence.timezone,
+        cast(Gap, recurrence.gap),
+        cast(Overlap, recurrence.overlap),
+    )
     for text in _candidates(wanted, fixed):
         try:
             found = day_sets(read_text(reading_of(text, None, context).recurrence).rules, recurrence.dtstart)
