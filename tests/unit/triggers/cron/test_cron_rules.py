@@ -81,3 +81,20 @@ def test_what_surprises_people_about_cron_is_warned_of(cron: str, words: str) ->
 def test_what_means_what_it_says_has_no_warning(cron: str) -> None:
     found = trigger(cron)
     assert (found.warnings, found.recurrence(CREATED).warnings) == ((), ())
+
+
+LOST = "does not fire on 8 March 2026, when clocks skip 02:00 to 03:00; list its minutes and hours without *"
+
+
+@pytest.mark.parametrize("cron", ["*/30 2 * * *", "0 2/22,2 * * *", "* 2 8 3 *", "*/5 2 * * 7"])
+def test_a_day_on_which_the_clock_leaves_out_every_time_is_warned_of(cron: str) -> None:
+    expected = cron.startswith("*")  # the other has fixed times
+    assert any(LOST in warning for warning in trigger(cron, "America/New_York").warnings) is expected
+
+
+@pytest.mark.parametrize(
+    "cron", ["*/30 2 * * 1-5", "*/30 1-3 * * *", "*/30 2 9 3 *", "* * * * *", "0 */2 * * *"]
+)
+def test_a_clock_change_that_takes_no_whole_day_away_is_not_warned_of(cron: str) -> None:
+    assert trigger(cron, "America/New_York").warnings == ()
+    assert trigger(cron, "UTC").warnings == ()
