@@ -32,12 +32,13 @@ def as_cron(recurrence: Recurrence) -> str | None:
     written = read_text(recurrence.text)
     if written.dates or written.exception_dates or written.exception_rules or not written.rules:
         return None
+    # Without clock changes it does not matter whether a rule steps in elapsed time.
+    fixed = find_zone(recurrence.timezone).fixed
+    if recurrence.gap == "skip" and not fixed and any(rule.by_set_pos for rule in written.rules):
+        return None  # a time that is skipped holds no position, so another day takes it
     wanted = day_sets(written.rules, recurrence.dtstart)
     if wanted is None:
         return None
-    fixed = find_zone(
-        recurrence.timezone
-    ).fixed  # then it does not matter whether a rule steps in elapsed time
     context = TriggerContext(
         recurrence.dtstart,
         recurrence.timezone,
