@@ -9,8 +9,8 @@ from typing import Final, cast
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Gap, Overlap, Recurrence
-from scheduler_app.domain.recurrence.written import read_text
-from scheduler_app.domain.recurrence.zone import find_zone
+from scheduler_app.domain.recurrence.text.parsed_text import read_text
+from scheduler_app.domain.recurrence.zones.zone import find_zone
 from scheduler_app.domain.triggers.kind import TriggerContext
 
 from .day_sets import DaySets, day_sets

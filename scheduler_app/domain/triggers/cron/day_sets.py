@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from scheduler_app.domain.recurrence.rule import Frequency, Rule, Skip
+from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, Skip
 
 _LONGEST: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _WORKING: Final = (0, 1, 2, 3, 4)

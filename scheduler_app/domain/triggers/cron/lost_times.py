@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from scheduler_app.domain.recurrence.description import vocabulary as say
-from scheduler_app.domain.recurrence.seconds import DAY, floor_second, to_datetime
-from scheduler_app.domain.recurrence.zone import find_zone
+from scheduler_app.domain.recurrence.timeline import DAY, floor_second, to_datetime
+from scheduler_app.domain.recurrence.zones.zone import find_zone
 from scheduler_app.domain.triggers.kind import TriggerContext
 
 from .expression import Expression

@@ -8,8 +8,8 @@ and `overlap`. A step is never an INTERVAL: `*/7` begins anew each hour.
 
 from typing import Final
 
-from scheduler_app.domain.recurrence.rule import DAY_NAMES
-from scheduler_app.domain.recurrence.written import MAX_RULES
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
+from scheduler_app.domain.recurrence.text.parsed_text import MAX_RULES
 
 from .day_rules import DayRule, day_rules
 from .errors import refused
