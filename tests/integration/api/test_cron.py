@@ -19,13 +19,15 @@ def test_a_schedule_shows_its_expression_and_the_rule_that_it_became(shared_clie
 
 
 def test_a_preview_shows_both_and_what_may_surprise(shared_client: FlaskClient) -> None:
-    asked = {"cron": "*/7 2 * * *", "timezone": "America/New_York"}
-    asked |= {"at": "2026-03-07T12:00:00Z", "limit": 2}
+    asked = {"cron": "*/7 2 * * *", "timezone": "America/New_York", "at": "2026-03-07T12:00:00Z"}
     answer = shared_client.post(f"{SCHEDULES}/preview", json=asked).get_json()
     assert answer["trigger"] == {"cron": "*/7 2 * * *"}
     assert "RRULE:FREQ=HOURLY;BYHOUR=2;BYMINUTE=0,7," in answer["recurrence"]
     # The clock shows no hour 2 on the 8th.
-    assert [each["local"][:16] for each in answer["occurrences"]] == ["2026-03-09T02:00", "2026-03-09T02:07"]
+    assert [each["local"][:16] for each in answer["occurrences"][:2]] == [
+        "2026-03-09T02:00",
+        "2026-03-09T02:07",
+    ]
     assert any("begins anew each hour" in warning for warning in answer["warnings"])
 
 
