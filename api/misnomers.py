@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from typing import NamedTuple
 
 _RULE = "rrule, such as FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
-_CRON = "cron, such as 0 9 * * 1-5"
 _INTERVAL = "rrule, such as FREQ=SECONDLY;INTERVAL=5"
 _INSTANT = "run_at, an instant with an offset such as 2030-01-05T12:00:00Z"
 _DELAY = "run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z"
@@ -16,8 +15,7 @@ _MEANT = {
     _BODY: "payload data message content params request_body",
     _DELAY: "delay delay_seconds delay_ms in after countdown",
     _INSTANT: "at when time date datetime start start_at starts_at scheduled_at run_time execute_at eta",
-    _RULE: "schedule rule frequency phrase",
-    _CRON: "cron_expression crontab cron_schedule cronspec",
+    _RULE: "cron cron_expression crontab schedule rule frequency phrase",
     _INTERVAL: "interval every every_seconds interval_seconds",
     "timezone": "tz time_zone zone",
     "max_retries": "retries retry attempts max_attempts retry_count",

@@ -8,26 +8,17 @@ from scheduler_app.client import Scheduler
 
 
 @click.command()
-@click.argument("rrule", required=False)
-@click.option("--cron", help='A cron expression instead of RRULE: "0 9 * * 1-5".')
+@click.argument("rrule")
 @click.option("--timezone", help="[default: UTC]")
 @click.option("--after", help="From this instant on.  [default: now]")
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="How many at most.")
 @as_json
 @remote
 def preview(
-    scheduler: Scheduler,
-    rrule: str | None,
-    cron: str | None,
-    timezone: str | None,
-    after: str | None,
-    limit: int,
-    as_json: bool,
+    scheduler: Scheduler, rrule: str, timezone: str | None, after: str | None, limit: int, as_json: bool
 ) -> None:
     """Show when RRULE would run, without saving anything."""
-    if (rrule is None) == (cron is None):
-        raise click.UsageError("give either RRULE or --cron")
-    found = scheduler.preview(rrule, cron=cron, timezone=timezone, after=after, limit=limit)
+    found = scheduler.preview(rrule, timezone=timezone, after=after, limit=limit)
     if as_json:
         show_json(found)
         return

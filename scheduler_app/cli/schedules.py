@@ -55,8 +55,6 @@ def get_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> None:
 @click.command("create")
 @click.argument("callback_url")
 @click.option("--rrule", help='An RFC 5545 rule: "FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0".')
-@click.option("--cron", help='A cron expression instead: "0 9 * * 1-5".')
-@click.option("--cron-seconds", type=click.Choice(["first", "last"]), help="Where six fields have them.")
 @click.option("--run-at", help="A single instant instead: 2030-01-05T12:00:00Z.")
 @click.option("--name", help="[default: the URL without its query]")
 @click.option("--id", "id_", help="An id of your own.")
@@ -73,7 +71,6 @@ def create_schedule(
     scheduler: Scheduler,
     callback_url: str,
     rrule: str | None,
-    cron: str | None,
     run_at: str | None,
     id_: str | None,
     header: tuple[str, ...],
@@ -83,8 +80,8 @@ def create_schedule(
     **others: Any,
 ) -> None:
     """Call CALLBACK_URL by a rule, or once."""
-    if [rrule, cron, run_at].count(None) != 2:
-        raise click.UsageError("give one of --rrule, --cron and --run-at")
+    if (rrule is None) == (run_at is None):
+        raise click.UsageError("give either --rrule or --run-at")
     fields = {name: value for name, value in others.items() if value is not None}
     if id_ is not None:
         fields["id"] = id_
@@ -94,8 +91,7 @@ def create_schedule(
         fields["json"] = _json(json_body)
     if tag:
         fields["tags"] = list(tag)
-    made = scheduler.schedule(callback_url, rrule=rrule, cron=cron, run_at=run_at, **fields)
-    show_schedule(made, as_json)
+    show_schedule(scheduler.schedule(callback_url, rrule=rrule, run_at=run_at, **fields), as_json)
 
 
 @click.command("trigger")

@@ -33,7 +33,6 @@ class Scheduler:
         callback_url: str,
         *,
         rrule: str | None = None,
-        cron: str | None = None,
         run_at: datetime | str | None = None,
         delay: timedelta | None = None,
         name: str | None = None,
@@ -42,21 +41,17 @@ class Scheduler:
     ) -> Json:
         """Calls `callback_url` by a rule, at an instant, or once after `delay`; returns the schedule.
 
-        A rule is an RFC 5545 `rrule` or a `cron` expression.
-
         `name` is the URL without its query unless given; `fields` are the API's others: id, timezone, method,
-        headers, json, body, max_retries, timeout_seconds, tags, cron_seconds, … Raises ValueError for none or
-        several of rrule, cron, run_at and delay, and for a `run_at` without an offset.
+        headers, json, body, max_retries, timeout_seconds, tags, … Raises ValueError for none or several of
+        rrule, run_at and delay, and for a `run_at` without an offset.
         """
-        if [rrule, cron, run_at, delay].count(None) != 3:
-            raise ValueError("give one of rrule, cron, run_at and delay")
+        if [rrule, run_at, delay].count(None) != 2:
+            raise ValueError("give one of rrule, run_at and delay")
         # Names are shown, and a query may hold secrets.
         shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
         body = {"name": name or shown_url[:100], "callback_url": callback_url, **fields}
         if rrule is not None:
             body["rrule"] = rrule
-        elif cron is not None:
-            body["cron"] = cron
         else:
             body["run_at"] = _instant(run_at if delay is None else datetime.now(UTC) + delay)
         return self._http.post("/api/schedules", body, key=idempotency_key)
@@ -195,17 +190,14 @@ class Scheduler:
 
     def preview(
         self,
-        rrule: str | None = None,
+        rrule: str,
         *,
-        cron: str | None = None,
         timezone: str | None = None,
         after: datetime | str | None = None,
         limit: int | None = None,
     ) -> Json:
-        """When a rule, or a cron expression, would run:
-        `{"occurrences": [{"run_time", "local"}, …], "warnings": […]}`."""
-        rule = {"rrule": rrule, "cron": cron, "timezone": timezone}
-        given = rule | {"after": _maybe_instant(after), "limit": limit}
+        """When a rule would run: `{"occurrences": [{"run_time", "local"}, …], "warnings": […]}`."""
+        given = {"rrule": rrule, "timezone": timezone, "after": _maybe_instant(after), "limit": limit}
         return self._http.post("/api/schedules/preview", _without_none(given))
 
     def _edit(self, path: str, done: str, which: Json) -> Json:

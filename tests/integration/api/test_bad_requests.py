@@ -205,7 +205,6 @@ def test_a_wrong_parameter_of_a_list_is_named(
         ("data", "use json"),
         ("delay", "use run_at, the instant that is so much later"),
         ("scheduledAt", "use run_at, an instant"),
-        ("crontab", "use cron, such as 0 9 * * 1-5"),
         ("schedule", "use rrule"),
         ("timeZone", "use timezone"),
         ("retries", "use max_retries"),

@@ -106,16 +106,6 @@ def test_pause_resume_update_and_preview(scheduler: Scheduler) -> None:
     ]
 
 
-def test_a_cron_expression_is_scheduled_and_previewed(scheduler: Scheduler) -> None:
-    made = scheduler.schedule(URL, cron="0 0 9 * * 1-5", cron_seconds="first", timezone="Europe/Zurich")
-    assert (made["cron"], made["cron_seconds"]) == ("0 0 9 * * 1-5", "first")
-    assert made["description"] == "Monday to Friday at 09:00 (Europe/Zurich)"
-    found = scheduler.preview(cron="0 9 * * 1-5", after=datetime(2030, 1, 4, 10, tzinfo=UTC), limit=1)
-    assert [one["run_time"] for one in found["occurrences"]] == ["2030-01-07T09:00:00Z"]
-    with pytest.raises(ValueError, match="one of rrule, cron, run_at and delay"):
-        scheduler.schedule(URL, cron="0 9 * * *", rrule=YEARLY)
-
-
 def test_a_refusal_carries_the_status_the_sentence_and_the_fields(scheduler: Scheduler) -> None:
     with pytest.raises(SchedulerError) as caught:
         scheduler.schedule(URL, rrule="FREQ=SOMETIMES")

@@ -163,14 +163,6 @@ def test_preview_shows_when_a_rule_would_run(shell: Shell) -> None:
     assert "2030-07-01T07:00:00Z" in done.stdout
 
 
-def test_a_cron_expression_is_created_and_previewed(shell: Shell, tag: str) -> None:
-    options = ("--cron", "0 0 9 * * 1-5", "--cron-seconds", "first", "--tag", tag)
-    assert "Monday to Friday at 09:00 (UTC)" in shell.run("create", URL, *options).stdout
-    shown = shell.run("preview", "--cron", "0 9 * * 1-5", "--after", "2030-01-04T10:00:00Z", "--limit", "1")
-    assert "2030-01-07T09:00:00Z" in shown.stdout
-    assert "either RRULE or --cron" in shell.run("preview", status=2).stderr
-
-
 def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
     done = shell.run("create", URL, "--rrule", "FREQ=SOMETIMES", status=1)
     assert done.stderr.startswith("Error: 422: rrule:")
@@ -180,7 +172,7 @@ def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "give one of --rrule, --cron and --run-at"),
+        ((), "give either --rrule or --run-at"),
         (("--rrule", YEARLY, "--header", "no colon"), "is not NAME: VALUE"),
         (("--rrule", YEARLY, "--data", "{"), "is not JSON"),
     ],
