@@ -77,7 +77,7 @@ def test_a_position_that_a_skipped_time_leaves_to_another_day_is_none() -> None:
 
 def test_a_random_expression_comes_back_with_the_same_occurrences_or_not_at_all() -> None:
     there = back = 0
-    for index in range(150):
+    for index in range(80):
         text, seconds = random_cron(Random(index))
         given = {"cron": text} if seconds is None else {"cron": text, "cron_seconds": seconds}
         context = TriggerContext(CREATED, random_zone(index))
