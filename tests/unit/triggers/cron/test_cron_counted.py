@@ -45,9 +45,11 @@ def _days_of(counter: Counter, last: date) -> tuple[date, ...]:
 
 
 def check_counted(text: str, seconds: str | None, random: Random, *, whole: int, last: date = LAST) -> str:
-    """Compares the days before `last` with the counter: each instant where there are at most `whole`, else
-    the first one of every day that fires, which must come next after the last one of the day before it, and some
-    whole days."""
+    """Compares the days before `last` with the counter: each instant where there are at most `whole`.
+
+    Else the first instant of every day that fires must come next after the last one of the day before it, and
+    some days are compared whole.
+    """
     try:
         counter = count(text, seconds or "first")
     except ValueError:
