@@ -18,11 +18,12 @@ up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, 
 test: .venv/installed-dev ## run all tests but the long ones (ARGS="-k words")
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not chaos and not long" $(ARGS)
 
-check: .venv/installed-dev ## lint, format, types, layers
+check: .venv/installed-dev ## lint, format, types, layers, dead code
 	@$(BIN)/ruff check
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+	@$(BIN)/vulture
 
 long: .venv/installed-dev ## run the tests that only take long: thousands of generated requests, long lists, long leases
 	@$(BIN)/python -m pytest -n 2 -m long --timeout 1800 $(ARGS)
@@ -36,7 +37,8 @@ endif
 bench: .venv/installed-dev ## measure everything beside the budgets, or one thing (ARGS="tick --schedules 100000")
 	@$(BIN)/python -m tests.bench $(ARGS)
 
-docs: .venv/installed-dev ## build the manual as a site: build/docs/index.html
+docs: .venv/installed-dev ## write what is made from the code, and build the manual as a site: build/docs/index.html
+	@$(BIN)/python -m docs.reference
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
 
 lock: .venv/installed-tools ## write requirements/*.txt anew for what pyproject.toml asks for (ARGS="--upgrade" for newer releases)

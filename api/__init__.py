@@ -1,4 +1,4 @@
-"""The HTTP API: a Flask application made by `create_app`, for gunicorn as `api:create_app()`."""
+"""The HTTP API: a Flask application that `create_app` makes; gunicorn runs it as `api:create_app()`."""
 
 from api.factory import create_app
 

@@ -1,18 +1,18 @@
-"""Who may call: a key, or loopback alone."""
+"""Authentication: an API key, or loopback only."""
 
 import hashlib
 import hmac
 
 from flask import Flask, g, request
 
-from api.errors import Problem
+from api.problems import Problem
 from scheduler_app.config import Settings, is_loopback
 
 OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/favicon.ico")
 
 
 def register(app: Flask, settings: Settings) -> None:
-    """Checks every request before its route, unknown paths included."""
+    """Checks every request before its route, those to unknown paths included."""
     keys = [key.encode() for key in settings.api_keys]
 
     @app.before_request
@@ -24,14 +24,14 @@ def register(app: Flask, settings: Settings) -> None:
             g.owner = "open"
             return
         given = _given_key()
-        # Every key is compared, and each in constant time: how long it takes tells nothing of them.
+        # Every key is compared in constant time, so that the time an answer takes says nothing about them.
         if given is None or not sum(hmac.compare_digest(given, key) for key in keys):
             raise Problem(
                 401,
                 "an API key is needed: send Authorization: Bearer <key>, or X-API-Key: <key>",
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        # Who it is, for what belongs to a key; the key itself is written nowhere.
+        # Identifies the caller, for what belongs to one key; the key itself is stored nowhere.
         g.owner = hashlib.sha256(given).hexdigest()
 
 
@@ -44,8 +44,8 @@ def _given_key() -> bytes | None:
 
 
 def _require_local_name() -> None:
-    """Without keys, a page in a browser on this machine must not reach us under a name that its author's
-    DNS points to loopback."""
+    """Refuses a request whose Host is not a name of loopback. Without keys this stops DNS rebinding: a page
+    in a browser on this machine would reach the API under a name that its author's DNS points to loopback."""
     host = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
     if not is_loopback(host):
         raise Problem(403, f"without API_KEYS the API answers to localhost only, not to {host[:100]!r}")

@@ -1,15 +1,15 @@
-"""Requests that a page of another site makes a browser send: refused for methods that change something.
+"""Protection against cross-site requests: a page of another site may not make a browser change anything.
 
-A browser says where such a request came from (Fetch Metadata, RFC 6454), and a page can neither prevent nor
-forge that. Programs send neither header. Keys do not make this needless: a proxy that adds the key adds it
-for every page.
+Browsers say where a request comes from, in Sec-Fetch-Site (Fetch Metadata) and Origin (RFC 6454), and a page
+can neither suppress nor forge these headers. Programs send neither. API keys do not replace this check: a
+proxy that adds the key adds it to the requests of every page.
 """
 
 from urllib.parse import urlsplit
 
 from flask import Flask, request
 
-from api.errors import Problem
+from api.problems import Problem
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
@@ -17,7 +17,7 @@ _SHOWN = 100
 
 
 def register(app: Flask) -> None:
-    """After authentication, before anything is read."""
+    """Must follow authentication and precede everything that reads a body."""
     app.before_request(_check)
 
 
@@ -25,10 +25,10 @@ def _check() -> None:
     if request.method in SAFE_METHODS:
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    # The browser's own word, which holds where a proxy has changed the Host, too. `none`: no page sent it.
+    # Set by the browser itself, so it also holds behind a proxy that changes Host. `none`: no page sent it.
     if site in ("same-origin", "none") or (site is None and origin is None):
         return
-    # `same-site` is another port of this host, or another host of this domain: as foreign as any.
+    # `same-site` is another port of this host or another host of this domain: still another origin.
     if origin is not None and site != "cross-site" and _is_own(origin):
         return
     raise Problem(
@@ -40,8 +40,8 @@ def _check() -> None:
 
 
 def _is_own(origin: str) -> bool:
-    """Whether an Origin is where this request was sent. Its scheme is not compared: where a proxy ends TLS,
-    the browser saw https and this process sees http."""
+    """Whether an Origin names the host and port that this request was sent to. Its scheme is not compared:
+    behind a proxy that terminates TLS the browser saw https and this process sees http."""
     try:
         parts = urlsplit(origin)
     except ValueError:

@@ -1,22 +1,24 @@
 """`?dry_run=true`: a write answers what it would do, and changes nothing.
 
-One mechanism for all: the request's services stand on a store that judges writes and does none, and neither
-make secrets nor dispatch. Every route that writes declares the parameter (`Noun.route`); where it is given,
-the services are dry on whatever route, so that one that was forgotten changes nothing either.
+One mechanism serves all routes: the services of a dry run use a store that checks every write and performs
+none, generate no secrets and dispatch nothing. Every route that writes declares the parameter
+(`ApiBlueprint.route`). The services are dry on any route that is given it, so that a route which forgot to
+declare the parameter changes nothing either.
 """
-
-from typing import Any
 
 from flask import Flask, Response, g, json, request
 from structlog.contextvars import bind_contextvars, unbind_contextvars
 
+from api.json_types import View
+
 PARAMETER = "dry_run"
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
-#: They are about what a dry run has not made.
+#: Headers that would describe what a dry run has not created.
 _HEADERS = ("Location", "ETag")
 
 
 def register(app: Flask) -> None:
+    """Must follow everything that may refuse a request without reading its parameters."""
     app.before_request(_begin)
     app.after_request(_mark)
     app.teardown_request(_end)
@@ -28,7 +30,7 @@ def asked() -> bool:
 
 
 def ask() -> None:
-    """For a request that says so in its body."""
+    """Makes this request a dry run; for a request that asks for it in its body."""
     g.dry_run = True
     bind_contextvars(dry_run=True)
 
@@ -44,7 +46,7 @@ def _mark(response: Response) -> Response:
     for name in _HEADERS:
         response.headers.pop(name, None)
     if response.is_json and response.status_code < 400:
-        view: dict[str, Any] = response.get_json()
+        view: View = response.get_json()
         response.set_data(json.dumps(view | {PARAMETER: True}) + "\n")
     return response
 

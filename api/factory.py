@@ -1,31 +1,20 @@
 """The application factory."""
 
 from flask import Flask
-from flask_smorest import Api
 
 from api import (
     auth,
-    bulk,
     cross_site,
-    docs,
+    declared_parameters,
     dry_run,
-    edits,
-    errors,
-    events,
-    export,
-    hops,
+    hop_limit,
     idempotency,
-    limits,
-    manual,
-    metrics,
-    ops,
-    parameters,
-    paths,
-    previews,
-    schedules,
-    signing,
+    problems,
+    routes,
+    size_limits,
 )
 from api.openapi import spec_options
+from api.routes import health, manual, metrics, swagger_ui
 from api.services import make_services
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings, load_settings
@@ -36,7 +25,7 @@ log = get_logger(__name__)
 
 
 def create_app(settings: Settings | None = None) -> Flask:
-    """The API. Without `settings` they are read as every process reads them, and a wrong one ends it."""
+    """The application. Without `settings` they are read as in every process, and a wrong one ends it."""
     if settings is None:
         with starting():
             settings = load_settings()
@@ -47,25 +36,22 @@ def create_app(settings: Settings | None = None) -> Flask:
     with starting():
         made = make_services(settings, CeleryPublisher(make_app(settings)))
     app.extensions["scheduler"] = made
-    paths.register(app)
-    api = Api(app)
-    errors.register(app)
+    api = routes.register(app)
+    problems.register(app)
     auth.register(app, settings)
     cross_site.register(app)
-    limits.register(app)
-    parameters.register(app)
-    hops.register(app)
+    size_limits.register(app)
+    declared_parameters.register(app)
+    hop_limit.register(app)
     dry_run.register(app)
     idempotency.register(app)
-    ops.register(app)
+    health.register(app)
     metrics.register(app)
-    docs.register(app, api)
+    swagger_ui.register(app, api)
     manual.register(app)
-    for noun in (schedules, bulk, edits, export, previews, signing, events):
-        api.register_blueprint(noun.blueprint)
     if not settings.api_keys:
-        log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")
-    if not made.store.envelope.encrypts:
+        log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
+    if not made.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
     made.presence.start()
     return app

@@ -1,7 +1,7 @@
-"""`Idempotency-Key`: a POST that is sent again is done once, and answered the same again.
+"""`Idempotency-Key`: a POST that is sent again is executed once, and gets the first answer again.
 
-An answer is kept for a day. Not kept are answers after which asking again makes sense: faults of ours (5xx)
-and conflicts (409).
+An answer is kept for a day. Answers after which a retry makes sense are not kept: server errors (5xx) and
+conflicts (409).
 """
 
 import hashlib
@@ -10,8 +10,9 @@ import re
 from flask import Flask, Response, g, request
 
 from api import dry_run
-from api.errors import Problem
+from api.problems import Problem
 from api.services import real_services
+from api.tenancy import tenant
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, Different
@@ -23,25 +24,26 @@ HEADER = "Idempotency-Key"
 REPLAYED = "Idempotent-Replayed"
 RETRY_AFTER_SECONDS = 1
 _KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
-#: To do them again is harmless, and to keep their answers of no use.
+#: Endpoints that write nothing: executing them again is harmless.
 CHANGE_NOTHING = frozenset(("previews.preview_rule",))
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location")
 
 
 def register(app: Flask) -> None:
-    """After authentication: a key belongs to who sent it."""
+    """Must follow authentication: an idempotency key belongs to the API key that sent it."""
     app.before_request(_begin)
     app.after_request(_finish)
 
 
-def seed() -> str | None:
-    """What ids are made of in a request that may be begun again; None when it has no key."""
+def request_seed() -> str | None:
+    """What ids are derived from in a request with an Idempotency-Key, so that executing it again after
+    a crash finds what the first execution made; None without a key."""
     begun: Begun | None = g.get("begun")
-    return begun.seed if begun else None
+    return begun.request_seed if begun else None
 
 
 def shown_once(secret: str) -> str:
-    """A secret in this answer: what is kept of the answer carries a mask instead."""
+    """`secret`, which this answer shows and the kept copy of the answer masks."""
     g.setdefault("shown_once", []).append(secret)
     return secret
 
@@ -55,7 +57,7 @@ def _begin() -> Response | None:
         raise Problem(422, f"{HEADER}: {field['detail']}", [field])
     if request.endpoint in CHANGE_NOTHING or dry_run.asked():
         return None
-    found = real_services().store.idempotency.begin(g.owner, key, _digest())
+    found = real_services().store.idempotency.begin(g.owner, key, _digest(), tenant=tenant())
     if isinstance(found, Begun):
         g.begun = found
         return None
@@ -74,7 +76,7 @@ def _begin() -> Response | None:
 
 
 def _digest() -> str:
-    """Of all that says what is asked for; the body to the byte."""
+    """SHA-256 of path, query, If-Match and raw body."""
     parts = (request.path, request.query_string.decode("latin-1"), request.headers.get("If-Match", ""))
     digest = hashlib.sha256("\n".join(parts).encode())
     digest.update(b"\n" + request.get_data(cache=True))
@@ -93,7 +95,7 @@ def _finish(response: Response) -> Response:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
             records.finish(begun, response.status_code, headers, _without_secrets(response.get_data()))
     except STORE_FAULTS as error:
-        # It is done, and its answer goes out. Whoever asks again after the lease finds it by its seed.
+        # The work is done and its answer goes out. A retry after the lease finds the result by its seed.
         log.warning("idempotency.unwritten", message="An answer could not be kept", error=str(error)[:300])
     return response
 

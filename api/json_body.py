@@ -1,5 +1,8 @@
-"""A body of JSON as RFC 8259 has it: UTF-8, no NaN, no half of a surrogate pair, however deep or long; and no
-name twice in an object, of which readers take the first or the last as they please."""
+"""Reads a JSON body strictly (RFC 8259), and within bounds however deep or long it is.
+
+It must be UTF-8, without NaN and unpaired surrogates. A name that stands twice in an object is refused:
+parsers disagree about which of the two counts.
+"""
 
 import json
 import math
@@ -8,31 +11,28 @@ from codecs import BOM_UTF8
 from collections import deque
 from collections.abc import Iterator
 from json import JSONDecodeError
-from typing import Any
 
-from api.errors import MAX_POINTER, Problem
+from api.problems import MAX_POINTER, Problem
 from scheduler_app.domain.text import visible
 
 _SLIPS = "JSON has names in double quotes, no comma before a closing bracket, and no comments"
 
 
 class _NoConstant(ValueError):
-    """NaN or an infinity, which Python's reader would take."""
+    """NaN or an infinity, which Python's parser would accept."""
 
 
 class _Repeated(Exception):
     """A name stands twice in an object."""
 
 
-class _Members(list[tuple[str, Any]]):
+class _Members(list[tuple[str, object]]):
     """An object's members as they were written."""
 
 
-def read_json(raw: bytes, max_values: int) -> Any:
-    """The value that `raw` says. `max_values`: at all depths, each takes far more memory than its bytes.
-
-    Raises Problem (400, 413).
-    """
+def read_json(raw: bytes, max_values: int) -> object:
+    """The value of `raw`. `max_values` bounds the number of values at all depths, because each takes far more
+    memory than its bytes. Raises Problem (400, 413)."""
     if _values(raw, max_values) > max_values:
         raise Problem(413, f"the body holds more than {max_values:,} values; send less at once")
     if raw.startswith(BOM_UTF8):
@@ -63,7 +63,7 @@ def read_json(raw: bytes, max_values: int) -> Any:
     except _NoConstant as error:
         raise Problem(400, f"the body is not well-formed JSON: {error}") from None
     except ValueError:
-        # Python's own bound: reading a longer one takes a time that grows with the square of its length.
+        # Python's own bound: the time to read a number grows with the square of its length.
         most = sys.get_int_max_str_digits()
         raise Problem(400, f"the body holds a number of more than {most:,} digits; send it as text") from None
     if not all(math.isfinite(number) for number in _floats(value)):
@@ -71,7 +71,7 @@ def read_json(raw: bytes, max_values: int) -> Any:
     return value
 
 
-def _once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once_each(members: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(members)
     if len(found) < len(members):
         raise _Repeated
@@ -79,8 +79,8 @@ def _once_each(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _first_repeated(text: str) -> str:
-    """The pointer of the first name that stands twice, in a text that was found to have one."""
-    open_: deque[tuple[str, Any]] = deque([("", json.loads(text, object_pairs_hook=_Members))])
+    """The JSON pointer of the first repeated name, in a text that has one."""
+    open_: deque[tuple[str, object]] = deque([("", json.loads(text, object_pairs_hook=_Members))])
     while open_:
         path, value = open_.popleft()
         if isinstance(value, _Members):
@@ -96,13 +96,13 @@ def _first_repeated(text: str) -> str:
 
 
 def _values(raw: bytes, enough: int) -> int:
-    """How many values the JSON holds, or a few more; counted before they are made. What stands in strings is
-    looked at only where there might be more than `enough`."""
+    """An upper bound of the number of values in the JSON, found without parsing it. Strings are excluded only
+    where the count might exceed `enough`."""
     count = _separators(raw)
     if count <= enough:
         return count
     plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    # A member of an object has two strings at most, of two quotes each.
+    # A member of an object has at most two strings, each with two quotes.
     by_quotes = plain.count(b'"') // 4
     return by_quotes if by_quotes > enough else _separators(b"".join(plain.split(b'"')[::2]))
 
@@ -115,8 +115,8 @@ def _refuse_constant(name: str) -> None:
     raise _NoConstant(f"{name} is no JSON value")
 
 
-def _floats(value: Any) -> Iterator[float]:
-    """Without recursion: what `json` has read may be nested deeper than Python calls."""
+def _floats(value: object) -> Iterator[float]:
+    """Every float in `value`. Without recursion: JSON may be nested deeper than Python's call stack."""
     open_ = [value]
     while open_:
         item = open_.pop()

@@ -1,14 +1,14 @@
-"""The specification: its settings, and what every operation shares and no route has to say.
+"""The OpenAPI specification: its settings, and what all operations share.
 
-Each noun's routes describe themselves; `completed` adds how an operation may be refused, which follows from
-what it takes, and the headers that many of them share.
+Routes describe themselves. `completed` adds the problems that an operation may be refused with, which follow
+from what it takes, and the headers that many operations share.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-from api.hops import HEADER as HOPS
-from api.hops import MAX_HOPS
+from api.hop_limit import HEADER as HOPS
+from api.hop_limit import MAX_HOPS
 from api.idempotency import HEADER, REPLAYED
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__
@@ -18,7 +18,7 @@ Node = dict[str, Any]
 PROBLEM_JSON = "application/problem+json"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
-#: A status, its name among the components, and when it comes.
+#: By status: the name among the components, and when it is answered.
 PROBLEMS = {
     400: ("BadRequest", "The body is not well-formed JSON, or the request not well-formed HTTP"),
     401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
@@ -26,15 +26,21 @@ PROBLEMS = {
         "Forbidden",
         "It comes from a page of another origin; or API_KEYS is not set, and its Host is not localhost",
     ),
-    404: ("NotFound", "There is no such thing, or it was deleted"),
-    409: ("Conflict", "It is not in a state that allows this, or a request with this key is in flight"),
-    412: ("PreconditionFailed", "If-Match does not name the version at which the schedule is"),
+    404: ("NotFound", "Nothing has this id, or it was deleted"),
+    409: (
+        "Conflict",
+        "Its state does not allow this, or a request with this Idempotency-Key is still being answered",
+    ),
+    412: ("PreconditionFailed", "The schedule is not at the version that If-Match names"),
     413: ("ContentTooLarge", "The body is larger than 1 MiB (16 MiB in bulk), or holds too many values"),
     415: ("UnsupportedMediaType", "The body is not application/json"),
     422: ("UnprocessableContent", "A field or parameter is not usable; `errors` names it"),
-    500: ("InternalServerError", "A fault of ours"),
-    503: ("ServiceUnavailable", "The database does not answer; ask again after Retry-After"),
-    508: ("LoopDetected", f"{HOPS} is more than {MAX_HOPS}: callbacks of the scheduler go round in it"),
+    500: ("InternalServerError", "The server failed; the reason is in its log"),
+    503: ("ServiceUnavailable", "The database does not answer; try again after Retry-After"),
+    508: (
+        "LoopDetected",
+        f"{HOPS} exceeds {MAX_HOPS}: callbacks of the scheduler trigger each other in a loop",
+    ),
 }
 RETRY_AFTER = {"Retry-After": {"description": "Seconds", "schema": {"type": "integer"}}}
 EXTRA_HEADERS: dict[int, Node] = {
@@ -43,7 +49,7 @@ EXTRA_HEADERS: dict[int, Node] = {
     503: RETRY_AFTER,
 }
 
-#: What one schedule's version says, and is asked for.
+#: Operations that answer with an ETag, and those that take If-Match.
 TAGGED = {"create_schedule", "get_schedule", "update_schedule", "pause_schedule", "resume_schedule"}
 CONDITIONAL = {
     "update_schedule",
@@ -61,14 +67,15 @@ REPLAY = {
         "schema": {"type": "string"},
     }
 }
-#: Without examples: Swagger UI would send them with each request that a reader tries out, and a second
-#: creation with the same Idempotency-Key is none.
+#: They have no examples: Swagger UI would send these with every request that a reader tries out, and a second
+#: creation with the same Idempotency-Key creates nothing.
 PARAMETERS = {
     "IdempotencyKey": {
         "name": HEADER,
         "in": "header",
-        "description": "A name of your own for this request, kept for a day: sent again it is done once, and"
-        " answered the same. With another body it is a 422; while the first is in flight, a 409.",
+        "description": "A name of your own for this request, kept for a day. A request that is sent again is"
+        " executed once and answered the same; with another body it is answered 422, and 409 while the"
+        " first is in progress.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     },
     "IfMatch": {
@@ -80,11 +87,11 @@ PARAMETERS = {
     "IfNoneMatch": {
         "name": "If-None-Match",
         "in": "header",
-        "description": "The ETag of what you have: if that is unchanged, the answer is a 304 without a body",
+        "description": "The ETag of the copy you have: if it is current, the answer is a 304 without a body",
         "schema": {"type": "string"},
     },
 }
-#: What an answer's id is good for.
+#: The operations whose answers hold an id, the parameter that takes it, and where it is in the answer.
 LINKED = {
     "create_schedule": ("schedule_id", "$response.body#/id"),
     "trigger_schedule": ("event_id", "$response.body#/event_id"),
@@ -125,9 +132,9 @@ def spec_options(settings: Settings) -> Node:
 
 
 def completed(spec: Node) -> Node:
-    """The specification with what every operation shares."""
+    """The specification `spec` with what all operations share; changes `spec` itself."""
     components = spec["components"]
-    # flask-smorest's own, which no operation here refers to.
+    # Added by flask-smorest; no operation here refers to it.
     components["schemas"].pop("PaginationMetadata", None)
     components["responses"] = {name: _problem(status) for status, (name, _) in PROBLEMS.items()}
     components["parameters"] = PARAMETERS
@@ -148,7 +155,7 @@ def completed(spec: Node) -> Node:
 
 
 def _links(paths: Node) -> dict[str, Node]:
-    """For each operation that makes something, the operations that its id leads to."""
+    """For each operation in `LINKED` the operations that take the id in its answer."""
     return {
         maker: {
             operation["operationId"]: {
@@ -167,7 +174,7 @@ def _links(paths: Node) -> dict[str, Node]:
 def _complete(operation: Node, method: str, *, in_path: bool) -> None:
     name = operation["operationId"]
     parameters = operation.setdefault("parameters", [])
-    # An unknown query parameter is a 422.
+    # An unknown query parameter is answered 422 everywhere.
     statuses = {401, 403, 422, 500, 503}
     if in_path:
         statuses |= {404, 409}
@@ -175,7 +182,7 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
         operation["requestBody"].setdefault("required", True)
     headers: Node = {}
     if method != "get":
-        # A body where none belongs is read all the same; a wrong X-Scheduler-Hops is a 400.
+        # A body is read even where none is taken, and a malformed X-Scheduler-Hops is answered 400.
         statuses |= {400, 413, 415, 508}
     if method == "post":
         parameters.append({"$ref": "#/components/parameters/IdempotencyKey"})
@@ -193,7 +200,7 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
     }
     if name == "get_schedule":
         parameters.append({"$ref": "#/components/parameters/IfNoneMatch"})
-        responses["304"] = {"description": "What you have is unchanged", "headers": ETAG}
+        responses["304"] = {"description": "The copy you have is current", "headers": ETAG}
     responses |= {
         str(status): {"$ref": f"#/components/responses/{PROBLEMS[status][0]}"} for status in sorted(statuses)
     }
@@ -213,6 +220,6 @@ def _schemas(node: Any) -> Iterator[Node]:
 
 
 def _mend(schema: Node) -> None:
-    """What apispec says in words of strings where it is about objects."""
+    """Corrects apispec, which bounds an object by the keyword for strings."""
     if schema.get("type") == "object" and "maxLength" in schema:
         schema["maxProperties"] = schema.pop("maxLength")

@@ -22,10 +22,10 @@ from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.events import EventManager
+from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
-from scheduler_app.usecases.schedules import Manager
+from scheduler_app.usecases.schedules import ScheduleService
 
 log = get_logger(__name__)
 
@@ -37,8 +37,8 @@ class Services:
     settings: Settings
     store: Store
     creation: Creation
-    manager: Manager
-    events: EventManager
+    manager: ScheduleService
+    events: EventService
     publisher: CeleryPublisher
     presence: Presence
     guard: Guard
@@ -54,13 +54,15 @@ class Services:
         manager = replace(
             self.manager,
             store=store,
-            owed=lambda schedule, until: None,
-            soon=_do_nothing,
-            send=_do_nothing,
+            expand_until=lambda schedule, until: None,
+            expand_and_dispatch=_do_nothing,
+            dispatch=_do_nothing,
             new_secret=lambda: MASK,
         )
-        creation = replace(self.creation, store=store, soon=_do_nothing, new_secret=manager.new_secret)
-        events = replace(self.events, store=store, send=_do_nothing)
+        creation = replace(
+            self.creation, store=store, expand_and_dispatch=_do_nothing, new_secret=manager.new_secret
+        )
+        events = replace(self.events, store=store, dispatch=_do_nothing)
         return replace(self, store=store, creation=creation, manager=manager, events=events)
 
 
@@ -119,16 +121,16 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
     )
     check_url = partial(check_reachable, guard=guard)
     creation = Creation(store, soon, settings.worker_max_retries, check_url, new_secret)
-    manager = Manager(
+    manager = ScheduleService(
         store=store,
-        owed=owed,
-        soon=soon,
-        send=send,
+        expand_until=owed,
+        expand_and_dispatch=soon,
+        dispatch=send,
         check_url=check_url,
         new_secret=new_secret,
     )
     presence = Presence(store, clock, "api")
-    return Services(settings, store, creation, manager, EventManager(store, send), publisher, presence, guard)
+    return Services(settings, store, creation, manager, EventService(store, send), publisher, presence, guard)
 
 
 def services() -> Services:

@@ -1,7 +1,7 @@
-"""`make pin-images`: writes the digest of each image that is deployed beside its tag.
+"""`make pin-images`: writes the digest of each deployed image next to its tag.
 
-A tag is moved by whoever owns the repository; a digest is the image itself. Run it again for what has been
-published under the tags since. Docker asks the registry, so this runs where docker is, and not in the tests.
+The owner of a repository can move a tag; a digest names the image itself. Run this again to use what was
+published under the tags since. Docker asks the registry, so this needs docker, and the tests do not run it.
 """
 
 import re
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-#: Files, and what stands before an image in them.
+#: Files, and the text in front of an image in each.
 _PLACES = {
     ROOT / "docker-compose.yml": r"^ +image: ",
     ROOT / "deploy" / "Dockerfile": r"^(?:ARG PYTHON=|# syntax=)",

@@ -1,14 +1,6 @@
 """How `make docs` builds the manual: Sphinx, from Markdown, without a network."""
 
-import sys
-from pathlib import Path
-
 from scheduler_app.version import __version__
-
-sys.path.insert(0, str(Path(__file__).parent))
-import reference
-
-reference.write(Path(__file__).parent)
 
 project = "RRule Scheduler"
 author = "The RRule Scheduler authors"

@@ -1,8 +1,8 @@
 """The only place that reads the time.
 
-*Due* is judged by `now`: a monotonic clock, set by mongod's. Every process of a fleet agrees on it, and
-neither a jump of this host's clock nor one of mongod's moves it. Leases are not judged here but by mongod
-itself (`$$NOW`); here is only known by how much its clock has jumped since they were written.
+Whether an event is due is decided by `now`: a monotonic clock, set by mongod's. All processes agree on it,
+and neither a jump of this host's clock nor one of mongod's moves it. Whether a lease is over is decided by
+mongod itself (`$$NOW`); this module only knows by how much its clock has jumped since the lease was written.
 """
 
 import threading
@@ -15,9 +15,9 @@ from functools import partial
 
 RESYNC_SECONDS = 10.0
 WARN_OFFSET_SECONDS = 1.0
-#: A quick answer tells more than a late one: the best of so many measurements counts.
+#: A quick answer is more precise than a slow one: the best of so many measurements counts.
 KEPT_SAMPLES = 8
-#: No drift: a clock that was set. Two clocks agree when they are closer than this.
+#: A larger difference is no drift: somebody has set a clock.
 JUMP_SECONDS = 1.0
 #: How far clocks drift apart in a second while mongod cannot be asked, and in all.
 DRIFT_A_SECOND = 0.000_2
@@ -32,8 +32,8 @@ EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def _suspends() -> int | None:
-    """The clock that counts on while the machine sleeps, where there is one (Linux): the leases and the due
-    times of a laptop that wakes are over."""
+    """Returns the clock that includes the time a machine sleeps, if there is one (Linux). When a laptop
+    wakes, its leases have ended and its events are due."""
     number: int | None = getattr(time, "CLOCK_BOOTTIME", None)
     try:
         if number is not None:
@@ -46,7 +46,7 @@ def _suspends() -> int | None:
 _BOOTTIME = _suspends()
 
 
-#: Seconds for durations; it never jumps. (Not a function of ours: each callback asks it several times.)
+#: Seconds, for durations; it never jumps. (No Python function: each callback calls it several times.)
 monotonic: Callable[[], float] = (
     time.monotonic if _BOOTTIME is None else partial(time.clock_gettime, _BOOTTIME)
 )
@@ -96,7 +96,7 @@ class Clock:
         self._samples: deque[Sample] = deque(maxlen=KEPT_SAMPLES)
         self._measured_at: float | None = None
         self._agreed_at = elapsed()
-        # The process that ran before this one may have seen what this host's clock remembers.
+        # A process that ran before this one may have written leases by the base that this host's clock shows.
         self._bases: deque[tuple[float, int]] = deque([(self._agreed_at, self._base)])
 
     def now(self) -> datetime:
@@ -154,7 +154,7 @@ class Clock:
     def jumped_ahead_seconds(self, read_server_time: Callable[[], datetime]) -> float:
         """By how much mongod's clock has jumped ahead within the time that leases last; mostly 0.
 
-        A lease that was written before the jump looks over by so much before it is.
+        A lease written before the jump appears to end that much too early.
         """
         sample = self._measure(read_server_time)
         with self._lock:
@@ -176,7 +176,7 @@ class Clock:
         return sample
 
     def _remember(self, at: float, base: int) -> None:
-        """Keeps what may yet be the least of the time that leases last, one a second at most."""
+        """Keeps the bases that may become the least of LEASES_LAST_SECONDS, one per second at most."""
         bases = self._bases
         while bases and bases[-1][1] >= base:
             bases.pop()
@@ -193,7 +193,7 @@ class Clock:
         self._base = own if best.low <= own <= best.high else best.low
 
     def _own_base(self) -> int:
-        # The wall is read first: a pause between the two makes it late, and never early.
+        # The wall clock is read first: a pause between the two readings makes the base late, and never early.
         return max(_microseconds(self._wall()) - int(self._elapsed() * SECOND) for _ in range(3))
 
 

@@ -9,8 +9,8 @@ from bson.datetime_ms import DatetimeMS
 
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
+from scheduler_app.store.events.recoveries import MAX_GRACE_DOUBLINGS
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.repairs import MAX_GRACE_DOUBLINGS
 from scheduler_app.usecases.recovery import GRACE_SECONDS
 from tests.builders import event, schedule
 
@@ -138,6 +138,8 @@ NODES: dict[str, tuple[Any, ...]] = {
     "version": NO_TEXT,
     "seen_at": (*NO_DATE, Timestamp(2**31, 1), Regex("x")),
     "clock_offset_seconds": ("x", NAN, None, [1], {"x": 1}, MISSING, True),
+    "clock_jump_seconds": ("x", NAN, None, [1], {"x": 1}, MISSING, True),
+    "settings": NO_OBJECT,
     "last_tick_at": NO_DATE,
     "consuming": ("x", 5, NAN, None, [1], {"x": 1}, MISSING),
 }
@@ -221,7 +223,7 @@ def plant_pages(store: Store, now: datetime, schedule_id: str, *, sound: bool = 
 
 def plant_nodes(store: Store, *, sound: bool = False) -> Document:
     """Processes' reports, one for each row, and a sound one, which is returned."""
-    store.nodes.report("beat", name="healthy")
+    store.processes.report("beat", name="healthy")
     nodes = store.mongo.collection("nodes")
     healthy = nodes.find_one({"name": "healthy"})
     assert healthy is not None

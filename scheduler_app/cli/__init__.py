@@ -1,4 +1,4 @@
-"""The command `scheduler`: a file for each command."""
+"""The command `scheduler`. Each command is a file in `commands/` and a row in the table below."""
 
 from importlib import import_module
 
@@ -6,23 +6,23 @@ import click
 
 from scheduler_app.version import __version__
 
-#: Where each command is. A module is imported when its command is asked for: drivers, tables and the client
-#: take longer to import than most commands take to run.
+#: The module in `commands/` and the function of each command. A module is imported only when its command is
+#: called: importing the drivers, the tables and the client takes longer than most commands take to run.
 _COMMANDS = {
-    "create": "schedules:create_schedule",
-    "delete": "edits:delete_schedule",
+    "create": "create:create_schedule",
+    "delete": "delete:delete_schedules",
     "doctor": "doctor:doctor",
-    "export": "moving:export_schedules",
-    "get": "schedules:get_schedule",
+    "export": "export:export_schedules",
+    "get": "get:get_schedule",
     "history": "history:history",
-    "import": "moving:import_schedules",
-    "list": "schedules:list_schedules",
-    "pause": "edits:pause_schedule",
+    "import": "import_:import_schedules",
+    "list": "list:list_schedules",
+    "pause": "pause:pause_schedules",
     "preview": "preview:preview",
     "redrive": "redrive:redrive",
     "reseal": "reseal:reseal",
-    "resume": "edits:resume_schedule",
-    "trigger": "schedules:trigger_schedule",
+    "resume": "resume:resume_schedules",
+    "trigger": "trigger:trigger_schedule",
     "up": "up:up",
 }
 
@@ -35,7 +35,7 @@ class _ImportedOnDemand(click.Group):
         if name not in _COMMANDS:
             return None
         module, _, attribute = _COMMANDS[name].partition(":")
-        command: click.Command = getattr(import_module(f"{__name__}.{module}"), attribute)
+        command: click.Command = getattr(import_module(f"{__name__}.commands.{module}"), attribute)
         return command
 
 

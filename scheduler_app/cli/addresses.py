@@ -1,4 +1,4 @@
-"""Where the API is reached from this machine."""
+"""The address at which this machine reaches the API."""
 
 from scheduler_app.config import Settings
 
@@ -6,7 +6,7 @@ _LOOPBACK_OF = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
 
 
 def api_host(settings: Settings) -> str:
-    """A host to connect to: the one the API listens on, or loopback when it listens on all."""
+    """Returns the host to connect to: the one the API listens on, or loopback when it listens on all."""
     return _LOOPBACK_OF.get(settings.api_host, settings.api_host)
 
 

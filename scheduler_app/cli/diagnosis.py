@@ -1,4 +1,4 @@
-"""All that `scheduler doctor` looks at, in the order in which things depend on each other."""
+"""Runs the checks of `scheduler doctor`, in the order in which things depend on each other."""
 
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -11,12 +11,12 @@ from kombu.connection import Connection
 from scheduler_app.broker.options import celery_settings
 from scheduler_app.broker.queue_probe import queue_length
 from scheduler_app.broker.redis import use_sturdy_transport
-from scheduler_app.cli.preflight import without_password
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
 from scheduler_app.config import Settings, is_redis
 from scheduler_app.health import Check, check_fleet
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.check import fine, note, unknown, wrong
+from scheduler_app.health.driver_errors import error_summary, without_passwords
 from scheduler_app.health.keys import check_keys
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.health.receivers import check_receivers
@@ -25,20 +25,22 @@ from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.usecases.dispatch import MESSAGES_IN_QUEUE
 from scheduler_app.version import __version__
 
-PATIENCE_SECONDS = 3.0
-#: For all that is asked of MongoDB, and of the broker, each.
+#: For one step of a connection.
+STEP_SECONDS = 3.0
+#: For everything that is asked of MongoDB, and for everything that is asked of the broker.
 STORE_SECONDS = 5.0
 BROKER_SECONDS = 5.0
 
 
 def diagnose(settings: Settings, flower_url: str) -> list[Check]:
-    """Takes about 10 s when nothing answers. Raises InvalidField for an unusable SECRETS_KEY."""
+    """Returns all checks; takes about 10 s when nothing answers. Raises InvalidField for an unusable
+    SECRETS_KEY."""
     store = Store(settings)
     try:
-        address = without_password(settings.mongo_uri)
+        address = without_passwords(settings.mongo_uri)
         with within(STORE_SECONDS):
             mongodb = check_mongodb(store, address, retention_days=settings.retention_days)
-        # Not asked again when it has just not answered: each time that takes 5 s.
+        # A MongoDB that has just not answered is not asked again: that would take 5 s more.
         processes = _processes(store) if mongodb[0].ok else _unknown_processes()
         return [
             *mongodb,
@@ -54,11 +56,11 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
 def _processes(store: Store) -> list[Check]:
     try:
         with within(STORE_SECONDS):
-            nodes = store.nodes.alive()
+            nodes = store.processes.alive()
             offset = Clock().synchronize(store.mongo.server_time)
     except STORE_FAULTS:
         return _unknown_processes()
-    agree = check_settings(nodes, store.nodes.settings, __version__)
+    agree = check_settings(nodes, store.processes.settings, __version__)
     return [*check_fleet(nodes), _own_clock(offset), agree, check_receivers(nodes)]
 
 
@@ -80,24 +82,23 @@ def _own_clock(offset: float) -> Check:
 
 
 def _broker(settings: Settings) -> list[Check]:
-    """Its drivers have timeouts for each step and each try; this bounds them all together."""
+    """Asks the broker within BROKER_SECONDS: its drivers only bound each step and each try."""
     asked: Future[list[Check]] = Future()
 
     def ask() -> None:
         try:
             asked.set_result(_ask_broker(settings))
-        except Exception as error:  # each transport has errors of its own
+        except Exception as error:  # each transport raises errors of its own
             asked.set_exception(error)
 
     Thread(target=ask, name="broker", daemon=True).start()
     try:
         return asked.result(BROKER_SECONDS)
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        address = without_password(settings.broker)
+        address = without_passwords(settings.broker)
         remedy = "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right"
         return [
-            wrong(_name(settings), f"{address} does not answer: {without_password(reason)}", remedy),
+            wrong(_name(settings), f"{address} does not answer: {error_summary(error)}", remedy),
             unknown("queue", "the broker does not answer"),
         ]
 
@@ -107,16 +108,16 @@ def _name(settings: Settings) -> str:
 
 
 def _ask_broker(settings: Settings) -> list[Check]:
-    address = without_password(settings.broker)
+    address = without_passwords(settings.broker)
     redis = is_redis(settings.broker)
     options = celery_settings(settings)["broker_transport_options"] | {
-        "socket_connect_timeout": PATIENCE_SECONDS,
-        "socket_timeout": PATIENCE_SECONDS,
+        "socket_connect_timeout": STEP_SECONDS,
+        "socket_timeout": STEP_SECONDS,
         "max_retries": 1,
     }
     use_sturdy_transport()
     with Connection(  # type: ignore[no-untyped-call]
-        settings.broker, connect_timeout=PATIENCE_SECONDS, transport_options=options if redis else {}
+        settings.broker, connect_timeout=STEP_SECONDS, transport_options=options if redis else {}
     ) as connection:
         channel = connection.channel()
         if not redis:
@@ -131,7 +132,11 @@ def _queue(length: int) -> Check:
 
 def _flower(url: str) -> Check:
     try:
-        requests.get(f"{url}/healthcheck", timeout=PATIENCE_SECONDS).raise_for_status()
+        requests.get(f"{url}/healthcheck", timeout=STEP_SECONDS).raise_for_status()
     except requests.RequestException:
-        return note("flower", f"not found at {url}", "nothing needs it; celery -A scheduler_app flower")
+        return note(
+            "flower",
+            f"not found at {url}",
+            "nothing depends on it; start it by: celery -A scheduler_app flower",
+        )
     return fine("flower", f"answers at {url}")

@@ -1,4 +1,7 @@
-"""How gunicorn serves the API: `gunicorn -c …/gunicorn_config.py 'api:create_app()'` reads this file."""
+"""gunicorn's configuration for the API.
+
+Used as `gunicorn --config python:scheduler_app.cli.gunicorn_config 'api:create_app()'`.
+"""
 
 import os
 import sys
@@ -8,18 +11,18 @@ from typing import Any
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from scheduler_app.cli import counts_folder
+from scheduler_app.cli import metrics_folder
 from scheduler_app.config import InvalidSetting, load_settings
 
-# The processes count together, in files that whichever of them is scraped adds up. prometheus_client reads
-# this when it is imported; a reload (SIGHUP) keeps the files.
-_COUNTS = "PROMETHEUS_MULTIPROC_DIR"
-if _COUNTS not in os.environ:
+# All processes write their counters to files, and the process that is scraped adds them up. prometheus_client
+# reads this variable when it is imported; a reload (SIGHUP) keeps the files.
+_METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+if _METRICS_FOLDER not in os.environ:
     if "prometheus_client" in sys.modules:
         raise SystemExit(
-            f"prometheus_client was imported before {_COUNTS} was set: each process would count alone"
+            f"prometheus_client was imported before {_METRICS_FOLDER} was set: counters would not be shared"
         )
-    os.environ[_COUNTS] = str(counts_folder.make())
+    os.environ[_METRICS_FOLDER] = str(metrics_folder.make())
 
 from prometheus_client import multiprocess  # noqa: E402
 
@@ -33,8 +36,8 @@ except InvalidSetting as error:
 configure_logs(_settings.log_level, _settings.log_format)
 
 
-class _OurFormat(Logger):  # type: ignore[misc]
-    """Hands gunicorn's lines to the root logger, so that they look like all others."""
+class _RootLogger(Logger):  # type: ignore[misc]
+    """Passes gunicorn's lines to the root logger, so that they have the format of all others."""
 
     def setup(self, cfg: Config) -> None:
         super().setup(cfg)
@@ -43,47 +46,47 @@ class _OurFormat(Logger):  # type: ignore[misc]
 
 
 _host = f"[{_settings.api_host}]" if ":" in _settings.api_host else _settings.api_host
-# For `--access-logfile`. gunicorn's own format has queries and referers, in which people put keys.
+# For `--access-logfile`. gunicorn's own format shows queries and referers, which may hold keys.
 access_log_format = '%(h)s %(l)s %(u)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s "%(a)s"'
 bind = f"{_host}:{_settings.api_port}"
 loglevel = _settings.log_level
-logger_class = _OurFormat
+logger_class = _RootLogger
 
-# Threads for what waits for MongoDB; processes for what computes: a rule that is read and a body that is
-# checked hold Python's lock. A request takes a thread when it is complete, and leaves it when its answer is:
-# what clients are slow at waits in the worker's event loop.
+# Threads for requests that wait for MongoDB; processes for those that compute, because parsing a rule or a
+# body holds Python's lock. A request takes a thread once it is complete and gives it back when its answer is
+# computed: slow clients are waited for in the worker's event loop.
 worker_class = "scheduler_app.webserver.worker.BufferingWorker"
 workers = _settings.api_processes
 threads = 16
-#: Of each process, slow ones too; beyond it those that do least are closed for new ones.
+#: For each process; when there are more, the least active connections are closed for new ones.
 worker_connections = 1000
 limit_request_line = 8190
 limit_request_fields = 100
 limit_request_field_size = 8190
 keepalive = 30
 
-# Requests are short; what is not done by then will be asked again with the same Idempotency-Key.
+# Requests are short; a client repeats one that is cut off, with the same Idempotency-Key.
 graceful_timeout = 10
-# A socket in the home directory for remote commands, which nobody here sends.
+# gunicorn would open a socket in the home directory for remote commands, which nothing here sends.
 control_socket_disable = True
 
 
-#: Its requests are a core's work for a good part of a second.
+#: One such request keeps a core busy for a good part of a second.
 _BULK = "/api/schedules/bulk"
 
 
 def pre_request(worker: Any, request: Any) -> None:
-    """Connections stay with the process that took them, so that an importer's few could all be one
-    process's while the other has nothing to do: the answer to a bulk ends its connection, and the next one
-    goes to whichever process is free to take it."""
+    """Closes the connection after a bulk request. A connection stays with the process that accepted it, so
+    all of an importer's could belong to one process while the others are idle; a new connection goes to a
+    process that is free."""
     if request.path == _BULK:
         request.force_close()
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    """What it counted stays; what it held, such as whether MongoDB answers it, goes."""
+    """Keeps the counters of a process that has ended, and drops its gauges."""
     multiprocess.mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
 
 
 def on_exit(server: Any) -> None:
-    counts_folder.remove(Path(os.environ[_COUNTS]))
+    metrics_folder.remove(Path(os.environ[_METRICS_FOLDER]))

@@ -8,6 +8,7 @@
 
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Json
+from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
 
-__all__ = ["Json", "Scheduler", "SchedulerError"]
+__all__ = ["TRIGGERS", "Json", "ScheduleFields", "Scheduler", "SchedulerError", "TriggerFields"]

@@ -1,4 +1,4 @@
-"""Requests to the API: with the key, with a time limit, and again where that can do no harm."""
+"""Requests to the API, with the key and a time limit, retried where that is safe."""
 
 import random
 import time
@@ -13,8 +13,8 @@ from scheduler_app.client.errors import SchedulerError, of_answer
 
 Json = dict[str, Any]
 
-#: Nobody was at home, or too many were: the same request may do better a moment later.
-_PASSING = (429, 502, 503, 504)
+#: Transient statuses: overloaded or unavailable.
+_TRANSIENT = (429, 502, 503, 504)
 _FIRST_DELAY_SECONDS = 0.2
 _LONGEST_DELAY_SECONDS = 10.0
 _CHUNK_BYTES = 65_536
@@ -22,7 +22,7 @@ _EXAMPLE = "http://127.0.0.1:8080"
 
 
 class _Key(AuthBase):
-    """As an `auth` of the session and not as a header: a .netrc would take that one's place."""
+    """The key as `auth` of the session: requests would replace a plain header by a login of ~/.netrc."""
 
     def __init__(self, key: str | None) -> None:
         self._key = key
@@ -48,7 +48,7 @@ class Http:
         return self._request("GET", path, query=query)
 
     def lines(self, path: str, query: Mapping[str, Any]) -> Iterator[str]:
-        """The lines of an answer, as they come. It is asked for once: a reader has had what came before."""
+        """Yields the lines of an answer as they come. It does not retry: lines may have been used."""
         try:
             with self._session.get(
                 f"{self._url}{path}",
@@ -70,14 +70,14 @@ class Http:
     def post(
         self, path: str, body: Json | None = None, *, key: str | None = None, dry_run: bool = False
     ) -> Json:
-        """With an Idempotency-Key, `key` or a fresh one: the API does it once, however often it is sent."""
+        """Sends an Idempotency-Key, `key` or a new one: the API acts once, however often it is asked."""
         headers = {"Idempotency-Key": key or uuid.uuid4().hex}
         body = {} if body is None else body
         return self._request("POST", path, query=_dry(dry_run), body=body, headers=headers)
 
     def delete(self, path: str) -> None:
-        """What is gone after a try whose answer was lost was deleted by that try."""
-        self._request("DELETE", path, gone_is_fine_later=True)
+        """Deletes. A 404 after a retry is a success: the first try, whose answer was lost, has deleted it."""
+        self._request("DELETE", path, accept_404_after_retry=True)
 
     def close(self) -> None:
         self._session.close()
@@ -95,7 +95,7 @@ class Http:
         query: Mapping[str, Any] | None = None,
         body: Json | None = None,
         headers: Mapping[str, str] | None = None,
-        gone_is_fine_later: bool = False,
+        accept_404_after_retry: bool = False,
     ) -> Json:
         tries = 0
         while True:
@@ -108,7 +108,7 @@ class Http:
                     json=body,
                     headers=headers,
                     timeout=self._timeout,
-                    # A redirect would carry the key to somebody else.
+                    # A redirect could send the key to another server.
                     allow_redirects=False,
                 )
             except requests.RequestException as error:
@@ -118,9 +118,9 @@ class Http:
                     raise self._unreachable(error) from error
                 time.sleep(_delay(tries, None))
                 continue
-            if gone_is_fine_later and tries > 1 and answer.status_code == 404:
+            if accept_404_after_retry and tries > 1 and answer.status_code == 404:
                 return {}
-            if not _is_passing(answer) or tries > self._retries:
+            if not _is_transient(answer) or tries > self._retries:
                 return _content(answer)
             time.sleep(_delay(tries, answer.headers.get("Retry-After")))
 
@@ -129,14 +129,14 @@ def _dry(dry_run: bool) -> Json | None:
     return {"dry_run": "true"} if dry_run else None
 
 
-def _is_passing(answer: requests.Response) -> bool:
-    # A conflict that names a time: the first request with this Idempotency-Key is still being answered.
+def _is_transient(answer: requests.Response) -> bool:
+    # A conflict with Retry-After: the first request with this Idempotency-Key is still being processed.
     in_flight = answer.status_code == 409 and "Retry-After" in answer.headers
-    return answer.status_code in _PASSING or in_flight
+    return answer.status_code in _TRANSIENT or in_flight
 
 
 def _delay(tries: int, retry_after: str | None) -> float:
-    """Seconds until the next try: what the answer asks for, else doubled each time, and never exact."""
+    """Returns the seconds until the next try: Retry-After, or a delay that doubles, with random jitter."""
     if retry_after and retry_after.isdigit():
         return min(float(retry_after), _LONGEST_DELAY_SECONDS)
     most = min(_FIRST_DELAY_SECONDS * 2 ** (tries - 1), _LONGEST_DELAY_SECONDS)
@@ -156,7 +156,7 @@ def _content(answer: requests.Response) -> Json:
 
 
 def _short(error: Exception) -> str:
-    """requests' error in few words: the last of its causes says what happened."""
+    """Returns a requests error in few words: its root cause says what happened."""
     cause: BaseException = error
     while cause.__cause__ or cause.__context__:
         cause = cause.__cause__ or cause.__context__ or cause

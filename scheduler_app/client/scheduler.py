@@ -1,15 +1,21 @@
-"""The client: a method for each thing that people do with schedules."""
+"""The client: a method for each operation on schedules and events."""
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 from urllib.parse import quote
 
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http, Json
+from scheduler_app.client.schedule_fields import (
+    TRIGGERS,
+    NewScheduleFields,
+    ScheduleFields,
+    TriggerFields,
+)
 
 _A_PAGE = 100
 #: Schedules that an edit of many left as they are, of which it tells one by one.
@@ -32,32 +38,32 @@ class Scheduler:
         self,
         callback_url: str,
         *,
-        rrule: str | None = None,
-        run_at: datetime | str | None = None,
-        delay: timedelta | None = None,
         name: str | None = None,
+        delay: timedelta | None = None,
         idempotency_key: str | None = None,
-        **fields: Any,
+        **fields: Unpack[NewScheduleFields],
     ) -> Json:
-        """Calls `callback_url` by a rule, at an instant, or once after `delay`; returns the schedule.
+        """Creates a schedule that calls `callback_url`, and returns it.
 
-        `name` is the URL without its query unless given; `fields` are the API's others: id, timezone, method,
-        headers, json, body, max_retries, timeout_seconds, tags, … Raises ValueError for none or several of
-        rrule, run_at and delay, and for a `run_at` without an offset.
+        `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
+        `run_at` counted from now. `name` is the URL without its query unless given. A request that is sent
+        again with the same `idempotency_key` creates nothing a second time. Raises ValueError for none or
+        several triggers, and for a datetime that has no offset and no `timezone` beside it.
         """
-        if [rrule, run_at, delay].count(None) != 2:
-            raise ValueError("give one of rrule, run_at and delay")
+        given = {
+            name: value for name, value in _wire(fields).items() if value is not None or name not in TRIGGERS
+        }
+        if sum(name in given for name in TRIGGERS) + (delay is not None) != 1:
+            raise ValueError(f"give one of {', '.join(TRIGGERS)} and delay")
+        if delay is not None:
+            given["run_at"] = _instant(datetime.now(UTC) + delay)
         # Names are shown, and a query may hold secrets.
         shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
-        body = {"name": name or shown_url[:100], "callback_url": callback_url, **fields}
-        if rrule is not None:
-            body["rrule"] = rrule
-        else:
-            body["run_at"] = _instant(run_at if delay is None else datetime.now(UTC) + delay)
+        body = {"name": name or shown_url[:100], "callback_url": callback_url, **given}
         return self._http.post("/api/schedules", body, key=idempotency_key)
 
     def cancel(self, schedule_id: str) -> None:
-        """Deletes a schedule; what it has not sent is withdrawn, its history stays readable."""
+        """Deletes a schedule: events that were not sent are cancelled, and its history stays readable."""
         self._http.delete(_path(schedule_id))
 
     def get(self, schedule_id: str) -> Json:
@@ -80,7 +86,7 @@ class Scheduler:
         tag: str | None = None,
         last_outcome: str | None = None,
     ) -> Iterator[Json]:
-        """All schedules of which that is true, newest first; pages are asked for as they are needed.
+        """Yields the schedules matching every given filter, newest first; pages are requested as needed.
         `last_outcome` is how their last run ended: `completed`, `error` or `retrying`."""
         which = {"state": state, "name": name, "tag": tag, "last_outcome": last_outcome}
         return self._all("/api/schedules", "schedules", which)
@@ -88,15 +94,15 @@ class Scheduler:
     def schedule_many(
         self, schedules: Sequence[Json], *, idempotency_key: str | None = None, dry_run: bool = False
     ) -> Sequence[Json]:
-        """Up to 1,000 schedules in one request, in the API's own fields; what became of each, in their order:
-        `{"status": 201, "id": …}`, or `{"status": 422, "problem": {"detail": …}}`. `dry_run` only tells."""
+        """Up to 1,000 schedules in one request, in the API's own fields; the results, in the same order:
+        `{"status": 201, "id": …}`, or `{"status": 422, "problem": {"detail": …}}`."""
         body = {"schedules": [*schedules]}
         made = self._http.post("/api/schedules/bulk", body, key=idempotency_key, dry_run=dry_run)
         return tuple(made["results"])
 
     def put(self, schedule_id: str, schedule: Json, *, dry_run: bool = False) -> Json:
-        """Changes a schedule to what is given, in the API's own fields, or creates it where there is none;
-        `result` is `created`, `changed` or `unchanged`. `dry_run` only tells."""
+        """Changes a schedule to the given fields (those of the API), or creates it where there is none;
+        `result` is `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
         return self._http.put(_path(schedule_id), schedule, dry_run=dry_run)
 
     def export(
@@ -107,27 +113,28 @@ class Scheduler:
         tag: str | None = None,
         last_outcome: str | None = None,
     ) -> Iterator[Json]:
-        """All schedules of which that is true as `schedule_many` takes them, one by one as they come. Secrets
+        """Yields the schedules matching every given filter, in the form that `schedule_many` takes. Secrets
         are masked."""
         which = {"state": state, "name": name, "tag": tag, "last_outcome": last_outcome}
         query = _without_none(which)
         return map(json.loads, self._http.lines("/api/schedules/export", query))
 
-    def update(self, schedule_id: str, **fields: Any) -> Json:
-        """Sets the fields given; the others stay. Without such a schedule it is created, if they suffice."""
-        return self._http.put(_path(schedule_id), fields)
+    def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Json:
+        """Sets the fields given; the others stay. Where there is no such schedule it is created, if the
+        fields suffice. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
+        return self._http.put(_path(schedule_id), _wire(fields))
 
     def pause(self, schedule_id: str) -> Json:
-        """Nothing is sent from now on, until `resume`."""
+        """Stops sending callbacks until `resume`."""
         return self._http.post(_path(schedule_id, "pause"))
 
     def resume(self, schedule_id: str) -> Json:
         return self._http.post(_path(schedule_id, "resume"))
 
     def pause_many(self, **which: Any) -> Json:
-        """Pauses all schedules of which `which` is true: `state`, `name`, `tag`, `last_outcome`, or
+        """Pauses all schedules matching every filter in `which`: `state`, `name`, `tag`, `last_outcome`, or
         `all=True`. Returns `{"paused": 12, "skipped": [{"id", "reason"}, …]}`, the first 100 of those that
-        were left as they are, and `skipped_omitted`, how many more were. `dry_run=True` only counts."""
+        were skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts."""
         return self._edit("/api/schedules/pause", "paused", which)
 
     def resume_many(self, **which: Any) -> Json:
@@ -135,7 +142,7 @@ class Scheduler:
         return self._edit("/api/schedules/resume", "resumed", which)
 
     def delete_many(self, **which: Any) -> Json:
-        """As `pause_many`; the count is `deleted`. What was not sent is withdrawn, the histories stay."""
+        """As `pause_many`; the count is `deleted`. Events not sent yet are cancelled, and histories stay."""
         return self._edit("/api/schedules/delete", "deleted", which)
 
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
@@ -144,13 +151,13 @@ class Scheduler:
         return str(made["event_id"])
 
     def history(self, schedule_id: str, *, include_cancelled: bool = False) -> Iterator[Json]:
-        """The finished events, newest first; those of a deleted schedule too. What was withdrawn before it
-        was due is left out, unless `include_cancelled`."""
+        """Yields finished events, newest first, also of a deleted schedule. Cancelled events are left out,
+        unless `include_cancelled`."""
         filters = {"include": "cancelled" if include_cancelled else None}
         return self._all(_path(schedule_id, "events/history"), "events", filters)
 
     def pending(self, schedule_id: str) -> Iterator[Json]:
-        """The events to come, the next one first, as far ahead as they are expanded."""
+        """Yields pending events, the next one first, as far ahead as they are expanded."""
         return self._all(_path(schedule_id, "events/pending"), "events")
 
     def events(
@@ -162,7 +169,7 @@ class Scheduler:
         before: datetime | str | None = None,
         **which: Any,
     ) -> Iterator[Json]:
-        """The events of which that is true, newest run time first; `after` inclusive, `before` exclusive.
+        """Yields the events matching every given filter, newest first; `after` is included, `before` not.
 
         `state` may be several: "error,retrying". `which` are the API's other filters: `tag`, `origin`,
         `status_code` ("5xx,429"), `error`, and `timezone` for text without an offset in `after` and `before`.
@@ -171,11 +178,11 @@ class Scheduler:
         return self._all("/api/events", "events", _event_filters(given))
 
     def event(self, event_id: str) -> Json:
-        """One event with everything that happened to it."""
+        """Returns an event with its whole history."""
         return self._http.get(_event_path(event_id))
 
     def cancel_event(self, event_id: str) -> Json:
-        """Withdraws one event that is not being sent at this moment."""
+        """Cancels an event that is not being sent at this moment."""
         return self._http.post(_event_path(event_id, "cancel"))
 
     def redrive(self, event_id: str) -> Json:
@@ -183,25 +190,31 @@ class Scheduler:
         return self._http.post(_event_path(event_id, "redrive"))
 
     def redrive_many(self, **which: Any) -> Json:
-        """Sends all dead letters again of which `which` is true: the filters of `events` but `state`, or
+        """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or
         `all=True`. Returns `{"redriven": 12, "skipped": …}` as `pause_many` does. `dry_run=True` only counts.
         """
         return self._edit("/api/events/redrive", "redriven", _event_filters(which))
 
     def preview(
         self,
-        rrule: str,
+        rrule: str | None = None,
+        /,
         *,
-        timezone: str | None = None,
         after: datetime | str | None = None,
         limit: int | None = None,
+        **fields: Unpack[TriggerFields],
     ) -> Json:
-        """When a rule would run: `{"occurrences": [{"run_time", "local"}, …], "warnings": […]}`."""
-        given = {"rrule": rrule, "timezone": timezone, "after": _maybe_instant(after), "limit": limit}
-        return self._http.post("/api/schedules/preview", _without_none(given))
+        """When a trigger that is not saved would fire: `{"occurrences": [{"run_time", "local"}, …],
+        "warnings": […]}`.
+
+        Give a rule, or another trigger by its field; `timezone`, `gap` and `overlap` beside it. The first
+        occurrence shown comes after `after` (default: now); `limit` is how many at most (default: 10).
+        """
+        given = {"rrule": rrule, "after": _maybe_instant(after), "limit": limit}
+        return self._http.post("/api/schedules/preview", _without_none(given) | _without_none(_wire(fields)))
 
     def _edit(self, path: str, done: str, which: Json) -> Json:
-        """Page by page; `done` is the count's name."""
+        """Edits page by page; `done` is the name of the count in the answers."""
         body = _without_none(which) | {"limit": _A_PAGE}
         total: Json = {done: 0, "skipped": []}
         omitted = 0
@@ -246,10 +259,17 @@ def _event_path(event_id: str, rest: str = "") -> str:
 
 
 def _event_filters(given: Json) -> Json:
-    """`after` and `before` under the names that they have on the wire."""
+    """Renames `after` and `before` to the API's `from` and `to`."""
     filters = dict(given)
     times = {"from": filters.pop("after", None), "to": filters.pop("before", None)}
     return filters | {name: _maybe_instant(value) for name, value in times.items()}
+
+
+def _wire(fields: Mapping[str, object]) -> Json:
+    """Fields as JSON has them: datetimes as text. Raises ValueError for one without an offset, unless the
+    fields name the `timezone` that it is local to."""
+    as_text = datetime.isoformat if "timezone" in fields else _instant
+    return {name: as_text(value) if isinstance(value, datetime) else value for name, value in fields.items()}
 
 
 def _maybe_instant(value: datetime | str | None) -> str | None:

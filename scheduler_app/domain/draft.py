@@ -2,19 +2,19 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from enum import Enum
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kept_secrets import resolved
+from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.recurrence import Gap, Overlap
-from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
+from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import (
     DEFAULT_METHOD,
     DEFAULT_METHOD_WITH_BODY,
-    DEFAULT_TIMEOUT_SECONDS,
     Action,
     Body,
+    CarriedOver,
     Schedule,
     ScheduleState,
 )
@@ -24,24 +24,14 @@ from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited
 UTC_NAME = "UTC"
 
 
-class NotGiven(Enum):
-    """The type of a field that was left out; None is a value that was given."""
-
-    NOT_GIVEN = "NOT_GIVEN"
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-NOT_GIVEN: Final = NotGiven.NOT_GIVEN
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """The fields that were given; the others are NOT_GIVEN. Values are valid one by one, not yet together."""
+class Draft(CarriedOver):
+    """The fields that were given; the others are NOT_GIVEN. Each value is valid by itself; whether they fit
+    together is checked when the draft is applied."""
 
-    name: str | NotGiven = NOT_GIVEN
     trigger: Given | NotGiven = NOT_GIVEN
     """The trigger fields by their wire names (`rrule`, `run_at`, …); None takes one away."""
     timezone: str | NotGiven = NOT_GIVEN
@@ -59,9 +49,6 @@ class Draft:
     backoff_seconds: float | NotGiven = NOT_GIVEN
     backoff_max_seconds: float | NotGiven = NOT_GIVEN
     retry_codes: Codes | NotGiven = NOT_GIVEN
-    timeout_seconds: float | NotGiven = NOT_GIVEN
-    success: Codes | NotGiven = NOT_GIVEN
-    tags: tuple[str, ...] | NotGiven = NOT_GIVEN
     signing: bool | NotGiven = NOT_GIVEN
     """Whether callbacks are signed; whoever stores the schedule makes the secret."""
     state: ScheduleState | NotGiven = NOT_GIVEN
@@ -79,20 +66,17 @@ class Draft:
         method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
         return Schedule(
             id=schedule_id,
-            name=_given(self.name, ""),
             trigger=trigger,
             action=self._action(Action(url="", method=method)),
             created_at=now,
             updated_at=now,
             retry=self._retry(self._default_retry(max_retries)),
-            timeout_seconds=_given(self.timeout_seconds, DEFAULT_TIMEOUT_SECONDS),
-            success=_given(self.success, SUCCESS_CODES),
-            tags=_given(self.tags, ()),
             state=state,
             reason=_given(self.reason, None) if state is ScheduleState.ERROR else None,
             revised_at=now,
             next_run_at=following,
             zone_data=trigger.zone_data(),
+            **({"name": ""} | self.carried_over()),
         )
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
@@ -103,14 +87,11 @@ class Draft:
         trigger = edited_trigger(given, old, self._context(old, now), schedule.created_at)
         changed = replace(
             schedule,
-            name=_given(self.name, schedule.name),
             action=self._action(schedule.action),
             retry=self._retry(schedule.retry),
-            timeout_seconds=_given(self.timeout_seconds, schedule.timeout_seconds),
-            success=_given(self.success, schedule.success),
-            tags=_given(self.tags, schedule.tags),
             version=schedule.version + 1,
             updated_at=now,
+            **self.carried_over(),
         )
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
         state = _given(self.state, schedule.state if trigger is old else kept)

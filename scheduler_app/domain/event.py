@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.tenants import tenant_of
 
 
 class State(StrEnum):
@@ -99,7 +100,7 @@ TRANSITIONS: dict[str, Transition] = {
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
     # Its origin has no room: it comes again later, and no attempt is counted.
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
-    "void": _move({State.RUNNING}, {State.CANCELLED}),
+    "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
@@ -121,9 +122,9 @@ def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
     return f"{schedule_id}-{revision}-{compact(run_time)}"
 
 
-def manual_event_id(schedule_id: str, seed: str | None = None) -> str:
-    """The id of an event that a person asked for: 96 random bits, or a request's own `seed`."""
-    return f"{schedule_id}-manual-{seed or secrets.token_hex(12)}"
+def manual_event_id(schedule_id: str, request_seed: str | None = None) -> str:
+    """The id of an event that a person asked for: 96 random bits, or a request's own `request_seed`."""
+    return f"{schedule_id}-manual-{request_seed or secrets.token_hex(12)}"
 
 
 def compact(instant: datetime) -> str:
@@ -170,7 +171,6 @@ class Event(NamedTuple):
     """Those of them made before the last redrive, which gave it a budget of retries anew."""
     lost_leases: int = 0
     """Claims of it whose workers did not report: it may have been sent."""
-    tenant: str = "default"
     postponed_from: datetime | None = None
     """When it was due before its origin had no room for it; None where it was not postponed."""
     origin: str = UNKNOWN_ORIGIN
@@ -179,9 +179,14 @@ class Event(NamedTuple):
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
 
+    @property
+    def tenant(self) -> str:
+        """Whose it is; its id says so."""
+        return tenant_of(self.id)
+
 
 def schedule_of(event_id: str) -> str:
-    """The schedule that an event's id names, for sharing among schedules."""
+    """The id of the schedule that an event's id names, with its tenant."""
     return event_id.rsplit("-", 2)[0]
 
 
@@ -211,14 +216,14 @@ def manual(
     schedule_id: str,
     revision: int,
     now: datetime,
-    seed: str | None = None,
+    request_seed: str | None = None,
     *,
     origin: str = UNKNOWN_ORIGIN,
     hops: int = 0,
 ) -> Event:
     """The event of a trigger: due at once."""
     return Event(
-        id=manual_event_id(schedule_id, seed),
+        id=manual_event_id(schedule_id, request_seed),
         schedule_id=schedule_id,
         revision=revision,
         run_time=now,

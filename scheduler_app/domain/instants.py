@@ -1,6 +1,11 @@
-"""How instants are written wherever people and receivers read them."""
+"""Instants: how precise they are, and how they are written wherever people and receivers read them."""
 
 from datetime import UTC, datetime
+
+
+def whole_milliseconds(value: datetime) -> datetime:
+    """Without what MongoDB does not keep of it, so that it is the same before and after it was stored."""
+    return value.replace(microsecond=value.microsecond // 1000 * 1000)
 
 
 def shown_instant(value: datetime) -> str:

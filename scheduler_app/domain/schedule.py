@@ -3,18 +3,18 @@
 import json
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.domain.triggers import Trigger
-
-TENANT = "default"
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
 DEFAULT_METHOD = "GET"
@@ -87,7 +87,7 @@ class Predecessor:
     version: int
     revised_at: datetime
     cuts: tuple[tuple[int, datetime], ...] = ()
-    seed: str | None = None
+    request_seed: str | None = None
     """The request that made it."""
 
 
@@ -101,6 +101,25 @@ class LastRun:
     """`completed`, `error`, or `retrying` as long as another attempt follows."""
     event_id: str
     ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarriedOver:
+    """The fields that a request gives and a schedule keeps as they are, under the same names in both.
+
+    `Draft` inherits them. A field that depends on others, or on what the schedule was before, is the
+    draft's own.
+    """
+
+    name: str | NotGiven = NOT_GIVEN
+    timeout_seconds: float | NotGiven = NOT_GIVEN
+    success: Codes | NotGiven = NOT_GIVEN
+    tags: tuple[str, ...] | NotGiven = NOT_GIVEN
+
+    def carried_over(self) -> dict[str, Any]:
+        """Those that were given."""
+        values = {each.name: getattr(self, each.name) for each in fields(CarriedOver)}
+        return {name: value for name, value in values.items() if value is not NOT_GIVEN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +160,15 @@ class Schedule:
     """What signs the callbacks; None: nothing does."""
     owed: tuple[OwedRange, ...] = ()
     """What edits left to beats, of revisions before this one, oldest first; `MAX_OWED` of them at most."""
-    tenant: str = TENANT
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose it is; its id says so."""
+        return tenant_of(self.id)
 
     def recurrence(self) -> AnyRecurrence:
         """Raises InvalidRecurrence when what is stored no longer parses."""

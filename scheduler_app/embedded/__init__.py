@@ -1,4 +1,4 @@
-"""MongoDB and Redis for one machine: real servers, started from what is installed, ended with their owner.
+"""MongoDB and Redis for one machine: real servers, started from installed binaries, ended with their owner.
 
 with Mongod(Path("data/mongo")) as mongod, Redis(Path("data/redis")) as redis:
     print(mongod.uri, redis.port)
@@ -6,10 +6,10 @@ with Mongod(Path("data/mongo")) as mongod, Redis(Path("data/redis")) as redis:
 
 from scheduler_app.embedded.binaries import NoBinary, find_mongod, find_redis_server
 from scheduler_app.embedded.mongod import Mongod
+from scheduler_app.embedded.parent_death import with_parent_death_signal
 from scheduler_app.embedded.ports import free_port, is_free
 from scheduler_app.embedded.redis_server import Redis
 from scheduler_app.embedded.server import DidNotStart, Server, write_private
-from scheduler_app.embedded.tether import tethered
 
 __all__ = [
     "DidNotStart",
@@ -21,6 +21,6 @@ __all__ = [
     "find_redis_server",
     "free_port",
     "is_free",
-    "tethered",
+    "with_parent_death_signal",
     "write_private",
 ]

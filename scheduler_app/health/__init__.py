@@ -1,8 +1,8 @@
-"""Readiness: what a callback needs, is it there? `/readyz` asks in short, `scheduler doctor` at length."""
+"""Checks of everything that callbacks need: a short form for `/readyz`, the whole for `scheduler doctor`."""
 
 from scheduler_app.health.check import Check, Status
 from scheduler_app.health.fleet import TICK_SECONDS, check_fleet
 
-# `ready` brings the store along, and with it Prometheus's client, which a command line needs not wait for and
-# which gunicorn's configuration must not import before it has said where the processes count.
+# `ready` is not imported here: it imports the store and Prometheus's client. Commands need not wait for
+# these, and gunicorn's configuration has to choose the counters' folder before that client is imported.
 __all__ = ["TICK_SECONDS", "Check", "Status", "check_fleet"]

@@ -1,14 +1,14 @@
-"""Whether the processes run with the same settings, by what each says of its own."""
+"""Checks whether all processes run with the same settings, which each process reports."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from scheduler_app.health.check import Check, fine, note, unknown, wrong
-from scheduler_app.health.fleet import NAMED, Node, named
+from scheduler_app.health.fleet import NAMED, named
+from scheduler_app.store.processes import ProcessRecord
 
 SETTINGS = "settings"
-#: Who uses each: another's is no news.
+#: The roles that use each setting: a difference elsewhere does not matter.
 _USED_BY: dict[str, tuple[str, ...]] = {
     "CALLBACK_ALLOWED_NETWORKS": ("api", "worker"),
     "CALLBACK_DENIED_PORTS": ("api", "worker"),
@@ -20,10 +20,10 @@ _USED_BY: dict[str, tuple[str, ...]] = {
 _REMEDY = "give every process the same environment, and restart those that differ"
 
 
-def check_settings(nodes: Sequence[Node] | None, own: Mapping[str, Any], version: str) -> Check:
-    """`own` are the settings of whoever asks, by name; nodes of an older release tell none.
+def check_settings(nodes: Sequence[ProcessRecord] | None, own: Mapping[str, object], version: str) -> Check:
+    """`own` are this process's settings, by name; nodes of an older release report none.
 
-    Processes that differ among each other are wrong; that only the asker differs, or a version, is a note.
+    A difference among the processes is wrong; a difference to this process only, or of versions, is a note.
     """
     if nodes is None:
         return unknown(SETTINGS, "MongoDB does not answer")
@@ -33,37 +33,35 @@ def check_settings(nodes: Sequence[Node] | None, own: Mapping[str, Any], version
     apart = [
         f"{name} is {_shown(own[name])} here and {_shown(values[0])} in all that use it"
         for name in _USED_BY
-        if (values := [value for _, value in _told(name, nodes)]) and values[0] != own[name]
+        if (values := [value for _, value in _reported(name, nodes)]) and values[0] != own[name]
     ]
     if apart:
         return note(SETTINGS, "; ".join(apart), "run this command with the environment of the processes")
-    versions = Counter(str(node["version"]) for node in nodes if node.get("version")) | Counter([version])
+    versions = Counter(node.version for node in nodes if node.version) | Counter([version])
     if len(versions) > 1:
         return note(SETTINGS, f"several versions run: {', '.join(sorted(versions))}", "finish the upgrade")
     return fine(SETTINGS, f"{len(nodes)} processes agree, and this command with them")
 
 
-def _told(name: str, nodes: Sequence[Node]) -> list[tuple[Node, Any]]:
+def _reported(name: str, nodes: Sequence[ProcessRecord]) -> list[tuple[ProcessRecord, object]]:
     return [
-        (node, node["settings"][name])
-        for node in nodes
-        if node["role"] in _USED_BY[name] and name in (node.get("settings") or {})
+        (node, node.settings[name]) for node in nodes if node.role in _USED_BY[name] and name in node.settings
     ]
 
 
-def _differing(name: str, nodes: Sequence[Node]) -> Iterator[str]:
-    """One sentence if there are several values: what most have, and who has another."""
-    told = _told(name, nodes)
-    most = Counter(_shown(value) for _, value in told).most_common()
+def _differing(name: str, nodes: Sequence[ProcessRecord]) -> Iterator[str]:
+    """Yields a sentence if there are several values: the most common one, and the processes with another."""
+    reported = _reported(name, nodes)
+    most = Counter(_shown(value) for _, value in reported).most_common()
     if len(most) < 2:
         return
     (usual, _), *others = most
     those = ", ".join(
-        f"{other} in {named([node for node, value in told if _shown(value) == other])}"
+        f"{other} in {named([node for node, value in reported if _shown(value) == other])}"
         for other, _ in others[:NAMED]
     )
     yield f"{name} is {usual} in most, but {those}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return "empty" if value == "" else str(value)

@@ -1,45 +1,44 @@
-"""A check: one thing looked at, how it is, and what to do when it is not as it should be."""
+"""The result of a check: what was looked at, its status, and the remedy when something is wrong."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 
 class Status(StrEnum):
     OK = "ok"
-    #: Everything works, and somebody should know it all the same.
+    #: Everything works, but an operator should know about this.
     NOTE = "note"
-    #: It could not be looked at, because something else is wrong.
+    #: It could not be checked, because something else is wrong.
     UNKNOWN = "unknown"
     WRONG = "wrong"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`found` and `remedy` are sentences for people; `facts` are the same for programs, by name."""
+    """`found` and `remedy` are sentences for people; `facts` are the figures behind them, by name."""
 
     name: str
     status: Status
     found: str
     remedy: str = ""
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
-        """Whether what this is about is known to work."""
+        """Whether the checked thing is known to work."""
         return self.status in (Status.OK, Status.NOTE)
 
 
-def fine(name: str, found: str, **facts: Any) -> Check:
+def fine(name: str, found: str, **facts: object) -> Check:
     return Check(name, Status.OK, found, facts=facts)
 
 
-def note(name: str, found: str, remedy: str, **facts: Any) -> Check:
+def note(name: str, found: str, remedy: str, **facts: object) -> Check:
     return Check(name, Status.NOTE, found, remedy, facts)
 
 
-def wrong(name: str, found: str, remedy: str, **facts: Any) -> Check:
+def wrong(name: str, found: str, remedy: str, **facts: object) -> Check:
     return Check(name, Status.WRONG, found, remedy, facts)
 
 

@@ -1,34 +1,32 @@
-"""The processes by what they report of themselves: beats tick, workers consume, clocks agree."""
+"""Checks the processes by their own reports: beats tick, workers consume, clocks agree."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from scheduler_app.clock import WARN_OFFSET_SECONDS
 from scheduler_app.health.check import Check, fine, unknown, wrong
+from scheduler_app.store.processes import ProcessRecord
 
-#: As they stand in the collection `nodes`, with `age_seconds`.
-Node = dict[str, Any]
-
-#: A tick ends within the ticker interval (60 s at most) and what a large backlog takes.
+#: A tick takes the ticker interval (60 s at most) and some time for a large backlog.
 TICK_SECONDS = 90
+#: How many processes a sentence names.
 NAMED = 5
 
 
-def check_fleet(nodes: Sequence[Node] | None) -> list[Check]:
-    """`beat`, `worker` and `clocks`; `nodes` None says that MongoDB could not be asked."""
+def check_fleet(nodes: Sequence[ProcessRecord] | None) -> list[Check]:
+    """Checks `beat`, `worker` and `clocks`; `nodes` is None when MongoDB did not answer."""
     if nodes is None:
         return [unknown(name, "MongoDB does not answer") for name in ("beat", "worker", "clocks")]
     return [_beats(nodes), _workers(nodes), _clocks(nodes)]
 
 
-def named(nodes: Sequence[Node]) -> str:
-    """The processes by name, a few of them."""
+def named(nodes: Sequence[ProcessRecord]) -> str:
+    """Returns the names of the first few processes."""
     more = f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else ""
-    return ", ".join(str(node.get("name") or node["_id"]) for node in nodes[:NAMED]) + more
+    return ", ".join(node.name or node.id for node in nodes[:NAMED]) + more
 
 
-def _beats(nodes: Sequence[Node]) -> Check:
-    alive = [node for node in nodes if node["role"] == "beat"]
+def _beats(nodes: Sequence[ProcessRecord]) -> Check:
+    alive = [node for node in nodes if node.role == "beat"]
     ticking = [node for node in alive if _tick_age(node) < TICK_SECONDS]
     if ticking:
         return fine("beat", f"{len(ticking)} alive: {named(ticking)}", alive=len(ticking))
@@ -42,18 +40,18 @@ def _beats(nodes: Sequence[Node]) -> Check:
     return wrong("beat", "no beat has reported", "start one: celery -A scheduler_app beat", alive=0)
 
 
-def _tick_age(node: Node) -> float:
-    """Seconds since the last tick ended, both ends by mongod's clock; 0 before the first one has."""
-    ended = node.get("last_tick_at")
+def _tick_age(node: ProcessRecord) -> float:
+    """Returns the seconds since the last tick ended, by mongod's clock; 0 before the first tick has ended."""
+    ended = node.last_tick_at
     if ended is None:
         return 0.0
-    # A beat that goes on by monotonic time writes that, and MongoDB when it was written.
-    return float(node["age_seconds"] + (node["seen_at"] - ended).total_seconds()) - _jump(node)
+    # After a jump of mongod's clock beat reports monotonic time, while `seen_at` is mongod's.
+    return float(node.age_seconds + (node.seen_at - ended).total_seconds()) - _jump(node)
 
 
-def _workers(nodes: Sequence[Node]) -> Check:
-    alive = [node for node in nodes if node["role"] == "worker"]
-    consuming = [node for node in alive if node.get("consuming", True)]
+def _workers(nodes: Sequence[ProcessRecord]) -> Check:
+    alive = [node for node in nodes if node.role == "worker"]
+    consuming = [node for node in alive if node.consuming]
     if consuming:
         return fine("worker", f"{len(consuming)} alive: {named(consuming)}", alive=len(consuming))
     if alive:
@@ -71,7 +69,7 @@ def _workers(nodes: Sequence[Node]) -> Check:
     )
 
 
-def _clocks(nodes: Sequence[Node]) -> Check:
+def _clocks(nodes: Sequence[ProcessRecord]) -> Check:
     jumped = [node for node in nodes if _jump(node)]
     if jumped:
         jump = max(map(_jump, jumped), key=abs)
@@ -84,8 +82,8 @@ def _clocks(nodes: Sequence[Node]) -> Check:
             " they follow it then",
             jump_seconds=jump,
         )
-    offsets = {node["_id"]: float(node.get("clock_offset_seconds", 0.0)) for node in nodes}
-    off = [node for node in nodes if abs(offsets[node["_id"]]) > WARN_OFFSET_SECONDS]
+    offsets = {node.id: node.clock_offset_seconds for node in nodes}
+    off = [node for node in nodes if abs(offsets[node.id]) > WARN_OFFSET_SECONDS]
     largest = max(offsets.values(), key=abs, default=0.0)
     if not off:
         return fine(
@@ -94,7 +92,7 @@ def _clocks(nodes: Sequence[Node]) -> Check:
             largest_offset_seconds=largest,
         )
     those = ", ".join(
-        f"{node['role']} {node.get('name') or node['_id']} on {node['host']} is {_off(offsets[node['_id']])}"
+        f"{node.role} {node.name or node.id} on {node.host} is {_off(offsets[node.id])}"
         for node in off[:NAMED]
     )
     return wrong(
@@ -105,10 +103,10 @@ def _clocks(nodes: Sequence[Node]) -> Check:
     )
 
 
-def _jump(node: Node) -> float:
-    return float(node.get("clock_jump_seconds", 0.0))
+def _jump(node: ProcessRecord) -> float:
+    return node.clock_jump_seconds
 
 
 def _off(offset: float) -> str:
-    """The offset is mongod's clock minus the process's own."""
+    """`offset` is mongod's clock minus the process's own, in seconds."""
     return f"{abs(offset):.1f} s {'behind' if offset > 0 else 'ahead of'} mongod"

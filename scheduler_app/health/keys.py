@@ -1,4 +1,4 @@
-"""The keys: what stands open without them."""
+"""Checks whether the keys are set, and says what is unprotected without them."""
 
 from scheduler_app.config import Settings
 from scheduler_app.health.check import Check, fine, note
@@ -13,7 +13,7 @@ def _api_keys(settings: Settings) -> Check:
         return fine("API_KEYS", f"{len(settings.api_keys)} set")
     return note(
         "API_KEYS",
-        "not set: whoever can reach the API's loopback address may use it",
+        "not set: everybody who can reach the API's loopback address may use it",
         "set one before others can reach it: openssl rand -hex 24",
     )
 
@@ -23,7 +23,7 @@ def _secrets_key(settings: Settings) -> Check:
         return fine("SECRETS_KEY", "set: stored secrets are encrypted")
     return note(
         "SECRETS_KEY",
-        "not set: header values, bodies, URL queries and signing secrets stand in MongoDB as they are",
+        "not set: header values, bodies, URL queries and signing secrets are stored in MongoDB as plain text",
         "set one, and then run `scheduler reseal`: python -c"
         ' "from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())"',
     )

@@ -1,6 +1,5 @@
-"""MongoDB at length: its version, its replica set, a write that lasts, the indexes."""
+"""Checks MongoDB: its version, its replica set, a majority write, the indexes."""
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,12 +8,14 @@ from pymongo import IndexModel
 from pymongo.errors import PyMongoError
 
 from scheduler_app.health.check import Check, fine, note, unknown, wrong
+from scheduler_app.health.driver_errors import error_summary
+from scheduler_app.health.replica_set import REMEDY, is_mongos, is_replica_set
 from scheduler_app.store import Store
 from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
 
-#: The releases that this is tested with, major and minor.
+#: The oldest and the newest tested release, major and minor.
 OLDEST, NEWEST = (6, 0), (8, 0)
-#: A majority that is not reached by then is not there, seconds.
+#: How long the majority write may take, seconds.
 WRITE_SECONDS = 5.0
 RETENTION_INDEX = "retention_v1"
 REPLICATION = "mongodb replica set"
@@ -23,7 +24,7 @@ INDEXES = "mongodb indexes"
 
 
 def check_mongodb(store: Store, address: str, *, retention_days: int) -> list[Check]:
-    """`mongodb` and, if it answers, all that is to be known of it; `address` as it may be shown."""
+    """Checks `mongodb` and, if it answers, everything else; `address` is its URL without a password."""
     admin = store.mongo.client.admin
     try:
         version = str(admin.command("buildInfo")["version"])
@@ -32,7 +33,7 @@ def check_mongodb(store: Store, address: str, *, retention_days: int) -> list[Ch
         return [
             wrong(
                 "mongodb",
-                f"{address} does not answer: {_short(error)}",
+                f"{address} does not answer: {error_summary(error)}",
                 "start it, or see that MONGO_URI is right (its name, its port, its password)",
             ),
             *(unknown(name, "MongoDB does not answer") for name in (REPLICATION, WRITES, INDEXES)),
@@ -49,20 +50,20 @@ def _version(version: str, address: str) -> Check:
     found = f"{version} at {address}"
     major_minor = tuple(int(part) for part in version.split(".")[:2])
     if major_minor < OLDEST:
-        return wrong("mongodb", found, "upgrade it: 6.0 is the oldest that will do", version=version)
+        return wrong("mongodb", found, "upgrade it: 6.0 is the oldest supported release", version=version)
     if major_minor > NEWEST:
         return note("mongodb", found, "newer than 8.0, the last that this was tested with", version=version)
     return fine("mongodb", found, version=version)
 
 
 def _replication(hello: Mapping[str, Any]) -> Check:
-    if hello.get("msg") == "isdbgrid":
+    if is_mongos(hello):
         return fine(REPLICATION, "a sharded cluster, through mongos")
-    if "setName" not in hello:
+    if not is_replica_set(hello):
         return wrong(
             REPLICATION,
-            "a mongod on its own: its writes cannot be retried, and none is sure to last",
-            "start it with --replSet rs0 and run rs.initiate() once; a set of one will do",
+            "a mongod that is no replica set: its writes cannot be retried, and a failover can lose them",
+            REMEDY,
         )
     members = len(hello.get("hosts", ()))
     return fine(
@@ -75,14 +76,14 @@ def _replication(hello: Mapping[str, Any]) -> Check:
 
 def _writes(store: Store) -> Check:
     try:
-        # As every write of ours: by a majority, journaled. The document is a process's, and goes again.
+        # With the concern of all writes: majority, journaled. The report of this process is removed again.
         with pymongo.timeout(WRITE_SECONDS):
-            store.nodes.report("doctor")
-            store.nodes.leave()
+            store.processes.report("doctor")
+            store.processes.leave()
     except PyMongoError as error:
         return wrong(
             WRITES,
-            f"a write was not confirmed by a majority within {WRITE_SECONDS:g} s: {_short(error)}",
+            f"a write was not confirmed by a majority within {WRITE_SECONDS:g} s: {error_summary(error)}",
             "see rs.status() for members that are down, the disk for space, the user's role for readWrite",
         )
     return fine(WRITES, "a write was confirmed by a majority")
@@ -93,7 +94,7 @@ def _indexes(store: Store, retention_days: int) -> Check:
         events = store.mongo.collection("events").index_information()
         schedules = store.mongo.collection("schedules").index_information()
     except PyMongoError as error:
-        return unknown(INDEXES, _short(error))
+        return unknown(INDEXES, error_summary(error))
     missing = [*_missing("events", EVENTS, events), *_missing("schedules", SCHEDULES, schedules)]
     if RETENTION_INDEX not in events:
         missing.append(f"events.{RETENTION_INDEX}")
@@ -101,7 +102,7 @@ def _indexes(store: Store, retention_days: int) -> Check:
         return wrong(
             INDEXES,
             f"missing: {', '.join(missing)}",
-            "start any process, which makes them; its log says why if it cannot",
+            "start any process, which creates them; its log says why if it cannot",
             missing=missing,
         )
     kept = events[RETENTION_INDEX].get("expireAfterSeconds", 0) / DAY_SECONDS
@@ -115,12 +116,7 @@ def _indexes(store: Store, retention_days: int) -> Check:
     return fine(INDEXES, f"all there; finished events are kept for {retention_days} days")
 
 
-def _missing(collection: str, models: list[IndexModel], found: Mapping[str, Any]) -> Iterator[str]:
+def _missing(collection: str, models: list[IndexModel], found: Mapping[str, object]) -> Iterator[str]:
     for model in models:
         if model.document["name"] not in found:
             yield f"{collection}.{model.document['name']}"
-
-
-def _short(error: PyMongoError) -> str:
-    """The driver's sentence without its own state."""
-    return re.split(r" \(configured timeouts|, Timeout: |, full error: ", " ".join(str(error).split()))[0]

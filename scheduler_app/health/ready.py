@@ -1,14 +1,15 @@
-"""What `/readyz` answers from: the least that a callback needs, asked in three round trips."""
+"""The checks of `/readyz`: the minimum that a callback needs, asked in three round trips."""
 
 from collections.abc import Callable
 from typing import Protocol
 
 from scheduler_app.clock import monotonic
 from scheduler_app.health.check import Check, fine, wrong
-from scheduler_app.health.fleet import Node, check_fleet
+from scheduler_app.health.fleet import check_fleet
 from scheduler_app.store import STORE_FAULTS, Store, within
+from scheduler_app.store.processes import ProcessRecord
 
-#: Probes give up after some seconds, and then nobody learns what is missing.
+#: Probes give up after a few seconds; an answer after that would come too late to say what is missing.
 ANSWER_SECONDS = 1.5
 
 
@@ -18,17 +19,17 @@ class Broker(Protocol):
     unavailable: tuple[type[Exception], ...]
 
     def ask_queue_length(self) -> Callable[[float], int]:
-        """Asks, and returns what waits so many seconds for the answer."""
+        """Sends the question; returns a function that waits for the answer, at most so many seconds."""
         ...
 
 
 def check_ready(store: Store, broker: Broker) -> list[Check]:
-    """`mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
+    """Returns `mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
     wait, started = broker.ask_queue_length(), monotonic()
-    nodes: list[Node] | None = None
+    nodes: list[ProcessRecord] | None = None
     try:
         with within(ANSWER_SECONDS):
-            nodes = store.nodes.alive()
+            nodes = store.processes.alive()
         mongodb = fine("mongodb", "answers")
     except STORE_FAULTS as error:
         mongodb = wrong(

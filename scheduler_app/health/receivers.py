@@ -1,24 +1,26 @@
-"""Receivers that cannot keep up, by what the workers report of them."""
+"""Finds receivers that cannot keep up, by the workers' reports."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from scheduler_app.health.check import Check, fine, note, unknown
-from scheduler_app.health.fleet import NAMED, Node, named
+from scheduler_app.health.fleet import NAMED, named
+from scheduler_app.store.processes import ProcessRecord
 
 NAME = "receivers"
-#: A receiver that is at its limit for less is a burst.
+#: A receiver that is at its limit for a shorter time only gets a burst.
 FULL_SECONDS = 5.0
 
 
-def check_receivers(nodes: Sequence[Node] | None) -> Check:
-    """Names the origins that hang, and the workers that are nearly full; `nodes` None: MongoDB does not
-    answer. It is a note: callbacks to all others go on."""
+def check_receivers(nodes: Sequence[ProcessRecord] | None) -> Check:
+    """Names the origins that hang and the workers that are nearly full; `nodes` is None when MongoDB did not
+    answer. The result is a note at most: callbacks to all other origins go on."""
     if nodes is None:
         return unknown(NAME, "MongoDB does not answer")
-    workers = [node for node in nodes if node["role"] == "worker"]
-    origins = _together(workers)
-    full = [node for node in workers if node.get("events", 0) > 0.8 * node.get("events_limit", float("inf"))]
+    workers = [node for node in nodes if node.role == "worker"]
+    origins = _summed(workers)
+    full = [
+        node for node in workers if node.events_limit is not None and node.events > 0.8 * node.events_limit
+    ]
     if not origins and not full:
         return fine(NAME, "none is at its limit")
     told = [
@@ -39,17 +41,17 @@ def check_receivers(nodes: Sequence[Node] | None) -> Check:
     )
 
 
-def _together(workers: Sequence[Node]) -> dict[str, dict[str, int]]:
-    """What all workers have of each origin, the busiest first."""
+def _summed(workers: Sequence[ProcessRecord]) -> dict[str, dict[str, int]]:
+    """Returns the load of each origin, summed over all workers, the busiest first."""
     loads: dict[str, dict[str, int]] = {}
     for node in workers:
-        for load in node.get("origins", ()):
-            if load["postponed"] or load["full_seconds"] >= FULL_SECONDS:
-                of_all = loads.setdefault(load["origin"], {"in_flight": 0, "waiting": 0, "postponed": 0})
+        for load in node.origins:
+            if load.postponed or load.full_seconds >= FULL_SECONDS:
+                of_all = loads.setdefault(load.origin, {"in_flight": 0, "waiting": 0, "postponed": 0})
                 for name in of_all:
-                    of_all[name] += load[name]
+                    of_all[name] += getattr(load, name)
     return dict(sorted(loads.items(), key=_size, reverse=True))
 
 
-def _size(item: tuple[str, dict[str, Any]]) -> int:
+def _size(item: tuple[str, dict[str, int]]) -> int:
     return sum(item[1].values())

@@ -1,4 +1,4 @@
-"""Redis at length, by what its INFO says: it must keep every message, and be the one that takes writes."""
+"""Checks Redis by its INFO: it must be the primary, and must not lose messages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,12 +11,12 @@ _CONFIGURED = "deploy/redis.conf has it; at run time: redis-cli config set"
 
 
 def check_redis(info: Mapping[str, Any], address: str) -> list[Check]:
-    """`info` as redis-py parses it; `address` as it may be shown."""
+    """`info` is redis-py's; `address` is the URL without a password."""
     return [_server(info, address), _eviction(info), _persistence(info), _memory(info)]
 
 
 def check_queue(length: int, *, most: int) -> Check:
-    """With `most` messages in the queue beat sends no more."""
+    """Dispatch pauses at `most` messages in the queue."""
     if length >= most:
         return note(
             "queue",
@@ -33,7 +33,9 @@ def _server(info: Mapping[str, Any], address: str) -> Check:
     if info.get("role") == "slave":
         return wrong("redis", f"{found}, a replica", "name its primary")
     if not version.partition(".")[0].isdigit() or int(version.partition(".")[0]) < OLDEST:
-        return wrong("redis", found, f"upgrade it: {OLDEST}.0 is the oldest that will do", version=version)
+        return wrong(
+            "redis", found, f"upgrade it: {OLDEST}.0 is the oldest supported release", version=version
+        )
     return fine("redis", found, version=version)
 
 
@@ -53,7 +55,7 @@ def _persistence(info: Mapping[str, Any]) -> Check:
     if not info.get("aof_enabled"):
         return wrong(
             "redis persistence",
-            "appendonly is off: a restart forgets what was sent, and those callbacks come 10 s late",
+            "appendonly is off: a restart loses the messages, and their callbacks come 10 s late",
             f"{_CONFIGURED} appendonly yes",
         )
     if info.get("aof_last_write_status", "ok") != "ok":

@@ -1,7 +1,7 @@
-"""A process that cannot work ends before it begins: at once, with one sentence that says what to do.
+"""Ends a process that cannot work at its start, with one sentence that says what to do.
 
-Celery only logs what a handler of its signals raises, and gunicorn starts another process for one that ended:
-without this a worker would claim events and call nobody, and an API would start for ever.
+Celery only logs the exceptions of signal handlers, and gunicorn replaces a process that ended: without this a
+worker would claim events and send nothing, and an API would restart endlessly.
 """
 
 import ssl
@@ -12,38 +12,39 @@ from typing import NoReturn
 
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.health.replica_set import REMEDY, is_replica_set
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.telemetry import get_logger, serve_metrics
 from scheduler_app.telemetry.metrics import Role
 
 log = get_logger(__name__)
 
-#: With this status of a process of its own gunicorn ends, too, instead of starting the next.
+#: gunicorn ends, too, when one of its processes ends with this status, instead of replacing the process.
 EXIT_STATUS = 4
-#: How long a start waits for a MongoDB that may be away: it is waited for later as well.
+#: How long a start waits for MongoDB. A process that starts without it waits for it later.
 HELLO_SECONDS = 2.0
 
 
 def refuse_to_start(sentence: str) -> NoReturn:
-    """Ends the process with a sentence on stderr."""
+    """Prints a sentence to stderr and ends the process."""
     print(f"scheduler: {sentence}", file=sys.stderr, flush=True)
     sys.exit(EXIT_STATUS)
 
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Around the making of a process: ends it by `refuse_to_start` for whatever is raised there."""
+    """Encloses the start of a process, and ends the process by `refuse_to_start` for every exception."""
     try:
         yield
     except (InvalidSetting, InvalidField) as error:
         refuse_to_start(str(error))
     except Exception as error:
-        log.critical("process.cannot_start", message="An error of ours at the start", exc_info=True)
+        log.critical("process.cannot_start", message="An unexpected error at the start", exc_info=True)
         refuse_to_start(f"cannot start: {type(error).__name__}: {error}")
 
 
 def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None], role: Role) -> None:
-    """Listens on METRICS_PORT, if there is one. Raises InvalidSetting where that cannot be."""
+    """Listens on METRICS_PORT, unless that is 0. Raises InvalidSetting when the port cannot be used."""
     try:
         serve_metrics(settings.metrics_port, settings.metrics_host, trouble, role)
     except (OSError, OverflowError) as error:
@@ -54,12 +55,12 @@ def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None], role
 
 
 def check_ca_bundle(path: str) -> None:
-    """Raises InvalidSetting where CALLBACK_CA_BUNDLE names no file of certificates."""
+    """Raises InvalidSetting when CALLBACK_CA_BUNDLE is not a readable file of certificates."""
     if not path:
         return
     try:
         ssl.create_default_context(cafile=path)
-    except OSError as error:  # ssl's errors are such, too
+    except OSError as error:  # ssl's errors are OSErrors, too
         raise InvalidSetting(
             f"CALLBACK_CA_BUNDLE {path} cannot be read as certificates ({error.strerror or error});"
             " give a PEM file that this user may read, or none for certifi's"
@@ -67,17 +68,14 @@ def check_ca_bundle(path: str) -> None:
 
 
 def check_replica_set(store: Store) -> None:
-    """Raises InvalidSetting for a mongod on its own, which refuses our writes. One that is away may come."""
+    """Raises InvalidSetting for a mongod that is no replica set. One that does not answer yet is no error."""
     try:
         with within(HELLO_SECONDS):
             hello = store.mongo.client.admin.command("hello")
     except STORE_FAULTS as error:
         log.warning("mongodb.awaited", message="MongoDB does not answer yet", error=str(error)[:300])
         return
-    # `isreplicaset`: it belongs to a set that nobody has initiated yet.
-    if "setName" in hello or hello.get("msg") == "isdbgrid" or hello.get("isreplicaset"):
+    # `isreplicaset`: the replica set is configured, but not initiated yet.
+    if is_replica_set(hello) or hello.get("isreplicaset"):
         return
-    raise InvalidSetting(
-        "MONGO_URI leads to a mongod on its own, and a replica set is needed (of one will do):"
-        " start it with --replSet rs0 and run rs.initiate() once"
-    )
+    raise InvalidSetting(f"MONGO_URI leads to a mongod that is no replica set, which is needed: {REMEDY}")

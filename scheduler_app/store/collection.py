@@ -1,4 +1,4 @@
-"""A collection whose verbs raise what is transient as one of STORE_FAULTS (see `faults`)."""
+"""A collection whose verbs raise transient errors as one of STORE_FAULTS (see `faults`)."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -24,7 +24,7 @@ class Found(Cursor[Document]):
 
 
 class Documents(Collection[Document]):
-    """Everything the store asks of a collection goes through one of these."""
+    """The store reads and writes every collection through one of these."""
 
     def find(self, *args: Any, **options: Any) -> Found:
         return Found(self, *args, **options)
@@ -34,7 +34,7 @@ class Documents(Collection[Document]):
 
 
 def documents(plain: Collection[Document]) -> Documents:
-    """The same collection, with verbs that tell faults apart."""
+    """The same collection, whose verbs tell transient errors from rejections."""
     return Documents(
         plain.database,
         plain.name,

@@ -1,8 +1,8 @@
-"""Dry runs: a store whose writes tell what they would do, and do nothing.
+"""Dry runs: a store whose writes report what they would do, and change nothing.
 
-Writes are judged by the same conditions as real ones, so that a use case over such a store takes the same way
-and gives the same answer, refusals included. What is not known to be a read or a write judged here raises
-`NotInDryRun`: a new kind of write must not happen because somebody forgot it.
+Writes are judged by the same conditions as real ones, so that a use case with such a store takes the same
+path and gives the same answer, refusals included. Every verb that is not known here as a read or as a write
+raises `NotInDryRun`: a new kind of write must not happen because somebody forgot it.
 """
 
 import sys
@@ -20,7 +20,7 @@ from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.faults import DUPLICATE_KEY, told_apart
 from scheduler_app.store.mongo import Mongo
 
-#: What other verbs than those of `DryRunDocuments` do to a collection is refused.
+#: Verbs of a collection that are neither here nor in `DryRunDocuments` are refused.
 READS = frozenset(
     (
         *("find", "find_one", "find_raw_batches", "count_documents", "estimated_document_count", "distinct"),
@@ -34,7 +34,7 @@ class NotInDryRun(Exception):
 
 
 class DryRunMongo(Mongo):
-    """The same connection. Made for one request: it remembers what that would have written."""
+    """The same connection, for one request. It remembers what the request would have written."""
 
     def __init__(self, real: Mongo) -> None:
         self.client, self.db = real.client, real.db
@@ -54,8 +54,8 @@ class DryRunMongo(Mongo):
 
 
 class DryRunDocuments(Documents):
-    """What documents would be made of is read back where they are asked for by `_id`, but for updates by
-    operators (`{"$set": …}`), which are judged and not carried out."""
+    """Documents that would have been written are read back where they are asked for by `_id`. Updates by
+    operators (`{"$set": …}`) are judged, and not carried out."""
 
     def __init__(self, plain: Collection[Document], made: dict[Any, Document]) -> None:
         super().__init__(

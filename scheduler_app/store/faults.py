@@ -1,4 +1,4 @@
-"""What may go wrong between us and MongoDB, told apart by what mends it.
+"""Errors of MongoDB, told apart by what helps against them.
 
 *Transient*: MongoDB is away, electing, full, slow, or does not let this process in. The same command succeeds
 later: these are `STORE_FAULTS`, and whoever catches them tries again.
@@ -29,15 +29,15 @@ from pymongo.errors import (
 
 
 class Unavailable(PyMongoError):
-    """MongoDB refused a command for a reason of its own, and not of a document's: the same one succeeds when
-    that reason is gone."""
+    """MongoDB refused a command for a reason of its own, not of a document's: the same command succeeds
+    later."""
 
 
-#: What a retry may mend. None of them is among REJECTED.
+#: Errors after which a retry may succeed. None of them is among REJECTED.
 STORE_FAULTS: tuple[type[Exception], ...] = (ConnectionFailure, Unavailable)
 
-#: What no retry mends. The last two are what bson raises for a number, or a text, that it cannot encode. To
-#: be caught around a command of the store alone.
+#: Errors after which no retry succeeds. The last two are what bson raises for a number or a text that it
+#: cannot encode. They must be caught around a command of the store alone.
 REJECTED: tuple[type[Exception], ...] = (OperationFailure, BSONError, OverflowError, UnicodeError)
 
 DUPLICATE_KEY = 11000
@@ -54,7 +54,8 @@ _TRANSIENT_CODES = frozenset(
         *(63, 70, 150, 13388),  # a cluster's routing that moved on
     }
 )
-#: They concern no document: an operator's fault, to be told and tried again. Atlas tells of quotas by 8000.
+#: An operator has to fix these, and no document is at fault: they are reported and tried again. Atlas reports
+#: exceeded quotas by 8000.
 _ACCESS_CODES = frozenset({13, 18, 391, 8000})
 #: What MongoDB says of one document whose fields have all the right types: it failed the validation of the
 #: collection, or became too large.
@@ -62,7 +63,7 @@ _OF_ONE_DOCUMENT = frozenset({121, 10334, 17280, 17419, 17420})
 
 
 def judged(error: OperationFailure) -> PyMongoError:
-    """The error itself where MongoDB rejects a command for what it is; `Unavailable` where a retry helps."""
+    """`Unavailable` where a retry helps; the error itself where MongoDB rejects the command as such."""
     # A write concern that was not met counts as not written.
     if isinstance(error, ExecutionTimeout | WriteConcernError):
         return Unavailable(str(error))
@@ -87,7 +88,7 @@ def raise_judged(error: OperationFailure) -> NoReturn:
 
 @contextmanager
 def told_apart() -> Iterator[None]:
-    """Raises transient failures as STORE_FAULTS, for commands that no collection's verb makes."""
+    """Raises transient errors as STORE_FAULTS, around commands that are no verb of a collection."""
     try:
         yield
     except OperationFailure as error:
@@ -102,12 +103,12 @@ def of_one_document(error: Exception) -> bool:
 
 
 def only_duplicates(error: BulkWriteError) -> bool:
-    """Whether all that went wrong is that documents were there already."""
+    """Whether the only errors are documents that existed already."""
     return not rejected_positions(error) and not (error.details or {}).get("writeConcernErrors")
 
 
 def rejected_positions(error: BulkWriteError) -> dict[int, str]:
-    """The operations of an unordered bulk write that were rejected, but for duplicates, and why."""
+    """The operations of an unordered bulk write that were rejected, without duplicates, and why."""
     return {
         failure["index"]: str(failure.get("errmsg"))
         for failure in (error.details or {}).get("writeErrors", [])

@@ -1,4 +1,4 @@
-"""Requests that must be done once: who is at it, and what the answer was."""
+"""Requests with an Idempotency-Key: who is doing each of them, and what the answer was."""
 
 from dataclasses import dataclass
 
@@ -6,15 +6,16 @@ from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
 from scheduler_app.domain.errors import Conflict
-from scheduler_app.store.event_documents import lease_over
-from scheduler_app.store.field_types import Corrupt, fields, text, whole, wrong
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store.documents.field_types import Corrupt, fields, text, whole, wrong
+from scheduler_app.store.documents.leases import lease, lease_over
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
 DOCUMENT_VERSION = 1
 BY_OWNER = "owner_v1"
 #: An answer is kept for a day from the first request on.
 KEPT_SECONDS = 86_400
-#: So many answers are kept for each owner, and so many bytes of them: the oldest go before their day is over.
+#: Limits of the answers kept for each owner, and of their bytes: beyond them, the oldest are removed early.
 MAX_ANSWERS = 100_000
 MAX_BYTES = 64 * 1024 * 1024
 #: An owner's answers are counted when this process has kept so many more of them, or so many bytes.
@@ -26,17 +27,22 @@ LEASE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The request is ours to do. `seed`, 24 hex digits, is the same when it is begun again after a crash:
-    ids made of it make whatever the first try has left be found instead of made twice."""
+    """This process has the request to do.
+
+    `request_seed`, 24 hex digits, is the same when the request is begun again after a crash. Ids are made of
+    it, so that what the first try has made is found, and not made twice.
+    """
 
     id: str
     token: str
-    seed: str
+    request_seed: str
+    owner: str
+    """Whose answers are counted together: who asks, and its tenant."""
 
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """Another process is doing it at this moment."""
+    """Another process, or another thread, is doing the request at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +52,19 @@ class Different:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """It was done before; this is what was answered."""
+    """The request was done before; this is what was answered."""
 
     status: int
     headers: dict[str, str]
     body: bytes
 
 
-def _read(record: Document, request: str, token: str) -> Begun | InFlight | Different | Answered:
+def _read(record: Document, request: str, token: str, owner: str) -> Begun | InFlight | Different | Answered:
     """Raises Corrupt."""
     if text(record.get("request"), "request") != request:
         return Different()
     if record.get("token") == token:
-        return Begun(record["_id"], token, text(record.get("seed"), "seed"))
+        return Begun(record["_id"], token, text(record.get("seed"), "seed"), owner)
     if record.get("answer") is None:
         return InFlight()
     answer = fields(record["answer"], "answer")
@@ -76,31 +82,34 @@ def _read(record: Document, request: str, token: str) -> Begun | InFlight | Diff
 class Idempotency:
     def __init__(self, mongo: Mongo) -> None:
         self._records = mongo.collection("idempotency")
-        self._settled = mongo.majority("idempotency")
+        self._majority = mongo.majority("idempotency")
         self._uncounted: dict[str, tuple[int, int]] = {}
 
-    def begin(self, owner: str, key: str, request: str) -> Begun | InFlight | Different | Answered:
+    def begin(
+        self, owner: str, key: str, request: str, *, tenant: str
+    ) -> Begun | InFlight | Different | Answered:
         """`owner` is a digest of who asks, `request` one of what is asked for. Raises Conflict where the
         record can no longer be read."""
-        identity, token, seed = f"{owner}:{key}", new_token(), str(ObjectId())
-        lease: Document = {"lease_until": {"$add": ["$$NOW", LEASE_SECONDS * 1000]}, "token": token}
+        # Not by a colon, as in other ids: keys have colons, and one that an owner of `default` chose must not
+        # look like another tenant's.
+        owner = owner if tenant == TENANT else f"{tenant}/{owner}"
+        identity, token, request_seed = f"{owner}:{key}", new_token(), str(ObjectId())
+        held: Document = {"lease_until": lease(LEASE_SECONDS), "token": token}
         first = {
             "v": DOCUMENT_VERSION,
             "owner": owner,
             "request": request,
-            "seed": seed,
+            "seed": request_seed,
             "created_at": "$$NOW",
         }
         try:
             # No record has this token: it is inserted, or there is one under this key already. An update,
             # because only an update can write mongod's own time.
-            self._records.update_one(
-                {"_id": identity, "token": token}, [{"$set": first | lease}], upsert=True
-            )
-            return Begun(identity, token, seed)
+            self._records.update_one({"_id": identity, "token": token}, [{"$set": first | held}], upsert=True)
+            return Begun(identity, token, request_seed, owner)
         except DuplicateKeyError:
             pass
-        # Who began it died before it had an answer: the lease is over by mongod's clock.
+        # Its first process died before there was an answer: the lease is over by mongod's clock.
         self._records.update_one(
             {
                 "_id": identity,
@@ -108,16 +117,18 @@ class Idempotency:
                 "answer": {"$exists": False},
             }
             | lease_over("lease_until"),
-            [{"$set": lease}],
+            [{"$set": held}],
         )
-        return self._judge(self._settled.find_one({"_id": identity}), request, token)
+        return self._judge(self._majority.find_one({"_id": identity}), request, token, owner)
 
     @staticmethod
-    def _judge(record: Document | None, request: str, token: str) -> Begun | InFlight | Different | Answered:
+    def _judge(
+        record: Document | None, request: str, token: str, owner: str
+    ) -> Begun | InFlight | Different | Answered:
         if record is None:
             return InFlight()  # it was given up this very moment; whoever asks again begins it anew
         try:
-            return _read(record, request, token)
+            return _read(record, request, token, owner)
         except Corrupt as error:
             # Nobody knows any more whether it was done; to do it again may be to do it twice.
             raise Conflict(
@@ -132,11 +143,11 @@ class Idempotency:
             {"_id": begun.id, "token": begun.token},
             {"$set": {"answer": answer, "size": len(body)}, "$unset": {"lease_until": ""}},
         )
-        self._bound(begun.id.partition(":")[0], len(body))
+        self._bound(begun.owner, len(body))
         return result.matched_count == 1
 
     def _bound(self, owner: str, size: int) -> None:
-        """Now and then the oldest answers of an owner go that are beyond what is kept for it."""
+        """Removes the oldest answers of an owner that are beyond its limits, now and then."""
         answers, written = self._uncounted.get(owner, (0, 0))
         answers, written = answers + 1, written + size
         if answers < ANSWERS_BETWEEN_COUNTS and written < BYTES_BETWEEN_COUNTS:
@@ -155,5 +166,5 @@ class Idempotency:
                 return
 
     def give_up(self, begun: Begun) -> None:
-        """It came to nothing that is worth an answer for ever: the next try is a new one."""
+        """Forgets the request, whose answer is not worth keeping: the next try begins anew."""
         self._records.delete_one({"_id": begun.id, "token": begun.token, "answer": {"$exists": False}})

@@ -1,4 +1,4 @@
-"""The indexes, made by whoever comes first; a changed definition is a new name."""
+"""The indexes. Whichever process comes first makes them; a changed definition gets a new name."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ NODE_TTL_SECONDS = 60
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
     IndexModel(
-        # The origin, so that what one origin has waiting can be left out without being read.
+        # With the origin, so that the waiting events of one origin can be left out without being read.
         [("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
         name="due_v2",
         partialFilterExpression={"due_at": {"$exists": True}},
@@ -27,8 +27,8 @@ EVENTS = [
     IndexModel(
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
     ),
-    # What is to come of a schedule, however much of it is done: written when an event is made and when it
-    # ends.
+    # The pending events of a schedule, however many are finished. It is written when an event is made and
+    # when it ends.
     IndexModel(
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
         name="pending_v1",
@@ -95,7 +95,7 @@ SCHEDULES = [
     ),
 ]
 
-#: Each is a write for each event. Older releases get along with what replaced them.
+#: Each would be a write for each event. Older releases work with the indexes that replaced them.
 REPLACED = {"events": ("due_v1",)}
 
 #: What is kept for each owner is counted by it, newest first.
@@ -138,7 +138,7 @@ def _create(collection: Collection[Document], models: list[IndexModel]) -> None:
 
 
 def _drop_replaced(mongo: Mongo) -> None:
-    """After what replaces them is there."""
+    """Drops replaced indexes, after their replacements exist."""
     for name, replaced in REPLACED.items():
         collection = mongo.collection(name)
         for index in replaced:

@@ -1,5 +1,5 @@
-"""Looks for documents that no query of the other verbs finds, because a field that the queries go by is
-wrong: nothing would ever happen to them, and nobody would be told."""
+"""Finds documents that no other query returns, because a field that the queries filter by is wrong. Without
+this, nothing would ever happen to them, and nobody would hear of it."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -8,27 +8,27 @@ from typing import Any
 from scheduler_app.domain.event import LIVING, State
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store.collection import Document
-from scheduler_app.store.corrupt_schedules import set_aside_unreadable
-from scheduler_app.store.cursors import UNREAD, without_request
-from scheduler_app.store.field_types import EARLIEST, LATEST, Corrupt
+from scheduler_app.store.documents.field_types import EARLIEST, LATEST, Corrupt
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.events.set_aside import set_aside
 from scheduler_app.store.mongo import Mongo
-from scheduler_app.store.secrets import Envelope
-from scheduler_app.store.set_aside import set_aside
-from scheduler_app.store.unreadable import Unreadable, read
+from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
+from scheduler_app.store.schedules.cursors import UNREAD, without_request
+from scheduler_app.store.schedules.set_aside import set_aside_corrupt
 
 _LIVING = {"$in": sorted(LIVING)}
 #: Null is such a value, too.
 _NO_DATE = {"$exists": True, "$not": {"$gte": EARLIEST, "$lt": LATEST}}
-#: To these the schedule's document is of no concern any more, or it has been told already.
+#: In these states a schedule is over, or its error has been reported already.
 _SETTLED = (ScheduleState.DELETED.value, ScheduleState.ERROR.value)
 
 
 class Inspections:
-    def __init__(self, mongo: Mongo, envelope: Envelope) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
         self._mongo = mongo
         self._events = mongo.collection("events")
         self._schedules = mongo.collection("schedules")
-        self._envelope = envelope
+        self._secret_box = secret_box
 
     def misplaced_events(self, *, limit: int) -> int:
         """Sets events aside that wait for a time which is no date, or in a state that there is not. By index:
@@ -61,9 +61,26 @@ class Inspections:
             set_aside(self._events, row["_id"], Corrupt(" or ".join(fields)))
         return len(found)
 
-    def forgotten_events(self, tenant: str, since: datetime, until: datetime, *, limit: int) -> int:
-        """Sets events of these run times aside that are alive and wait for nothing: without `due_at` no index
-        of the living has them. Reads all events of that time. Returns how many were found."""
+    def forgotten_events(self, since: datetime, until: datetime, *, limit: int) -> int:
+        """Sets living events of these run times aside that have no `due_at`: no index of living events has
+        them, and nothing would happen to them. Reads all events of that time. Returns how many were found."""
+        found = 0
+        for tenant in self._tenants():
+            if found < limit:
+                found += self._forgotten_events(tenant, since, until, limit=limit - found)
+        return found
+
+    def _tenants(self) -> Iterator[str]:
+        """The tenants that have events, by one step in the index for each."""
+        after: str | None = ""
+        while after is not None:
+            # The index's own keys, in its order: a document whose tenant is an array does not stop this.
+            above = self._events.find({"tenant": {"$gt": after}}, hint="list_v1", return_key=True, limit=1)
+            after = next((key["tenant"] for key in above), None)
+            if after is not None:
+                yield after
+
+    def _forgotten_events(self, tenant: str, since: datetime, until: datetime, *, limit: int) -> int:
         which = {
             "tenant": tenant,
             "run_time": {"$gte": since, "$lt": until},
@@ -95,12 +112,14 @@ class Inspections:
     def _inspect(self, row: Document) -> bool:
         if row.get("state") in _SETTLED:
             return False
-        found = read(without_request(row), self._envelope)
-        if not isinstance(found, Unreadable):
+        found = read(without_request(row), self._secret_box)
+        if not isinstance(found, CorruptSchedule):
             if found.state is not ScheduleState.ACTIVE or found.next_run_at or found.finishes_at:
                 return False
-            found = Unreadable(found.id, "it is active, and next_run_at and finishes_at are both missing")
-        set_aside_unreadable(self._schedules, row, found)
+            found = CorruptSchedule(
+                found.id, "it is active, and next_run_at and finishes_at are both missing"
+            )
+        set_aside_corrupt(self._schedules, row, found)
         return True
 
 

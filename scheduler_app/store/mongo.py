@@ -22,7 +22,7 @@ from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, told_apart
 BY_ID = "_id_"
 SELECT_SERVER_MS = 5_000
 CONNECT_MS = 5_000
-#: No single command of ours takes longer; a silent link must not hold a thread for ever.
+#: No command takes longer; a silent connection must not hold a thread for ever.
 SOCKET_MS = 30_000
 
 
@@ -63,11 +63,11 @@ class Mongo:
         )
 
     def collection(self, name: str) -> Documents:
-        """The collection, whose verbs tell what is transient from what is rejected (see `faults`)."""
+        """The collection, whose verbs tell transient errors from rejections (see `faults`)."""
         return documents(self.db.get_collection(name))
 
     def majority(self, name: str) -> Documents:
-        """The same collection, read with the concern that shows only what a failover cannot take back."""
+        """The same collection with read concern majority: it shows only what a failover cannot take back."""
         return documents(self.db.get_collection(name, read_concern=ReadConcern("majority")))
 
     def command(self, name: str, value: Any = 1, **options: Any) -> Document:
@@ -87,8 +87,8 @@ class Mongo:
 
 
 def within(seconds: float) -> AbstractContextManager[None]:
-    """Bounds everything that this thread asks MongoDB in it, together: what takes longer is a STORE_FAULT.
-    For who would rather know at once that it is away than wait for it."""
+    """Bounds the time of everything that this thread asks MongoDB inside of it, together; what takes longer
+    is a STORE_FAULT. It is for callers who would rather know at once that MongoDB is away than wait."""
     return pymongo.timeout(seconds)
 
 

@@ -1,4 +1,4 @@
-"""The settings on which processes must agree, as each writes them into its node: nothing secret."""
+"""The settings on which processes must agree, as each reports them; nothing in them is secret."""
 
 import hashlib
 from collections.abc import Iterator

@@ -2,26 +2,26 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
-from scheduler_app.store.claims import Claims
-from scheduler_app.store.cursors import Cursors
 from scheduler_app.store.dry_run import DryRunMongo
-from scheduler_app.store.event_lists import EventLists
-from scheduler_app.store.events import Events
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.events.cancellations import Cancellations
+from scheduler_app.store.events.claims import Claims
+from scheduler_app.store.events.events import Events
+from scheduler_app.store.events.lists import EventLists
+from scheduler_app.store.events.outbox import Outbox
+from scheduler_app.store.events.outcomes import Outcomes
+from scheduler_app.store.events.recoveries import Recoveries
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
-from scheduler_app.store.last_runs import LastRuns
 from scheduler_app.store.mongo import Mongo
-from scheduler_app.store.nodes import Nodes
-from scheduler_app.store.outbox import Outbox
-from scheduler_app.store.outcomes import Outcomes
-from scheduler_app.store.owed import Owed
-from scheduler_app.store.repairs import Repairs
-from scheduler_app.store.schedules import Schedules
-from scheduler_app.store.secrets import Envelope
+from scheduler_app.store.processes import Processes
+from scheduler_app.store.schedules.cursors import Cursors
+from scheduler_app.store.schedules.last_runs import LastRuns
+from scheduler_app.store.schedules.owed import Owed
+from scheduler_app.store.schedules.schedules import Schedules
+from scheduler_app.store.schedules.successors import Successors
 from scheduler_app.store.shared_settings import shared_settings
-from scheduler_app.store.successors import Successors
-from scheduler_app.store.withdrawals import Withdrawals
 
 
 class Store:
@@ -31,20 +31,20 @@ class Store:
         """Raises InvalidField for an unusable SECRETS_KEY, InvalidSetting for an unusable MONGO_URI."""
         self._settings = settings
         self.mongo = mongo or Mongo(settings.mongo_uri, settings.mongo_database)
-        self.envelope = Envelope(settings.secrets_key)
+        self.secret_box = SecretBox(settings.secrets_key)
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
         self.claims = Claims(self.mongo)
-        self.withdrawals = Withdrawals(self.mongo)
-        self.repairs = Repairs(self.mongo)
+        self.cancellations = Cancellations(self.mongo)
+        self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.last_runs = LastRuns(self.mongo)
-        self.schedules = Schedules(self.mongo, self.envelope)
-        self.successors = Successors(self.mongo, self.envelope)
-        self.cursors = Cursors(self.mongo, self.envelope)
-        self.nodes = Nodes(self.mongo, shared_settings(settings))
-        self.inspections = Inspections(self.mongo, self.envelope)
+        self.schedules = Schedules(self.mongo, self.secret_box)
+        self.successors = Successors(self.mongo, self.secret_box)
+        self.cursors = Cursors(self.mongo, self.secret_box)
+        self.processes = Processes(self.mongo, shared_settings(settings))
+        self.inspections = Inspections(self.mongo, self.secret_box)
         self.owed = Owed(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self._prepared = False
@@ -56,7 +56,7 @@ class Store:
             self._prepared = True
 
     def dry_run(self) -> "Store":
-        """The same database for one request, whose writes tell what they would do and do nothing."""
+        """The same database for one request, whose writes report what they would do and change nothing."""
         return Store(self._settings, DryRunMongo(self.mongo))
 
     def synchronize(self, clock: Clock) -> float:

@@ -1,4 +1,4 @@
-"""Logs and metrics: what an operator looks for at three in the morning."""
+"""Logs and metrics."""
 
 from scheduler_app.telemetry import metrics
 from scheduler_app.telemetry.logs import configure_logs, get_logger

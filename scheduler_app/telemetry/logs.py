@@ -1,21 +1,21 @@
 """Structured logs: a stable event name beside each sentence, ids bound as fields.
 
-`log.info("schedule.created", message="…", schedule_id=…)` is one JSON object a line, or a readable line on a
-terminal. Lines of libraries pass through the same formatter. Tracebacks are plain in both: what a function's
-local variables hold may be secret. Control characters of strangers are shown as escapes.
+`log.info("schedule.created", message="…", schedule_id=…)` writes one JSON object per line, or a readable
+line on a terminal. Lines of libraries pass through the same formatter. Tracebacks never show local variables,
+which may hold secrets. Control characters are shown as escapes.
 """
 
 import logging
 import sys
 from collections.abc import MutableMapping
 from io import StringIO
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import structlog
 
 from scheduler_app.domain.text import visible
 
-#: These say at INFO what is no news to an operator.
+#: Libraries whose INFO lines do not concern an operator.
 QUIET = ("pymongo", "kombu", "amqp", "urllib3", "celery.app.trace", "celery.worker.strategy")
 
 _SHARED: list[Any] = [
@@ -25,8 +25,9 @@ _SHARED: list[Any] = [
 ]
 
 
-def configure_logs(level: str, style: str = "auto") -> None:
-    """Sends every log of this process to stderr; `level` and `style` as in LOG_LEVEL and LOG_FORMAT."""
+def configure_logs(level: str, style: Literal["auto", "json", "text"] = "auto") -> None:
+    """Sends all logs of this process to stderr; `level` and `style` have the values of LOG_LEVEL and
+    LOG_FORMAT."""
     text = style == "text" or (style == "auto" and sys.stderr.isatty())
     to_text = _console_renderer(colors=sys.stderr.isatty())
     to_json = structlog.processors.JSONRenderer(default=str, ensure_ascii=False)
@@ -57,16 +58,16 @@ def configure_logs(level: str, style: str = "auto") -> None:
 
 
 def _console_renderer(*, colors: bool) -> structlog.dev.ConsoleRenderer:
-    # structlog's own choice is rich's traceback, which prints the local variables of every frame.
+    # By default structlog uses rich's tracebacks, which print the local variables of every frame.
     return structlog.dev.ConsoleRenderer(colors=colors, pad_event_to=24, exception_formatter=_plain_traceback)
 
 
-def _visible_values(_: Any, __: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Before the renderer adds its colors, which are escape sequences too."""
+def _visible_values(_: object, __: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Escapes values before the renderer adds its colors, which are escape sequences, too."""
     return {name: visible(value) if isinstance(value, str) else value for name, value in fields.items()}
 
 
-def _visible_line(_: Any, __: str, line: str) -> str:
+def _visible_line(_: object, __: str, line: str) -> str:
     return visible(line)
 
 
@@ -81,7 +82,7 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     return logger
 
 
-# Until a process configures its logs, and in commands, which never do. structlog's own beginning prints
+# Used until a process configures its logs, and by commands, which never do. structlog's own default prints
 # tracebacks with local variables, to standard output.
 structlog.configure(
     processors=[*_SHARED, _visible_values, _console_renderer(colors=False)],

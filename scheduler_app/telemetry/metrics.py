@@ -1,4 +1,4 @@
-"""What each process counts. Names and meanings are for dashboards: they are kept."""
+"""The metrics of all processes. Dashboards depend on their names and meanings, so these do not change."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
@@ -23,17 +23,19 @@ expanded = Counter("scheduler_events_expanded_total", "Occurrences that became e
 dispatched = Counter("scheduler_events_dispatched_total", "Events that became part of a message")
 dropped = Counter(
     "scheduler_messages_dropped_total",
-    "Messages in the queue that were not ours, by what was wrong",
+    "Messages in the queue that were not the scheduler's, by what was wrong",
     ["reason"],
 )
 refused = Counter(
     "scheduler_callbacks_refused_total", "Attempts that this worker's own settings refused to make"
 )
 heartbeat_failures = Counter(
-    "scheduler_heartbeat_failures_total", "Steps of the heartbeat that failed by an error of ours", ["step"]
+    "scheduler_heartbeat_failures_total",
+    "Steps of the heartbeat that failed by an unexpected error",
+    ["step"],
 )
 messages = Counter("scheduler_messages_published_total", "Messages published")
-recovered = Counter("scheduler_recovered_total", "What recovery put right, by what was lost", ["lost"])
+recovered = Counter("scheduler_recovered_total", "Events that recovery repaired, by what was lost", ["lost"])
 set_aside = Counter("scheduler_schedules_set_aside_total", "Schedules that went to error")
 events_set_aside = Counter(
     "scheduler_events_set_aside_total", "Events that went to error because their documents are corrupt"
@@ -43,7 +45,7 @@ tick_duration = Histogram(
     "scheduler_tick_duration_seconds", "How long a tick of beat took", buckets=LAG_BUCKETS
 )
 tick_at = Gauge("scheduler_tick_timestamp_seconds", "When the last tick of beat ended, Unix time")
-# The API's processes are scraped as one: the clock is their host's, and one that gets no answer is told of.
+# The API's processes are scraped together: they share a clock, and the worst `dependency_up` counts.
 clock_offset = Gauge(
     "scheduler_clock_offset_seconds",
     "mongod's clock minus this host's",
@@ -76,7 +78,7 @@ class Role(StrEnum):
     WORKER = "worker"
 
 
-#: Whose what is not everybody's. Another process would show it as a zero that nobody has counted.
+#: The roles that count each metric; any other role would show a meaningless zero.
 OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
     **dict.fromkeys(
         (attempts, lag, callback_duration, postponed, claims, dropped, refused, unrecorded),
@@ -90,7 +92,7 @@ OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
 
 
 class OwnMetrics(Collector):
-    """Of all that a registry has, what a process of a role may have counted itself."""
+    """The metrics of a registry that a process of this role counts."""
 
     def __init__(self, role: Role, source: Collector = REGISTRY) -> None:
         self._source = source
@@ -105,7 +107,7 @@ def _names(owned: Iterable[MetricWrapperBase]) -> Iterator[str]:
 
 
 def own_registry(role: Role, source: Collector = REGISTRY) -> CollectorRegistry:
-    """What a process of that role shows."""
+    """Returns the registry that a process of this role shows."""
     registry = CollectorRegistry()
     registry.register(OwnMetrics(role, source))
     return registry

@@ -1,8 +1,8 @@
-"""A process's own port: `/metrics` for Prometheus, `/healthz` for whoever restarts what hangs.
+"""A process's own port: `/metrics` for Prometheus, `/healthz` for the service manager that restarts it.
 
-There is no key on it. It listens on loopback unless METRICS_HOST says otherwise, which is right only where
-the network itself decides who may come in: between containers, behind a firewall. It tells counts and no
-names, and takes no commands.
+It asks for no key. It listens on loopback unless METRICS_HOST says otherwise, which is safe only where the
+network itself restricts access: between containers, behind a firewall. It shows counts, no names, and takes
+no commands.
 """
 
 import socket
@@ -20,7 +20,7 @@ _TEXT = ("Content-Type", "text/plain; charset=utf-8")
 
 
 class _Server(ThreadingMixIn, WSGIServer):
-    # A scraper that hangs holds its own thread, and not the next one's.
+    # A scraper that hangs blocks its own thread only.
     daemon_threads = True
 
 
@@ -29,19 +29,18 @@ class _Server6(_Server):
 
 
 class _Silent(WSGIRequestHandler):
-    #: For a client that connects and says nothing, seconds.
+    #: Seconds to wait for a client that sends nothing.
     timeout = 10
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Scrapes are no news."""
+        """Does not log scrapes."""
 
 
 def serve_metrics(port: int, host: str, trouble: Callable[[], str | None], role: Role) -> None:
-    """Listens in a thread until the process ends; port 0 means not at all. Shown is what a process of `role`
-    counts.
+    """Listens in a thread until the process ends, and shows the metrics of `role`; port 0 means not at all.
 
-    `trouble` says what hangs, None for nothing: `/healthz` answers 503 with it, or 200. Raises OSError when
-    the port is taken.
+    `trouble` returns what hangs, None for nothing: `/healthz` answers 503 with that text, or 200. Raises
+    OSError when the port is taken.
     """
     if not port:
         return
@@ -50,9 +49,9 @@ def serve_metrics(port: int, host: str, trouble: Callable[[], str | None], role:
     def answer(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         if environ["PATH_INFO"] != "/healthz":
             return metrics(environ, start_response)
-        complaint = trouble()
-        start_response("503 Service Unavailable" if complaint else "200 OK", [_TEXT])
-        return [f"{complaint or 'ok'}\n".encode()]
+        hangs = trouble()
+        start_response("503 Service Unavailable" if hangs else "200 OK", [_TEXT])
+        return [f"{hangs or 'ok'}\n".encode()]
 
     kind = _Server6 if ":" in host else _Server
     server = make_server(host, port, answer, kind, _Silent)

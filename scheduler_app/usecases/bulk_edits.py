@@ -7,11 +7,11 @@ from enum import StrEnum
 
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.store.listing import Page, Position
-from scheduler_app.store.unreadable import Unreadable
-from scheduler_app.usecases.schedules import Manager
+from scheduler_app.store.paging import Page, Position
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.usecases.schedules import ScheduleService
 
-#: A page ends after so many seconds, wherever it is: its caller goes on with the next.
+#: A page ends after so many seconds, finished or not: its caller goes on with the next page.
 PAGE_SECONDS = 5.0
 
 
@@ -27,55 +27,58 @@ class EditedPage:
 
     count: int
     skipped: list[tuple[str, str]]
-    following: Position | None
+    next: Position | None
 
 
 def edit_page(
-    manager: Manager,
+    manager: ScheduleService,
     verb: Verb,
-    page: Page[Schedule | Unreadable],
+    page: Page[Schedule | CorruptSchedule],
     now: datetime,
     *,
+    tenant: str,
     hops: int = 0,
     seconds: float = PAGE_SECONDS,
 ) -> EditedPage:
-    """Does `verb` to each schedule of a page, but to those that cannot be edited.
+    """Does `verb` to each schedule of a page, except those that cannot be edited.
 
-    To do it again is harmless: what was edited is skipped then. After `seconds` the rest of the page is left
-    to the next. `hops` are those of the request.
+    Repeating it is harmless: schedules that were edited are skipped then. After `seconds`, the rest of the
+    page is left to the next page. `hops` are those of the request.
     """
     count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
     for each in page.rows:
-        schedule_id = each.schedule_id if isinstance(each, Unreadable) else each.id
-        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, hops)
+        schedule_id = each.schedule_id if isinstance(each, CorruptSchedule) else each.id
+        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, tenant, hops)
         if reason is None:
             count += 1
         else:
             skipped.append((schedule_id, reason))
         if time.monotonic() > end and isinstance(each, Schedule) and each is not page.rows[-1]:
             return EditedPage(count, skipped, Position(each.created_at, each.id))
-    return EditedPage(count, skipped, page.following)
+    return EditedPage(count, skipped, page.next)
 
 
-def _unfit(verb: Verb, schedule: Schedule | Unreadable) -> str | None:
-    """Why a schedule is not to be edited, as far as its page tells."""
+def _unfit(verb: Verb, schedule: Schedule | CorruptSchedule) -> str | None:
+    """Why a schedule is not edited, as far as its listed state tells; None where it may be."""
     if verb is Verb.DELETE:
         return None
-    if isinstance(schedule, Unreadable):
+    if isinstance(schedule, CorruptSchedule):
         return f"its stored document is unreadable: {schedule.reason}"
     there = ScheduleState.PAUSED if verb is Verb.PAUSE else ScheduleState.ACTIVE
     return f"it is {schedule.state}" if schedule.state in (there, ScheduleState.FINISHED) else None
 
 
-def _refusal(manager: Manager, verb: Verb, schedule_id: str, now: datetime, hops: int) -> str | None:
+def _refusal(
+    manager: ScheduleService, verb: Verb, schedule_id: str, now: datetime, tenant: str, hops: int
+) -> str | None:
     try:
         match verb:
             case Verb.PAUSE:
-                manager.pause(schedule_id, now)
+                manager.pause(schedule_id, now, tenant=tenant)
             case Verb.RESUME:
-                manager.resume(schedule_id, now, hops=hops)
+                manager.resume(schedule_id, now, tenant=tenant, hops=hops)
             case Verb.DELETE:
-                manager.delete(schedule_id, now)
+                manager.delete(schedule_id, now, tenant=tenant)
     except (Conflict, InvalidField, NotFound, StaleVersion) as error:
         return str(error)
     return None

@@ -1,76 +1,80 @@
-"""What people do with single events: cancel, redrive."""
+"""What people do with events: cancel one, redrive one or many."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import FINAL, Event, Kind, State
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
-from scheduler_app.store.event_lists import EVERYTHING, Narrowing
-from scheduler_app.store.listing import Position, Window
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.events.lists import EVERYTHING, Narrowing
+from scheduler_app.store.events.record import EventRecord
+from scheduler_app.store.paging import Position, Window
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-Document = dict[str, Any]
 NO_CALLBACK = "its schedule was deleted: there is no callback to send it to"
 REDRIVEN = "Redriven by a person; its attempts are counted anew"
 
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """What became of a page of dead letters: how many are on their way again, the others' ids with the
+    """The result of a page of redrives: how many events were redriven, the ids of the others with the
     reasons, and where the next page begins."""
 
     count: int
     skipped: list[tuple[str, str]]
-    following: Position | None
+    next: Position | None
 
 
 @dataclass(frozen=True)
-class EventManager:
-    """`send` dispatches events at once; it may fail quietly: beat does the same."""
+class EventService:
+    """What people do with single events, and with pages of dead letters.
+
+    `dispatch` dispatches events at once. Its failures are ignored: the next tick does the same work.
+    """
 
     store: Store
-    send: Callable[[Sequence[Event], datetime], None]
+    dispatch: Callable[[Sequence[Event], datetime], None]
 
-    def get(self, event_id: str) -> Document:
+    def get(self, event_id: str, *, tenant: str) -> EventRecord:
         """Raises NotFound."""
-        event = self.store.events.get(event_id)
+        event = self.store.events.get(event_id, tenant=tenant)
         if event is None:
             raise NotFound(f"there is no event {event_id}; it may be beyond the retention")
         return event
 
-    def cancel(self, event_id: str, now: datetime) -> Document:
-        """Withdraws an event that no worker has. Raises NotFound; Conflict when it is running or final."""
-        event = self.get(event_id)
-        if not self.store.withdrawals.cancel(event_id, now, "Withdrawn by a person"):
-            event = self.get(event_id)
-            state = State(event["state"])
-            why = "its history is final" if state in FINAL else "its request is in flight, or about to be"
-            raise Conflict(f"the event is {state}: {why}, and it cannot be cancelled")
+    def cancel(self, event_id: str, now: datetime, *, tenant: str) -> EventRecord:
+        """Cancels an event that no worker has claimed. Raises NotFound; Conflict when it is running or
+        final."""
+        event = self.get(event_id, tenant=tenant)
+        if not self.store.cancellations.cancel(event_id, now, "Withdrawn by a person", tenant=tenant):
+            event = self.get(event_id, tenant=tenant)
+            why = (
+                "its history is final" if event.state in FINAL else "its request is in flight, or about to be"
+            )
+            raise Conflict(f"the event is {event.state}: {why}, and it cannot be cancelled")
         log.info("event.cancelled", message="A person cancelled an event", event_id=event_id)
-        return self.get(event_id)
+        return self.get(event_id, tenant=tenant)
 
-    def redrive(self, event_id: str, now: datetime) -> Document:
+    def redrive(self, event_id: str, now: datetime, *, tenant: str) -> EventRecord:
         """Sends a dead letter again, at once. Raises NotFound, and Conflict when it is not one."""
-        event = self.get(event_id)
-        schedule_id = event["schedule_id"]
-        if event["state"] == State.ERROR:
+        event = self.get(event_id, tenant=tenant)
+        schedule_id = event.schedule_id
+        if event.state is State.ERROR:
             schedule = self.store.schedules.for_delivery([schedule_id]).get(schedule_id)
             if reason := _hopeless(event, schedule):
                 raise Conflict(reason)
-        redriven = self.store.events.redrive([event_id], now, REDRIVEN)
+        redriven = self.store.events.redrive([event_id], now, REDRIVEN, tenant=tenant)
         if not redriven:
-            state = self.get(event_id)["state"]
+            state = self.get(event_id, tenant=tenant).state
             raise Conflict(f"the event is {state}; only one in error can be redriven")
         log.info("event.redriven", message="A person redrove an event", event_id=event_id)
-        self.send(redriven, now)
-        return self.get(event_id)
+        self.dispatch(redriven, now)
+        return self.get(event_id, tenant=tenant)
 
     def redrive_page(
         self,
@@ -81,19 +85,19 @@ class EventManager:
         schedule_id: str | None = None,
         narrowing: Narrowing = EVERYTHING,
     ) -> Redriven:
-        """Redrives the dead letters of a page, but those that no callback could be made for."""
+        """Redrives the dead letters of a page, except those that no request could be made for."""
         found = self.store.event_lists.page(
             window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
         )
-        schedules = self.store.schedules.for_delivery(list({event["schedule_id"] for event in found.rows}))
+        schedules = self.store.schedules.for_delivery(list({event.schedule_id for event in found.rows}))
         skipped, ids = list[tuple[str, str]](), list[str]()
         for event in found.rows:
-            reason = _hopeless(event, schedules.get(event["schedule_id"]))
+            reason = _hopeless(event, schedules.get(event.schedule_id))
             if reason is None:
-                ids.append(event["_id"])
+                ids.append(event.id)
             else:
-                skipped.append((event["_id"], reason))
-        redriven = self.store.events.redrive(ids, now, REDRIVEN) if ids else []
+                skipped.append((event.id, reason))
+        redriven = self.store.events.redrive(ids, now, REDRIVEN, tenant=tenant) if ids else []
         won = {event.id for event in redriven}
         skipped += [(each, "it is no longer in error") for each in ids if each not in won]
         if redriven:
@@ -104,20 +108,20 @@ class EventManager:
                 skipped=len(skipped),
                 schedule_id=schedule_id,
             )
-            self.send(redriven, now)
-        return Redriven(len(redriven), skipped, found.following)
+            self.dispatch(redriven, now)
+        return Redriven(len(redriven), skipped, found.next)
 
 
-def _hopeless(event: Document, schedule: Schedule | Unreadable | None) -> str | None:
-    """Why a dead letter would only end again, without a request; None where it may be sent."""
+def _hopeless(event: EventRecord, schedule: Schedule | CorruptSchedule | None) -> str | None:
+    """Why a redrive of a dead letter would end in error again without a request; None where it would not."""
     if schedule is None:
         return NO_CALLBACK
-    if isinstance(schedule, Unreadable):
+    if isinstance(schedule, CorruptSchedule):
         return None if schedule.readable_elsewhere else f"its schedule cannot be read: {schedule.reason}"
     if schedule.state is ScheduleState.DELETED:
         return NO_CALLBACK
-    if event["revision"] < schedule.first_revision:
+    if event.revision < schedule.first_revision:
         return "it belongs to an earlier schedule of this id, which was deleted: a worker would withdraw it"
-    if event["kind"] == Kind.SCHEDULED and schedule.voids(event["revision"], event["run_time"]):
+    if event.kind is Kind.SCHEDULED and schedule.voids(event.revision, event.run_time):
         return "its schedule was changed before it was due: a worker would withdraw it"
     return None

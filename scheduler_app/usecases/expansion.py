@@ -12,61 +12,64 @@ from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import BeforeCut, OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
-from scheduler_app.parts import Parts
+from scheduler_app.parallel import Parallel
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
-from scheduler_app.store.corrupt_schedules import told_of_schedule
-from scheduler_app.store.cursors import Advance, Ready
+from scheduler_app.store.documents.isolation import isolated
 from scheduler_app.store.faults import of_one_document
-from scheduler_app.store.isolation import isolated
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.store.schedules.cursors import Advance, Ready
+from scheduler_app.store.schedules.set_aside import report_set_aside
 from scheduler_app.telemetry import metrics
 
 SCHEDULES_A_PAGE = 1_000
 PARTS_AT_ONCE = 4
-#: Fewer schedules are not worth parts.
+#: Fewer schedules are one part.
 WORTH_PARTS = 50
 OCCURRENCES_A_SCHEDULE = 200
 OCCURRENCES_A_PAGE = 5_000
-#: What an edit expands itself; where more is owed, all of it is left to beats.
+#: An edit expands up to so many occurrences itself; where more are owed, all of them are left to beats.
 OCCURRENCES_AN_EDIT = 200
-#: What each schedule is given first while many wait: beat comes round again well before it is used up.
+#: While many schedules wait, each is expanded so far first: the next tick comes well before that time.
 NEXT_NEEDED = timedelta(seconds=60)
-#: Schedules that owe what was due before have this part of such a page: one of so many.
+#: Schedules with overdue occurrences get one in so many places of such a page.
 OWING_SHARE = 4
 PRE_QUEUED = "Event pre-queued for ready queue"
 CHANGED = "Withdrawn: the schedule was changed"
 
 
-#: A claim's token, and what it won.
-Claimed = tuple[str, list[Schedule | Unreadable]]
+#: A claim's token, and the schedules it won.
+Claimed = tuple[str, list[Schedule | CorruptSchedule]]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """What one page came to. `unfit`: how many schedules were claimed for which it had no room.
-    `full`: there may be more to claim at once."""
+class ExpandResult:
+    """What the expansion of one page of schedules led to."""
 
     claimed: int
+    """Schedules that were claimed."""
     unfit: int
+    """Those of them that were released again, because the page had its events already."""
     events: tuple[Event, ...]
     full: bool
+    """There may be more schedules to claim at once."""
 
 
 class Expansion:
-    """Fills schedules with events up to the timeframe."""
+    """Turns occurrences of schedules into events, up to the timeframe ahead."""
 
     def __init__(self, store: Store, *, timeframe_seconds: float) -> None:
         self._store = store
         self._timeframe = timedelta(seconds=timeframe_seconds)
-        self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
+        self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="expand")
         self._schedules_a_page = SCHEDULES_A_PAGE
 
-    def expand_page(self, now: datetime) -> Page:
-        """Claims schedules that have less than half of the timeframe left, and fills them to the whole.
+    def expand_page(self, now: datetime) -> ExpandResult:
+        """Claims the schedules whose events reach less than half of the timeframe ahead, and expands them up
+        to the whole timeframe.
 
-        While more of them wait than a page takes, each is given what it needs next before any is filled far
-        ahead.
-        Any number of beats may do it at once. Raises a STORE_FAULT, after which the claims run out.
+        While more schedules wait than fit into a page, each gets the events that it needs next before any is
+        expanded far ahead. Any number of beats may call it at once. Raises a STORE_FAULT, after which the
+        claims run out.
         """
         cursors, before = self._store.cursors, now + self._timeframe / 2
         ready = cursors.ready_for_expansion(before, limit=self._schedules_a_page)
@@ -80,20 +83,20 @@ class Expansion:
             return cursors.claim_for_expansion(part, before, lease_seconds=EXPAND_LEASE_SECONDS)
 
         page = self._fill_in_parts([each.id for each in ready], claim, now, until)
-        # Judged by what was there, not by what was won of it: another beat may have had half of the page, and
-        # both of them would wait for their next tick.
+        # "Full" counts candidates and not claims: another beat may have claimed half of the page, and both
+        # beats would wait for their next tick.
         page = replace(page, full=page.full or crowded)
-        # Of rules that fire each second a page holds a tenth of the schedules that it holds of others: those
-        # claimed beyond that would be two writes each for nothing.
+        # A page holds a tenth as many schedules that fire each second as others. Each one claimed beyond that
+        # would cost two writes for nothing.
         if page.unfit:
             self._schedules_a_page = max(WORTH_PARTS, page.claimed - page.unfit)
         else:
             self._schedules_a_page = min(SCHEDULES_A_PAGE, self._schedules_a_page * 5 // 4)
         return page
 
-    def expand_these(self, ids: Sequence[str], now: datetime, until: datetime) -> Page:
-        """Fills schedules that were just made or edited up to `until`, and leaves the rest to beat; nothing
-        where a beat is at it already."""
+    def expand_these(self, ids: Sequence[str], now: datetime, until: datetime) -> ExpandResult:
+        """Expands schedules that were just made or edited up to `until`, and leaves later occurrences to
+        beats. Leaves out schedules that a beat has claimed."""
 
         def claim(part: Sequence[str]) -> Claimed:
             return self._store.cursors.claim_these(part, lease_seconds=EXPAND_LEASE_SECONDS)
@@ -101,8 +104,8 @@ class Expansion:
         return self._fill_in_parts(ids, claim, now, until)
 
     def _needed_next(self, ready: Sequence[Ready], now: datetime) -> list[Ready]:
-        """Of a full page, those whose next occurrences are due within moments, or were: what is due now does
-        not wait until all is made that was due before, nor the other way round."""
+        """Of a full page, the schedules whose next occurrences fall due within moments, and a share of those
+        that are overdue: neither kind waits until all of the other is expanded."""
         soon, stale = now + NEXT_NEEDED / 2, now - FRESH_FOR
         owing = [each for each in ready if each.next_run_at < stale]
         if not owing:
@@ -115,8 +118,8 @@ class Expansion:
     def expand_up_to(self, schedule: Schedule, until: datetime) -> BeforeCut:
         """Makes what the rule still owes up to and including `until`, before an edit replaces it.
 
-        Up to `OCCURRENCES_AN_EDIT` are made at once; more are left to beats: the edit has to write that with
-        its cut. It needs no claim: a beat that does the same inserts the same ids. Raises
+        Up to `OCCURRENCES_AN_EDIT` are made at once. More are left to beats, and the edit has to store the
+        range with its cut. No claim is needed: a beat that does the same inserts the same ids. Raises
         Conflict while the edit before this one still waits for a callback in flight.
         """
         if schedule.state is not ScheduleState.ACTIVE:
@@ -140,20 +143,20 @@ class Expansion:
         return BeforeCut(tuple(events))
 
     def finish_ended(self, now: datetime) -> int:
-        """Schedules whose last occurrence has passed are finished."""
+        """Finishes the schedules whose last occurrence has passed."""
         return self._store.cursors.finish_ended(now)
 
     def _fill_in_parts(
         self, ids: Sequence[str], claim: Callable[[Sequence[str]], Claimed], now: datetime, until: datetime
-    ) -> Page:
-        parts = self._parts.of(ids)
+    ) -> ExpandResult:
+        parts = self._parallel.of(ids)
 
-        def fill(part: Sequence[str]) -> Page:
+        def fill(part: Sequence[str]) -> ExpandResult:
             token, claimed = claim(part)
             return self._fill(claimed, token, now, until, limit=OCCURRENCES_A_PAGE // len(parts))
 
-        pages = self._parts.each(fill, parts)
-        return Page(
+        pages = self._parallel.each(fill, parts)
+        return ExpandResult(
             claimed=sum(page.claimed for page in pages),
             unfit=sum(page.unfit for page in pages),
             events=tuple(event for page in pages for event in page.events),
@@ -162,19 +165,19 @@ class Expansion:
 
     def _fill(
         self,
-        claimed: Sequence[Schedule | Unreadable],
+        claimed: Sequence[Schedule | CorruptSchedule],
         token: str,
         now: datetime,
         until: datetime,
         *,
         limit: int = OCCURRENCES_A_PAGE,
-    ) -> Page:
+    ) -> ExpandResult:
         events: list[Event] = []
         advances: list[Advance] = []
         left_for_later: list[str] = []
         unfit = 0
         for schedule in claimed:
-            if isinstance(schedule, Unreadable):
+            if isinstance(schedule, CorruptSchedule):
                 self._set_aside(schedule.schedule_id, token, schedule.reason, now)
             elif len(events) >= limit:
                 left_for_later.append(schedule.id)
@@ -197,14 +200,14 @@ class Expansion:
         refused = self._insert_sound(events, token, now)
         advances = [advance for advance in advances if advance.schedule_id not in refused]
         if self._store.cursors.advance(advances, token) < len(advances):
-            withdraw_what_came_too_late(self._store, [advance.schedule_id for advance in advances], now)
+            cancel_late_inserts(self._store, [advance.schedule_id for advance in advances], now)
         if left_for_later:
             self._store.cursors.release(left_for_later, token)
         half = now + self._timeframe / 2
         full = len(events) >= limit or any(
             advance.next_run_at and advance.next_run_at < half for advance in advances
         )
-        return Page(claimed=len(claimed), unfit=unfit, events=tuple(events), full=full)
+        return ExpandResult(claimed=len(claimed), unfit=unfit, events=tuple(events), full=full)
 
     def _occurrences(
         self, schedule: Schedule, now: datetime, until: datetime
@@ -229,14 +232,20 @@ class Expansion:
         )
 
     def _cut(self, schedule: Schedule, now: datetime) -> datetime | None:
-        """Withdraws what older revisions hold past the cut; returns where the new one begins, exclusive.
+        """Cancels the events of older revisions past the cut. Returns the instant after which the new
+        revision begins, None while it has to wait.
 
-        Cut, then look; a worker claims, then reads the schedule. One of the two always sees the other: an
-        event that was claimed before the cut is `running` here, and one claimed after it is void there.
+        This side cancels and then looks; a worker claims and then reads the schedule. One of the two always
+        sees the other: an event claimed before the cut is `running` here, and one claimed after it is
+        cancelled by its worker.
         """
-        withdrawals = self._store.withdrawals
-        withdrawals.cancel_past_cut(schedule.id, schedule.revision, schedule.revised_at, now, CHANGED)
-        past = withdrawals.look_past_cut(schedule.id, schedule.revision, schedule.revised_at)
+        cancellations = self._store.cancellations
+        cancellations.cancel_past_cut(
+            schedule.id, schedule.revision, schedule.revised_at, now, CHANGED, tenant=schedule.tenant
+        )
+        past = cancellations.look_past_cut(
+            schedule.id, schedule.revision, schedule.revised_at, tenant=schedule.tenant
+        )
         if past.running:
             return None
         return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
@@ -269,27 +278,39 @@ class Expansion:
 
     def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
         if self._store.cursors.set_aside(schedule_id, token, reason, now):
-            told_of_schedule(schedule_id, reason)
+            report_set_aside(schedule_id, reason)
 
 
 def insert_occurrences(store: Store, events: Sequence[Event], now: datetime) -> None:
-    """Makes occurrences events; those that are events already are left alone."""
+    """Stores occurrences as events. Those that are events already stay as they are."""
     metrics.expanded.inc(store.events.insert(events, now, PRE_QUEUED))
 
 
-def withdraw_what_came_too_late(store: Store, ids: Sequence[str], now: datetime) -> None:
-    """Some of these schedules were edited or deleted between a beat's claim and its insert. A worker would
-    void such events when they are due; here they go at once, so that nobody is shown what will not happen."""
+def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None:
+    """Cancels events of schedules that were edited or deleted between a beat's claim and its insert.
+
+    A worker would cancel such an event when it is due. Here it is cancelled at once, so that no list shows
+    what will not happen.
+    """
     for schedule_id, schedule in store.schedules.for_delivery(ids).items():
-        if isinstance(schedule, Unreadable):
+        if isinstance(schedule, CorruptSchedule):
             continue
         if schedule.state is ScheduleState.DELETED:
-            store.withdrawals.cancel_all(
-                schedule_id, schedule.revision, now, "Withdrawn: the schedule was deleted"
+            store.cancellations.cancel_all(
+                schedule_id,
+                schedule.revision,
+                now,
+                "Withdrawn: the schedule was deleted",
+                tenant=schedule.tenant,
             )
         else:
-            store.withdrawals.cancel_past_cut(
-                schedule_id, schedule.revision, schedule.revised_at, now, CHANGED
+            store.cancellations.cancel_past_cut(
+                schedule_id,
+                schedule.revision,
+                schedule.revised_at,
+                now,
+                CHANGED,
+                tenant=schedule.tenant,
             )
 
 

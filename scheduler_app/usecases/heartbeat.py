@@ -1,4 +1,4 @@
-"""A process says that it lives, and keeps its clock against mongod's."""
+"""Each process reports every few seconds that it lives, and measures its clock against mongod's."""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -12,12 +12,13 @@ from scheduler_app.version import __version__
 log = get_logger(__name__)
 
 REPORT_SECONDS = 5.0
-#: A turn waits for MongoDB at most: choosing a server, then a few commands over a silent link.
+#: A turn takes at most as long as it may wait for MongoDB: choosing a server, then a few commands over a
+#: silent connection.
 TURN_SECONDS = 180.0
 
 
 class Presence(threading.Thread):
-    """One thread a process: measures the clock, makes the indexes once, writes the process's node."""
+    """One thread in each process. It measures the clock, makes the indexes once, and reports the process."""
 
     def __init__(
         self,
@@ -47,7 +48,7 @@ class Presence(threading.Thread):
         if self._clock.stale():
             self._measure()
         self._store.prepare()
-        self._store.nodes.report(
+        self._store.processes.report(
             self._role,
             name=self._node_name,
             version=__version__,
@@ -81,7 +82,7 @@ class Presence(threading.Thread):
             return {}
 
     def _note_failure(self, step: str, error: Exception) -> None:
-        """Counts what must not end the thread, and logs each kind of it once."""
+        """Counts an error that must not end the thread, and logs each kind of error once."""
         metrics.heartbeat_failures.labels(step).inc()
         kind = (step, type(error))
         if kind not in self._logged:
@@ -94,7 +95,7 @@ class Presence(threading.Thread):
             )
 
     def _say_jump(self, before: float) -> None:
-        """Said once: when mongod's clock jumps, and when that is over."""
+        """Logs once when mongod's clock jumps, and once when that is over."""
         jump, adopted = self._clock.jump_seconds, self._clock.adopted_seconds
         if adopted:
             log.warning(
@@ -136,15 +137,16 @@ class Presence(threading.Thread):
             self._ended.wait(REPORT_SECONDS)
 
     def trouble(self) -> str | None:
-        """What hangs in this process, None for nothing. A MongoDB that is away is no reason to restart it."""
+        """Says what hangs in this process; None where nothing does. A MongoDB that is away is no reason to
+        restart it."""
         age = monotonic() - self._turned_at
         return f"the process has not reported for {age:.0f} s" if age > TURN_SECONDS else None
 
     def stop(self) -> None:
-        """Ends the thread and takes the node away, if MongoDB can be reached at once."""
+        """Ends the thread, and removes the process's document if MongoDB can be reached at once."""
         self._ended.set()
         if self._reachable:
             try:
-                self._store.nodes.leave()
+                self._store.processes.leave()
             except STORE_FAULTS as error:
                 log.debug("node.stays", message="The node stays until its TTL", error=str(error)[:200])

@@ -1,25 +1,24 @@
-"""Inspect: find what is stored in such a way that no duty would ever come across it."""
+"""Inspect: find documents that no duty's query would ever return."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
-from scheduler_app.domain.schedule import TENANT
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
 DOCUMENTS_A_PASS = 1_000
-#: An event is looked at once, when its run time has passed by so much.
+#: An event is looked at once, so long after its run time.
 AGE = timedelta(minutes=2)
 #: A beat that was away looks back no further.
 LOOK_BACK = timedelta(hours=1)
-#: All that wait are read for that, once an hour.
+#: That reads all waiting events, once an hour.
 PASSES_A_LOOK_FOR_ARRAYS = 60
 
 
 class Inspection:
-    """What it finds is set aside, and told. Any number of beats may do it at once."""
+    """Sets aside and reports what it finds. Any number of beats may do it at once."""
 
     def __init__(self, store: Store) -> None:
         self._inspections = store.inspections
@@ -28,8 +27,8 @@ class Inspection:
         self._passes = 0
 
     def inspect(self, now: datetime) -> int:
-        """A pass: all that indexes tell, and a page of the schedules. Returns how many documents were found.
-        Raises a STORE_FAULT."""
+        """Makes one pass: everything that indexes can find, and one page of the schedules. Returns how many
+        documents were found. Raises a STORE_FAULT."""
         found = self._arrays()
         found += self._inspections.misplaced_events(limit=DOCUMENTS_A_PASS)
         found += self._inspections.misplaced_schedules(limit=DOCUMENTS_A_PASS)
@@ -38,14 +37,14 @@ class Inspection:
         )
         until = now - AGE
         since = max(self._seen_until or now - LOOK_BACK, now - LOOK_BACK)
-        forgotten = self._inspections.forgotten_events(TENANT, since, until, limit=DOCUMENTS_A_PASS)
+        forgotten = self._inspections.forgotten_events(since, until, limit=DOCUMENTS_A_PASS)
         if forgotten < DOCUMENTS_A_PASS:
             self._seen_until = until
         return found + corrupt + forgotten
 
     def _arrays(self) -> int:
-        """Events with an array where an index wants one value. What tells of them stays when they are gone,
-        so that they are looked for in the first pass, and then in one of many."""
+        """Finds events with an array where an index expects one value. The index goes on reporting arrays
+        when the events are gone, so that only the first pass looks for them, and then one pass of many."""
         passes, self._passes = self._passes, self._passes + 1
         if passes % PASSES_A_LOOK_FOR_ARRAYS:
             return 0

@@ -8,9 +8,9 @@ from scheduler_app.domain import event
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.store import Store
-from scheduler_app.store.owed import ClaimedOwed
+from scheduler_app.store.schedules.owed import ClaimedOwed
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.usecases.expansion import insert_occurrences, withdraw_what_came_too_late
+from scheduler_app.usecases.expansion import cancel_late_inserts, insert_occurrences
 
 log = get_logger(__name__)
 
@@ -20,7 +20,8 @@ OCCURRENCES_A_PAGE = 1_000
 
 
 class OwedExpansion:
-    """Makes up what edits left, whatever the schedule's state is by now; a deletion has dropped it."""
+    """Expands the ranges that edits left, whatever the schedule's state is by now. A deletion removes
+    them."""
 
     def __init__(self, store: Store, *, occurrences_a_page: int = OCCURRENCES_A_PAGE) -> None:
         self._store = store
@@ -39,7 +40,7 @@ class OwedExpansion:
         limit = self._occurrences_a_page // max(1, len(claimed))
         for each in claimed:
             self._expand(each, token, now, limit)
-        # Other beats may have what was not won: they go on with it.
+        # Ranges that this beat did not win belong to other beats, which go on with them.
         return bool(claimed)
 
     def _expand(self, claimed: ClaimedOwed, token: str, now: datetime, limit: int) -> None:
@@ -56,7 +57,7 @@ class OwedExpansion:
         events = [event.scheduled(schedule_id, revision, instant) for instant in instants]
         insert_occurrences(self._store, events, now)
         if not self._store.owed.advance(schedule_id, token, remainder):
-            withdraw_what_came_too_late(self._store, [schedule_id], now)
+            cancel_late_inserts(self._store, [schedule_id], now)
         elif remainder is None:
             log.info(
                 "schedule.made_up",

@@ -1,4 +1,4 @@
-"""Recover: put right what a crash left."""
+"""Recover: repair what a crash left behind."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,14 +14,14 @@ EVENTS_A_PAGE = 1_000
 PAGES_AT_ONCE = 10
 RETRY_DELAY_SECONDS = 2.0
 GRACE_SECONDS = 10.0
-#: With more messages than this in a lane of the queue, its overdue events are in a backlog and not lost.
+#: With more messages than this in a lane of the queue, its overdue events wait in a backlog and are not lost.
 NEARLY_EMPTY = 10
 IDS_IN_A_LINE = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Repairs:
-    """How many events were put right, by what they had lost."""
+class Recovered:
+    """How many events were recovered, by what they had lost."""
 
     workers: int
     messages: int
@@ -33,21 +33,21 @@ class Repairs:
 
 
 class Recovery:
-    """Every row of *The life of an event* that names a crash."""
+    """Repairs each state that a crash can leave an event in (see `LIFE` in `domain.event`)."""
 
     def __init__(self, store: Store, clock: Clock = clock) -> None:
-        """`clock` knows of jumps of mongod's clock, by which leases are judged."""
+        """`clock` tells by how much mongod's clock has jumped; leases are judged by that clock."""
         self._store = store
         self._clock = clock
-        self._repairs = store.repairs
+        self._recoveries = store.recoveries
         self._outbox = store.outbox
 
-    def recover_workers(self, now: datetime) -> Repairs:
+    def recover_workers(self, now: datetime) -> Recovered:
         """Ends claims whose lease is over. Raises a STORE_FAULT."""
-        if not self._repairs.any_lease_over():
-            return Repairs(0, 0, 0)
-        # They may only look over: after a jump of mongod's clock they end by as much later.
-        again, spent = self._repairs.workers(
+        if not self._recoveries.any_lease_over():
+            return Recovered(0, 0, 0)
+        # Leases may only look over: after a jump of mongod's clock, they end by as much later.
+        again, spent = self._recoveries.recover_workers(
             now,
             delay_seconds=RETRY_DELAY_SECONDS,
             limit=EVENTS_A_PAGE,
@@ -69,10 +69,10 @@ class Recovery:
                 count=len(spent),
                 event_ids=spent[:IDS_IN_A_LINE],
             )
-        return Repairs(workers=len(again), messages=0, set_aside=len(spent))
+        return Recovered(workers=len(again), messages=0, set_aside=len(spent))
 
-    def recover_dispatches(self, now: datetime) -> Repairs:
-        """Puts back what was marked by one who has not sent its messages. Raises a STORE_FAULT."""
+    def recover_dispatches(self, now: datetime) -> Recovered:
+        """Requeues events whose dispatcher died between marking and publishing. Raises a STORE_FAULT."""
         back = self._outbox.put_back_abandoned(now, limit=PAGES_AT_ONCE)
         if back:
             metrics.recovered.labels("dispatch").inc(back)
@@ -81,15 +81,15 @@ class Recovery:
                 message="A beat or an API died, was cut off or is slow; what it has not sent waits again",
                 count=back,
             )
-        return Repairs(workers=0, messages=back, set_aside=0)
+        return Recovered(workers=0, messages=back, set_aside=0)
 
-    def recover_messages(self, now: datetime, *, queue: QueueLengths) -> Repairs:
-        """Puts back overdue events whose message must be lost: those that went out by a lane of the queue in
-        which hardly any message waits. Raises a STORE_FAULT."""
+    def recover_messages(self, now: datetime, *, queue: QueueLengths) -> Recovered:
+        """Requeues overdue events whose message must be lost: hardly any message waits in the lane of the
+        queue that it was sent by. Raises a STORE_FAULT."""
         by_time, behind = queue.urgent + queue.fresh <= NEARLY_EMPTY, queue.late <= NEARLY_EMPTY
         if not by_time and not behind:
-            return Repairs(0, 0, 0)
-        lost = self._repairs.messages(
+            return Recovered(0, 0, 0)
+        lost = self._recoveries.recover_messages(
             now,
             grace_seconds=GRACE_SECONDS,
             limit=EVENTS_A_PAGE,
@@ -103,4 +103,4 @@ class Recovery:
                 count=len(lost),
                 event_ids=lost[:IDS_IN_A_LINE],
             )
-        return Repairs(workers=0, messages=len(lost), set_aside=0)
+        return Recovered(workers=0, messages=len(lost), set_aside=0)

@@ -1,4 +1,5 @@
-"""Rezone: when a zone's rules change, the future that was computed with the old ones is made anew."""
+"""Rezone: when a time zone's rules change, futures that were computed with the old rules are computed
+again."""
 
 from datetime import datetime, timedelta
 
@@ -6,19 +7,20 @@ from scheduler_app.domain.event import LIVING, Kind
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import TICK, Schedule
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
 SCHEDULES_A_PAGE = 200
-#: More events of one schedule than this are not compared one by one: the cut is taken.
+#: With more events of one schedule than this, the cut is made without comparing them.
 EVENTS_COMPARED = 500
 
 
 class Rezoning:
-    """A beat with newer zone data than a schedule was computed with checks its future. One with older data
-    leaves it alone: during a rolling upgrade the newest wins, and no two of them take turns."""
+    """A beat checks the schedules that were computed with older zone data than its own. It leaves those
+    with newer data alone: during a rolling upgrade the newest data win, and two beats never undo each
+    other's work."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -51,12 +53,18 @@ class Rezoning:
         if planned == would_be:
             self._store.cursors.keep_with_zone_data(schedule, version)
             return
-        # A cut, as an edit: what was due up to now stays owed, the rest is withdrawn and made anew.
+        # A cut, as an edit makes it: events due up to now stay, later ones are cancelled and computed
+        # again.
         revised = schedule.revise(now)
         if not self._store.schedules.revise(revised, version=schedule.version):
             return  # somebody edits it at this moment, and computes with the data of that process
-        self._store.withdrawals.cancel_past_cut(
-            schedule.id, revised.revision, revised.revised_at, now, "Withdrawn: the zone's rules have changed"
+        self._store.cancellations.cancel_past_cut(
+            schedule.id,
+            revised.revision,
+            revised.revised_at,
+            now,
+            "Withdrawn: the zone's rules have changed",
+            tenant=schedule.tenant,
         )
         log.warning(
             "schedule.rezoned",
@@ -75,9 +83,9 @@ class Rezoning:
             window, tenant=schedule.tenant, schedule_id=schedule.id, states=LIVING
         )
         times = {
-            row["run_time"]
-            for row in page.rows
-            if row["kind"] == Kind.SCHEDULED and row["revision"] == schedule.revision
+            each.run_time
+            for each in page.rows
+            if each.kind is Kind.SCHEDULED and each.revision == schedule.revision
         }
         return times | ({schedule.next_run_at} if schedule.next_run_at else set())
 

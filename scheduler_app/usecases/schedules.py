@@ -1,4 +1,4 @@
-"""What people do with schedules that are there: edit, pause, resume, trigger, delete."""
+"""What people do with schedules that exist: edit, pause, resume, trigger, delete."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -6,56 +6,65 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from scheduler_app.domain import event
-from scheduler_app.domain.draft import NOT_GIVEN, Draft
+from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
-from scheduler_app.store.sealed_action import opened_draft
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: How often an edit is tried when somebody else's comes in between.
+#: How often an edit is tried while other edits come in between.
 TRIES = 20
 
 
-class Owed(Protocol):
-    """Makes what a schedule's rule still owes up to an instant, before an edit replaces it; what is too much
-    for a request is returned, for the edit to leave it to beats."""
+class ExpandUntil(Protocol):
+    """Makes the events that a schedule's rule still owes up to an instant, before an edit replaces the rule.
+
+    Returns what is too much for one request: the edit leaves it to beats.
+    """
 
     def __call__(self, schedule: Schedule, until: datetime) -> OwedRange | None: ...
 
 
 @dataclass(frozen=True)
-class Manager:
-    """`owed` expands up to an instant; `soon` expands schedules and dispatches what is due within the
-    horizon; `send` dispatches events at once. The last two may fail quietly: beat does the same. `check_url`
-    raises InvalidField for a URL that must not be called."""
+class ScheduleService:
+    """What people do with schedules that exist.
+
+    `expand_until` makes what a rule still owes up to an instant; `expand_and_dispatch` expands schedules and
+    dispatches what is due within the horizon; `dispatch` dispatches events at once. Failures of the last two
+    are ignored: the next tick does the same work. `check_url` raises InvalidField for a URL that must not be
+    called.
+    """
 
     store: Store
-    owed: Owed
-    soon: Callable[[Sequence[Schedule], datetime], None]
-    send: Callable[[Sequence[Event], datetime], None]
+    expand_until: ExpandUntil
+    expand_and_dispatch: Callable[[Sequence[Schedule], datetime], None]
+    dispatch: Callable[[Sequence[Event], datetime], None]
     check_url: Callable[[str], None]
     new_secret: Callable[[], str]
 
-    def get(self, schedule_id: str, *, surely: bool = False) -> Schedule:
-        """Raises NotFound, and Conflict for one whose document can no longer be read. `surely`: as it is now,
-        and not as the majority knew it a moment ago."""
-        schedule = self.store.schedules.get(schedule_id, surely=surely)
+    def get(self, schedule_id: str, *, tenant: str, linearizable: bool = False) -> Schedule:
+        """Raises NotFound, and Conflict for one whose document can no longer be read.
+
+        `linearizable`: as it is at this moment, and not as the majority knew it a moment ago.
+        """
+        schedule = self.store.schedules.get(schedule_id, tenant=tenant, linearizable=linearizable)
         if schedule is None:
             raise NotFound(f"there is no schedule {schedule_id}")
-        if isinstance(schedule, Unreadable) and schedule.readable_elsewhere:
+        if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
             raise Conflict(
                 f"{schedule_id} cannot be read by this process: {schedule.reason}. Run the API with the"
                 " SECRETS_KEY and the release of the other processes"
             )
-        if isinstance(schedule, Unreadable):
+        if isinstance(schedule, CorruptSchedule):
             raise Conflict(
                 f"the stored document of {schedule_id} is corrupt: {schedule.reason}. Mend that field in"
                 " MongoDB and then resume the schedule, or delete it and create it anew under another id"
@@ -63,12 +72,19 @@ class Manager:
         return schedule
 
     def edit(
-        self, schedule_id: str, draft: Draft, now: datetime, *, version: int | None = None, hops: int = 0
+        self,
+        schedule_id: str,
+        draft: Draft,
+        now: datetime,
+        *,
+        tenant: str,
+        version: int | None = None,
+        hops: int = 0,
     ) -> Schedule:
         """`hops` are those of the request: a callback that sets its own schedule again has no end either.
         Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's. Nothing is
         written where nothing changes."""
-        opened = opened_draft(draft, self.store.envelope)
+        opened = opened_draft(draft, self.store.secret_box)
 
         def edited(schedule: Schedule) -> Schedule:
             changed = opened.edit(schedule, now)
@@ -81,10 +97,11 @@ class Manager:
                 return changed
             return replace(changed, hops=hops)
 
-        return self._change(schedule_id, now, edited, version, "edited")
+        return self._change(schedule_id, now, edited, tenant, version, "edited")
 
-    def pause(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
-        """A cut, after which no occurrence is made. Raises NotFound, StaleVersion, Conflict."""
+    def pause(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
+        """Makes a cut, after which the schedule has no occurrences. Raises NotFound, StaleVersion,
+        Conflict."""
 
         def paused(schedule: Schedule) -> Schedule:
             if schedule.state is ScheduleState.PAUSED:
@@ -93,10 +110,10 @@ class Manager:
                 raise Conflict("the schedule is finished; there is nothing to pause")
             return _next_version(schedule, now).revise(now, state=ScheduleState.PAUSED)
 
-        return self._change(schedule_id, now, paused, version, "paused")
+        return self._change(schedule_id, now, paused, tenant, version, "paused")
 
     def resume(
-        self, schedule_id: str, now: datetime, *, version: int | None = None, hops: int = 0
+        self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None, hops: int = 0
     ) -> Schedule:
         """Occurrences after now are made again; `hops` as in `edit`. Raises NotFound, StaleVersion, Conflict,
         InvalidField."""
@@ -109,27 +126,34 @@ class Manager:
             active = _next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
             return replace(active, hops=max(hops, schedule.hops))
 
-        return self._change(schedule_id, now, resumed, version, "resumed")
+        return self._change(schedule_id, now, resumed, tenant, version, "resumed")
 
-    def delete(self, schedule_id: str, now: datetime, *, version: int | None = None) -> None:
+    def delete(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
-        revision = self.store.schedules.delete(schedule_id, now, version=version)
+        revision = self.store.schedules.delete(schedule_id, now, tenant=tenant, version=version)
         if revision is None:
             try:
-                there = self.get(schedule_id, surely=True)
+                there = self.get(schedule_id, tenant=tenant, linearizable=True)
             except NotFound:
-                # Deleted before, perhaps by one who died, or was refused by MongoDB, after that write.
-                for deleted in self.store.successors.predecessors([schedule_id]).values():
-                    self._withdraw_all(schedule_id, deleted.revision, now)
+                # A previous delete may have crashed after its first write, or MongoDB have refused its
+                # second.
+                for deleted in self.store.successors.predecessors([schedule_id], tenant=tenant).values():
+                    self._withdraw_all(schedule_id, deleted.revision, now, tenant)
                 raise
             raise _stale(there, version)
-        withdrawn = self._withdraw_all(schedule_id, revision, now)
+        withdrawn = self._withdraw_all(schedule_id, revision, now, tenant)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
         )
 
     def sign(
-        self, schedule_id: str, now: datetime, *, overlap: timedelta, version: int | None = None
+        self,
+        schedule_id: str,
+        now: datetime,
+        *,
+        tenant: str,
+        overlap: timedelta,
+        version: int | None = None,
     ) -> Signing:
         """Makes a signing secret; one that is there signs beside it for `overlap`. Raises NotFound,
         StaleVersion, Conflict."""
@@ -142,29 +166,37 @@ class Manager:
         def signed(schedule: Schedule) -> Schedule:
             return replace(_next_version(schedule, now), signing=signing(schedule.signing))
 
-        changed = self._change(schedule_id, now, signed, version, "signed")
+        changed = self._change(schedule_id, now, signed, tenant, version, "signed")
         return changed.signing or signing(None)
 
-    def unsign(self, schedule_id: str, now: datetime, *, version: int | None = None) -> Schedule:
-        """Forgets the signing secrets. Raises NotFound, StaleVersion, Conflict."""
+    def unsign(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
+        """Removes the signing secrets. Raises NotFound, StaleVersion, Conflict."""
 
         def unsigned(schedule: Schedule) -> Schedule:
             return replace(_next_version(schedule, now), signing=None) if schedule.signing else schedule
 
-        return self._change(schedule_id, now, unsigned, version, "unsigned")
+        return self._change(schedule_id, now, unsigned, tenant, version, "unsigned")
 
-    def trigger(self, schedule_id: str, now: datetime, *, seed: str | None = None, hops: int = 0) -> Event:
-        """Calls the callback at once, whatever the rule or the state; once for a `seed`, as in `create`.
+    def trigger(
+        self, schedule_id: str, now: datetime, *, tenant: str, request_seed: str | None = None, hops: int = 0
+    ) -> Event:
+        """Calls the callback at once, whatever the rule or the state; once for a `request_seed`, as in
+        `Creation.create`.
         `hops` are those of the request. Raises NotFound, Conflict."""
-        schedule = self.get(schedule_id)
+        schedule = self.get(schedule_id, tenant=tenant)
         made = event.manual(
-            schedule.id, schedule.revision, now, seed, origin=origin_of(schedule.action.url), hops=hops
+            schedule.id,
+            schedule.revision,
+            now,
+            request_seed,
+            origin=origin_of(schedule.action.url),
+            hops=hops,
         )
         self.store.events.insert([made], now, "Triggered by a person")
         log.info(
             "schedule.triggered", message="An event was triggered", schedule_id=schedule_id, event_id=made.id
         )
-        self.send([made], now)
+        self.dispatch([made], now)
         return made
 
     def _change(
@@ -172,21 +204,23 @@ class Manager:
         schedule_id: str,
         now: datetime,
         change: Callable[[Schedule], Schedule],
+        tenant: str,
         version: int | None,
         done: str,
     ) -> Schedule:
         for _ in range(TRIES):
-            schedule = self.get(schedule_id)
+            schedule = self.get(schedule_id, tenant=tenant)
             if version is not None and version != schedule.version:
                 # A primary that was just elected may not know yet how far the majority is: what it gives may
                 # be older than the edit whose ETag this caller was given.
-                schedule = self.get(schedule_id, surely=True)
+                schedule = self.get(schedule_id, tenant=tenant, linearizable=True)
                 if version != schedule.version:
                     raise _stale(schedule, version)
             changed = change(schedule)
             if changed is schedule:
                 if schedule.cut_pending:
-                    # Whoever asked before may have died, or been refused by MongoDB, after the first write.
+                    # A previous call may have crashed after its first write, or MongoDB have refused the
+                    # second.
                     self._cut(schedule, now)
                 return schedule
             left = None
@@ -195,7 +229,7 @@ class Manager:
             else:
                 # What the old rule owes up to the cut must exist before the rule is gone, or be kept with
                 # that rule by the write that replaces it: beats may be away.
-                left = self.owed(schedule, changed.revised_at)
+                left = self.expand_until(schedule, changed.revised_at)
                 if left is not None and len(schedule.owed) >= MAX_OWED:
                     raise Conflict(
                         f"beats have not yet made up what the last {MAX_OWED} changes left to them; try again"
@@ -223,17 +257,22 @@ class Manager:
                 return changed
         raise Conflict("the schedule is being changed by others at this moment; try again")
 
-    def _withdraw_all(self, schedule_id: str, revision: int, now: datetime) -> int:
-        return self.store.withdrawals.cancel_all(
-            schedule_id, revision, now, "Withdrawn: the schedule was deleted"
+    def _withdraw_all(self, schedule_id: str, revision: int, now: datetime, tenant: str) -> int:
+        return self.store.cancellations.cancel_all(
+            schedule_id, revision, now, "Withdrawn: the schedule was deleted", tenant=tenant
         )
 
     def _cut(self, schedule: Schedule, now: datetime) -> None:
-        self.store.withdrawals.cancel_past_cut(
-            schedule.id, schedule.revision, schedule.revised_at, now, "Withdrawn: the schedule was changed"
+        self.store.cancellations.cancel_past_cut(
+            schedule.id,
+            schedule.revision,
+            schedule.revised_at,
+            now,
+            "Withdrawn: the schedule was changed",
+            tenant=schedule.tenant,
         )
         if schedule.state is ScheduleState.ACTIVE:
-            self.soon([schedule], now)
+            self.expand_and_dispatch([schedule], now)
 
 
 def _next_version(schedule: Schedule, now: datetime) -> Schedule:

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_app.domain.draft import NOT_GIVEN, Draft
+from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
 from scheduler_app.usecases.creation import Creation
-from scheduler_app.usecases.schedules import TRIES, Manager
+from scheduler_app.usecases.schedules import TRIES, ScheduleService
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,22 +26,25 @@ class Conditions:
 
 def put(
     creation: Creation,
-    manager: Manager,
+    manager: ScheduleService,
     schedule_id: str,
     draft: Draft,
     now: datetime,
     *,
+    tenant: str,
     conditions: Conditions,
     hops: int = 0,
 ) -> tuple[Schedule, bool]:
     """The schedule, and whether it was created. Raises StaleVersion where `conditions` are not met, NotFound
-    where there is nothing and the draft is too little for a new one, InvalidField, Conflict."""
+    where there is no schedule and the draft lacks fields that a new one needs, InvalidField, Conflict."""
     for _ in range(TRIES):
         try:
             if conditions.absent:
-                manager.get(schedule_id)
+                manager.get(schedule_id, tenant=tenant)
                 raise StaleVersion(f"there is a schedule {schedule_id} already, and the request forbids that")
-            return manager.edit(schedule_id, draft, now, version=conditions.version, hops=hops), False
+            return manager.edit(
+                schedule_id, draft, now, tenant=tenant, version=conditions.version, hops=hops
+            ), False
         except NotFound:
             if conditions.present or conditions.version is not None:
                 raise StaleVersion(f"If-Match asks for a schedule {schedule_id}, and there is none") from None
@@ -50,10 +54,10 @@ def put(
                 f"there is no schedule {schedule_id} to change; to create it, give {', '.join(missing)} too"
             )
         try:
-            return creation.create(draft, now, schedule_id=schedule_id, hops=hops), True
+            return creation.create(draft, now, tenant=tenant, schedule_id=schedule_id, hops=hops), True
         except Conflict:
             # Somebody else may have created it a moment ago: then there is something to change.
-            if manager.store.schedules.get(schedule_id) is None:
+            if manager.store.schedules.get(schedule_id, tenant=tenant) is None:
                 raise
     raise Conflict(
         f"the schedule {schedule_id} is being created and deleted by others at this moment; try again"

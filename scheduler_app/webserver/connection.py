@@ -1,10 +1,10 @@
-"""One client's connection: its phase, what waits to be sent to it, and when it is too slow."""
+"""One client's connection: its phase, the bytes to be sent, and the deadlines of a slow client."""
 
 import socket
 from collections import deque
 from enum import Enum, auto
 from itertools import islice
-from typing import Any
+from typing import Protocol
 
 from gunicorn.config import Config
 
@@ -16,20 +16,30 @@ _PIECES = 64
 
 
 class Phase(Enum):
-    """What the connection does. In all but RUNNING it belongs to the event loop, in that one to a thread."""
+    """What the connection is doing. In RUNNING it belongs to a thread, in all others to the event loop."""
 
     IDLE = auto()  # kept alive, between two requests
     HEADER = auto()
     BODY = auto()
     RUNNING = auto()
-    ANSWER = auto()  # the rest of an answer waits for its reader
-    LINGER = auto()  # the answer is the last one; what still comes is dropped
+    ANSWER = auto()  # the client has not read the whole answer yet
+    LINGER = auto()  # the last answer is sent; what the client still sends is dropped
+
+
+class Answering(Protocol):
+    """A request that is being answered (see `exchange`)."""
+
+    is_over: bool
+
+    def advance(self) -> None: ...
+
+    def abandon(self) -> None: ...
 
 
 class Connection:
     """A socket that never blocks."""
 
-    def __init__(self, cfg: Config, sock: socket.socket, peer: Any, server: Any) -> None:
+    def __init__(self, cfg: Config, sock: socket.socket, peer: object, server: object) -> None:
         sock.setblocking(False)
         self.sock = sock
         self.peer = peer
@@ -37,16 +47,16 @@ class Connection:
         self.reader = RequestReader(cfg, peer)
         self.phase = Phase.HEADER
         self.since = 0.0
-        """When it last did something of use: began a phase, or was found to keep the pace."""
+        """When the client last made progress: a phase began, or the pace was found sufficient."""
         self.deadline = 0.0
         self.watched = 0
-        """The events for which the selector watches it."""
+        """The selector's events for which it is watched."""
         self.charged = 0
-        """The bytes that the worker counts for it."""
-        self.exchange: Any = None
+        """The bytes in memory that are counted for it."""
+        self.exchange: Answering | None = None
         """The request being answered."""
         self.closes = False
-        """Whether it ends with the answer that is being sent."""
+        """Whether the connection ends with the answer that is being sent."""
         self._out: deque[bytes | memoryview] = deque()
         self._pending = 0
         self._moved = 0
@@ -64,13 +74,14 @@ class Connection:
         return self._pending + self.reader.held_bytes
 
     def sendall(self, data: bytes) -> None:
-        """Queues; gunicorn's Response calls it."""
+        """Queues bytes to be sent; gunicorn's Response calls it like a socket's."""
         if data:
             self._out.append(data)
             self._pending += len(data)
 
     def flush(self) -> bool:
-        """Sends what the socket takes at once; whether nothing is left. Raises OSError without a client."""
+        """Sends what the socket takes without blocking; returns whether nothing is left. Raises OSError
+        when the client is gone."""
         while self._out:
             try:
                 sent = self.sock.sendmsg(list(islice(self._out, _PIECES)))
@@ -89,17 +100,17 @@ class Connection:
     # -- deadlines ---------------------------------------------------------------------------------------
 
     def enter(self, phase: Phase, now: float, seconds: float) -> None:
-        """Begins a phase that may last for so many seconds, or that is measured by them."""
+        """Begins a phase that may last for `seconds`, or whose pace is measured over them."""
         self.phase, self.since, self.deadline, self._moved = phase, now, now + seconds, 0
         if phase is Phase.BODY:
             self._body_deadline = now + MAX_BODY_SECONDS
 
     def progress(self, count: int) -> None:
-        """Counts bytes of a body that came."""
+        """Counts received bytes of a body."""
         self._moved += count
 
     def is_too_slow(self, now: float, seconds: float) -> bool:
-        """Whether its deadline is over. A body or an answer that kept the pace is measured anew."""
+        """Whether its deadline is over. A body or an answer that kept the pace gets a new deadline."""
         if now < self.deadline:
             return False
         kept_pace = self._moved >= MIN_BYTES_PER_SECOND * seconds

@@ -1,6 +1,6 @@
 """One request and its answer, in a thread that never waits for the client."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ log = get_logger(__name__)
 
 
 class Exchange:
-    """Calls the application, and takes its answer piece by piece as the client reads it."""
+    """Calls the application, and takes its answer piece by piece, no faster than the client reads it."""
 
     def __init__(self, worker: Any, connection: Connection, request: Request) -> None:
         """`worker` is the gunicorn worker: its settings, hooks, log and application."""
@@ -25,13 +25,13 @@ class Exchange:
         self._request = request
         self._response: Any = None
         self._environ: dict[str, Any] = {}
-        self._answer: Any = None
+        self._answer: Iterable[bytes] | None = None
         self._pieces: Iterator[bytes] | None = None
         self._began = datetime.now(UTC)
         self.is_over = False
 
     def advance(self) -> None:
-        """Until the answer is complete, or as much of it waits as may; then it is called again later."""
+        """Works until the answer is complete, or enough of it waits to be sent; then it is called again."""
         try:
             if self._pieces is None:
                 self._begin()
@@ -46,7 +46,7 @@ class Exchange:
             self.abandon()
 
     def abandon(self) -> None:
-        """Ends the application's answer, complete or not; once."""
+        """Ends the application's answer, complete or not. A second call does nothing."""
         self.is_over = True
         answer, self._answer = self._answer, None
         if answer is not None and hasattr(answer, "close"):
@@ -63,7 +63,7 @@ class Exchange:
             request, connection, connection.peer, connection.server, worker.cfg
         )
         self._environ["wsgi.multithread"] = True
-        # A route that wrote to the socket by itself would wait for the client.
+        # A route that wrote to the socket itself would wait for the client.
         del self._environ["gunicorn.socket"]
         if worker.is_last_request() or not worker.cfg.keepalive:
             self._response.force_close()
@@ -85,7 +85,7 @@ class Exchange:
         return self._connection.pending < PENDING_ANSWER_BYTES
 
     def _fail(self, error: Exception) -> None:
-        """An answer that was begun is cut off, which its reader notices; else it is a 500."""
+        """Cuts off an answer that has begun, which the client notices; otherwise answers 500."""
         connection, begun = self._connection, self._response is not None and self._response.headers_sent
         connection.closes = True
         if not isinstance(error, OSError) or not begun:
@@ -96,5 +96,7 @@ class Exchange:
                 exc_info=error,
             )
         if not begun:
-            connection.sendall(RefusedRequest(500, "this is our fault, and it is in the log").answer())
+            connection.sendall(
+                RefusedRequest(500, "the server failed by an unexpected error, which is in its log").answer()
+            )
         self.abandon()

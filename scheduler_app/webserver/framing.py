@@ -1,8 +1,8 @@
-"""Where a request begins and ends in the bytes of a connection. gunicorn's parser reads the header itself."""
+"""Finds where requests begin and end in the bytes of a connection. gunicorn's parser reads the header."""
 
 import re
 from io import BytesIO
-from typing import Any, Protocol
+from typing import Protocol
 
 from gunicorn.config import Config
 from gunicorn.http.body import ChunkedReader
@@ -29,14 +29,14 @@ class _Body(Protocol):
     content: bytearray
 
     def take(self, buffer: bytearray) -> bool:
-        """Moves what belongs to the body out of `buffer`; whether the body is complete."""
+        """Moves the body's bytes out of `buffer`; returns whether the body is complete."""
         ...
 
 
 class RequestReader:
-    """Reads the requests of one connection one after another; what belongs to the next one waits."""
+    """Reads the requests of one connection one after another; bytes of the next one are kept."""
 
-    def __init__(self, cfg: Config, peer: Any) -> None:
+    def __init__(self, cfg: Config, peer: object) -> None:
         self._cfg = cfg
         self._peer = peer
         self._buffer = bytearray()
@@ -49,7 +49,7 @@ class RequestReader:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing of a next request has come."""
+        """Whether no byte of a next request has come."""
         return self._request is None and not self._buffer
 
     @property
@@ -64,7 +64,7 @@ class RequestReader:
         self._buffer += data
 
     def next_request(self) -> Request | None:
-        """The next request with its whole body, None until that is there. Raises RefusedRequest."""
+        """Returns the next request once its whole body has come, None before. Raises RefusedRequest."""
         if self._body is None and not self._read_header():
             return None
         if self._request is None or self._body is None or not self._body.take(self._buffer):
@@ -78,7 +78,7 @@ class RequestReader:
     def _read_header(self) -> bool:
         buffer = self._buffer
         if buffer[:2] == _CRLF:
-            # Old clients send it after a body (RFC 9112, 2.2).
+            # Old clients send an extra line end after a body (RFC 9112, 2.2).
             del buffer[:2]
         end = buffer.find(_END_OF_HEADER, max(0, self._scanned - 3))
         if end > MAX_HEADER_BYTES or (end < 0 and len(buffer) > MAX_HEADER_BYTES):
@@ -97,7 +97,7 @@ class RequestReader:
         except (ParseException, NoMoreData, StopIteration, ValueError) as error:
             raise of_parse_error(error) from None
         self._request, self._body = request, _body_of(request)
-        # The answer to the expectation is ours, and not one of wsgi.create's, which comes after the body.
+        # The worker answers the expectation: wsgi.create would do so only after the body has come.
         self.continue_expected = request._expected_100_continue
         request._expected_100_continue = False
         return True
@@ -126,7 +126,7 @@ class _SizedBody:
 
 
 class _ChunkedBody:
-    """RFC 9112, 7.1. Extensions are passed over and trailers dropped; a bare line feed ends nothing."""
+    """RFC 9112, 7.1. Chunk extensions and trailers are ignored; a bare line feed does not end a line."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -169,7 +169,7 @@ class _ChunkedBody:
         self._in_trailer = self._missing == 0
 
     def _take_chunk(self, buffer: bytearray, at: int) -> int:
-        """Takes what is there of a chunk and its line end; returns where that ends in the buffer."""
+        """Takes the bytes that have come of a chunk and its line end; returns where they end."""
         if self._missing:
             data = buffer[at : at + self._missing]
             self.content += data
@@ -195,7 +195,7 @@ class _ChunkedBody:
 
 
 def _line(buffer: bytearray, at: int, most: int) -> bytes | None:
-    """The line that begins at `at`, without its end; None while that is not there."""
+    """Returns the line that begins at `at`, without its end; None until its end has come."""
     end = buffer.find(_CRLF, at, at + most + 2)
     if end >= 0:
         return bytes(buffer[at:end])

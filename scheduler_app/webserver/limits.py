@@ -1,14 +1,14 @@
-"""What one client may ask of the web server. Sizes are in bytes, times in seconds, for each process."""
+"""What the web server allows its clients. Sizes are in bytes, times in seconds, for each process."""
 
-#: A request line is at most 8,190 bytes, a header field too, and there are at most 100 of them: those are
-#: gunicorn's settings. Together they are at most this.
+#: All header fields together. gunicorn's own settings bound the request line and each field to 8,190 bytes,
+#: and the fields to 100.
 MAX_HEADER_BYTES = 64 * 1024
 
 MAX_BODY_BYTES = 1024 * 1024
-#: By path; a thousand schedules are more than one.
+#: By path: a bulk request holds up to a thousand schedules.
 LARGER_BODIES = {"/api/schedules/bulk": 16 * 1024 * 1024}
 
-#: Each chunk of a chunked body costs time that its size does not show.
+#: Each chunk costs time, however small it is.
 MAX_CHUNKS = 100_000
 MAX_CHUNK_LINE_BYTES = 256
 MAX_TRAILER_BYTES = 8 * 1024
@@ -18,14 +18,18 @@ MIN_BYTES_PER_SECOND = 8 * 1024
 #: A body must be complete by then, at whatever pace.
 MAX_BODY_SECONDS = 120.0
 
-#: An application that writes an answer piece by piece rests while so much of it waits for its reader.
+#: An application that writes its answer piece by piece pauses while the client has this much of it to read.
 PENDING_ANSWER_BYTES = 256 * 1024
 #: Bodies and answers in memory, of all connections together; a single one may be larger.
 MAX_BUFFERED_BYTES = 64 * 1024 * 1024
 
-#: After an error, what the client still sends is read and dropped, or it would never see the answer.
+#: A connection that holds less is not closed to free memory.
+SLOW_BYTES = 64 * 1024
+
+#: After an error, what the client still sends is read and dropped for this long: a closed connection would
+#: reset, and the client would not see the answer.
 LINGER_SECONDS = 2.0
-#: A stopping process waits so long for a request that a kept-alive client may be sending already.
+#: A stopping process waits this long for requests that clients may already be sending on kept connections.
 STOPPING_IDLE_SECONDS = 1.0
 
 

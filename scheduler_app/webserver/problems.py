@@ -1,4 +1,4 @@
-"""Answers that the server gives by itself, as problems (RFC 9457), before any route is asked."""
+"""Answers that the web server gives itself, before any route is called, as problems (RFC 9457)."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from gunicorn.http import errors
 
 
 class RefusedRequest(Exception):
-    """A request that no route will see: `status`, and a sentence that says what to do."""
+    """A request that reaches no route: the answer's status, and a sentence that says what to do."""
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -18,7 +18,7 @@ class RefusedRequest(Exception):
         self.headers = dict(headers or {})
 
     def answer(self) -> bytes:
-        """The whole answer; the connection ends with it."""
+        """Returns the whole answer, which is the last one of its connection."""
         reason = HTTPStatus(self.status).phrase
         problem = {"type": "about:blank", "title": reason, "status": self.status, "detail": self.detail}
         body = (json.dumps(problem) + "\n").encode()
@@ -34,7 +34,7 @@ class RefusedRequest(Exception):
 
 
 def of_parse_error(error: Exception) -> RefusedRequest:
-    """What gunicorn's parser says of a header."""
+    """Returns the refusal for an error of gunicorn's parser."""
     match error:
         case errors.LimitRequestLine():
             return RefusedRequest(414, "the request line is longer than 8,190 bytes")

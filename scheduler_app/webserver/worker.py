@@ -1,51 +1,42 @@
-"""The worker class: an event loop that reads requests and sends answers, and threads that make them."""
+"""gunicorn's worker class: an event loop reads requests and sends answers, threads compute the answers."""
 
 import errno
 import os
-import resource
 import selectors
 import socket
 import time
-from collections import Counter, deque
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from gunicorn.config import Config
 from gunicorn.workers.base import Worker
 
 from scheduler_app.config import load_settings
 from scheduler_app.telemetry import get_logger
-from scheduler_app.webserver.connection import Connection, Phase
+from scheduler_app.webserver.connection import Answering, Connection, Phase
 from scheduler_app.webserver.exchange import Exchange
-from scheduler_app.webserver.limits import (
-    LINGER_SECONDS,
-    MAX_BUFFERED_BYTES,
-    STOPPING_IDLE_SECONDS,
-)
+from scheduler_app.webserver.limits import LINGER_SECONDS, STOPPING_IDLE_SECONDS
+from scheduler_app.webserver.open_connections import OpenConnections
 from scheduler_app.webserver.problems import RefusedRequest, overloaded, too_slow
+from scheduler_app.webserver.request_threads import RequestThreads
 
 log = get_logger(__name__)
 
 _RECEIVE_BYTES = 64 * 1024
 _SWEEP_SECONDS = 0.5
-_LOG_SECONDS = 10.0
-#: What a process needs beside connections: MongoDB, Redis, logs, metrics.
-_OTHER_FILES = 128
-#: What may be closed when the process is full: all that waits for its client.
-_EXPENDABLE = (Phase.LINGER, Phase.IDLE, Phase.HEADER, Phase.BODY, Phase.ANSWER)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_LIVENESS = frozenset(("/health", "/healthz"))
-_READINESS = frozenset(("/readyz",))
 
 
 class BufferingWorker(Worker):  # type: ignore[misc]
-    """HTTP/1.1 without TLS. `threads`, `keepalive`, `worker_connections`, `graceful_timeout`, `max_requests`
-    and the limits of a header are gunicorn's settings; API_SLOW_CLIENT_SECONDS is ours."""
+    """Serves HTTP/1.1 without TLS. It obeys gunicorn's settings `threads`, `keepalive`, `worker_connections`,
+    `graceful_timeout`, `max_requests` and the limits of a header, and API_SLOW_CLIENT_SECONDS."""
 
     alive: bool
 
     @classmethod
-    def check_config(cls, cfg: Any, log: Any) -> None:
+    def check_config(cls, cfg: Config, log: Any) -> None:
         """Called by gunicorn once, before it forks."""
         if cfg.is_ssl:
             raise SystemExit("scheduler: the API speaks no TLS by itself; put a TLS proxy in front of it")
@@ -53,17 +44,11 @@ class BufferingWorker(Worker):  # type: ignore[misc]
     def init_process(self) -> None:
         self.slow_seconds = load_settings().api_slow_client_seconds
         self.selector = selectors.DefaultSelector()
-        self.connections: set[Connection] = set()
-        self.most_connections = _most_connections(self.cfg.worker_connections)
-        self.held_bytes = 0
+        self.connections = OpenConnections(self.cfg.worker_connections)
         self.done: deque[Connection] = deque()
         self.woken = False
-        self.threads = ThreadPoolExecutor(self.cfg.threads, "request")
-        # A probe must not wait behind requests, and "alive" not behind "ready", which asks MongoDB.
-        self.liveness = ThreadPoolExecutor(1, "liveness")
-        self.readiness = ThreadPoolExecutor(2, "readiness")
-        self.closed: Counter[str] = Counter()
-        self.next_sweep = self.next_log = 0.0
+        self.threads = RequestThreads(self.cfg.threads)
+        self.next_sweep = 0.0
         self.accepting = False
         super().init_process()
 
@@ -77,7 +62,7 @@ class BufferingWorker(Worker):  # type: ignore[misc]
         self._stop()
 
     def is_last_request(self) -> bool:
-        """Whether a connection ends with the request that begins now; a thread asks."""
+        """Whether a connection ends with the request that begins now; called by threads."""
         self.nr += 1
         if self.nr >= self.max_requests and self.alive:
             self.log.info("Restarting the worker after max_requests")
@@ -96,34 +81,33 @@ class BufferingWorker(Worker):  # type: ignore[misc]
             self._sweep(now)
 
     def _stop(self) -> None:
-        """Answers what has begun, for graceful_timeout seconds at most."""
+        """Answers the requests that have begun, for graceful_timeout seconds at most."""
         self._accept_connections(False)
         began = time.monotonic()
         while self.connections and (now := time.monotonic()) < began + self.cfg.graceful_timeout:
             if now >= began + STOPPING_IDLE_SECONDS:
-                for connection in self._in(Phase.IDLE, Phase.HEADER, Phase.LINGER):
+                for connection in self.connections.in_phases(Phase.IDLE, Phase.HEADER, Phase.LINGER):
                     self._close(connection)
             self._turn(0.1)
-        for pool in (self.threads, self.liveness, self.readiness):
-            pool.shutdown(wait=False, cancel_futures=True)
+        self.threads.shutdown()
         self.selector.close()
 
     def _wake(self) -> None:
-        """From a thread: the loop looks at `done`."""
+        """Called by a thread: makes the loop look at `done`."""
         if not self.woken:
             self.woken = True
             os.write(self.PIPE[1], b".")
 
     def _drain_pipe(self) -> None:
-        # gunicorn writes to it as well, at signals.
+        # gunicorn writes to it, too, when a signal comes.
         os.read(self.PIPE[0], 4096)
         self.woken = False
         while self.done:
             connection = self.done.popleft()
             self._guarded(connection, self._advanced)
 
-    def _guarded(self, connection: Connection, step: Any) -> None:
-        """A connection that our own code cannot handle ends alone."""
+    def _guarded(self, connection: Connection, step: Callable[[Connection], None]) -> None:
+        """Runs a step of one connection; whatever it raises ends only that connection."""
         if connection not in self.connections:
             return
         try:
@@ -148,38 +132,34 @@ class BufferingWorker(Worker):  # type: ignore[misc]
                 self.selector.unregister(listener)
 
     def _accept(self, listener: Any) -> None:
-        """One at a time: other processes accept from the same socket."""
+        """Accepts one connection: other processes accept from the same socket, too."""
         try:
             sock, peer = listener.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
-                # Until the next sweep, or the loop would spin.
-                self.closed["refused"] += 1
+                # Accepting pauses until the next sweep; otherwise the loop would spin.
+                self.connections.count_closed("refused")
                 self._make_room()
                 self._accept_connections(False)
             return
         connection = Connection(self.cfg, sock, peer, listener.getsockname())
         self.connections.add(connection)
         connection.enter(Phase.HEADER, time.monotonic(), self.slow_seconds)
-        if len(self.connections) > self.most_connections and not self._make_room(connection):
-            self.closed["refused"] += 1
+        if self.connections.is_overfull and not self._make_room(connection):
+            self.connections.count_closed("refused")
             self._guarded(connection, partial(self._refuse, overloaded()))
             return
         self._watch(connection, selectors.EVENT_READ)
 
     def _make_room(self, newest: Connection | None = None) -> bool:
-        """Closes the connection whose client has done nothing of use for longest; False where all are being
-        answered. An honest client sends its request at once: by then it is among the newest."""
-        waiting = [each for each in self._in(*_EXPENDABLE) if each is not newest]
-        if not waiting:
+        """Closes the least active connection but `newest`; returns False where all are being answered."""
+        connection = self.connections.least_active(newest)
+        if connection is None:
             return False
-        oldest = min(waiting, key=lambda each: each.since)
-        self.closed["evicted"] += oldest.phase is not Phase.IDLE
-        self._close(oldest)
+        if connection.phase is not Phase.IDLE:
+            self.connections.count_closed("evicted")
+        self._close(connection)
         return True
-
-    def _in(self, *phases: Phase) -> list[Connection]:
-        return [connection for connection in self.connections if connection.phase in phases]
 
     def _watch(self, connection: Connection, events: int) -> None:
         if events == connection.watched:
@@ -195,26 +175,19 @@ class BufferingWorker(Worker):  # type: ignore[misc]
         connection.watched = events
 
     def _close(self, connection: Connection) -> None:
-        """In any phase but RUNNING: then the socket is a thread's."""
+        """Closes a connection in any phase but RUNNING, in which a thread owns the socket."""
         self._watch(connection, 0)
         self.connections.discard(connection)
-        self.held_bytes -= connection.charged
         connection.sock.close()
         if connection.exchange is not None:
             self.threads.submit(connection.exchange.abandon)
 
     def _charge(self, connection: Connection) -> None:
-        """Counts what it holds in memory; when it is too much in all, the slowest of the others make room."""
-        held = connection.held_bytes
-        self.held_bytes += held - connection.charged
-        connection.charged = held
-        while self.held_bytes > MAX_BUFFERED_BYTES:
-            others = self._in(Phase.BODY, Phase.ANSWER)
-            slow = [each for each in others if each is not connection and each.charged >= _RECEIVE_BYTES]
-            if not slow:
-                return
-            self.closed["evicted"] += 1
-            self._close(min(slow, key=lambda each: each.since))
+        """Counts the memory it holds; when all hold too much together, the slowest others are closed."""
+        self.connections.charge(connection)
+        while (slowest := self.connections.slowest_holder(spared=connection)) is not None:
+            self.connections.count_closed("evicted")
+            self._close(slowest)
 
     # -- requests ----------------------------------------------------------------------------------------
 
@@ -265,19 +238,14 @@ class BufferingWorker(Worker):  # type: ignore[misc]
         self._watch(connection, selectors.EVENT_READ)
         self._charge(connection)
 
-    def _run(self, connection: Connection, exchange: Exchange, path: str) -> None:
+    def _run(self, connection: Connection, exchange: Answering, path: str) -> None:
         self._watch(connection, 0)
         connection.exchange = exchange
         connection.enter(Phase.RUNNING, time.monotonic(), 0.0)
-        pool = self.threads
-        if path in _LIVENESS:
-            pool = self.liveness
-        elif path in _READINESS:
-            pool = self.readiness
-        pool.submit(self._advance, connection, exchange)
+        self.threads.submit(partial(self._advance, connection, exchange), path)
 
-    def _advance(self, connection: Connection, exchange: Exchange) -> None:
-        """In a thread."""
+    def _advance(self, connection: Connection, exchange: Answering) -> None:
+        """Runs in a thread."""
         try:
             exchange.advance()
         finally:
@@ -285,7 +253,7 @@ class BufferingWorker(Worker):  # type: ignore[misc]
             self._wake()
 
     def _advanced(self, connection: Connection) -> None:
-        if connection.exchange.is_over:
+        if connection.exchange is not None and connection.exchange.is_over:
             connection.exchange = None
         connection.enter(Phase.ANSWER, time.monotonic(), self.slow_seconds)
         self._send(connection)
@@ -317,30 +285,18 @@ class BufferingWorker(Worker):  # type: ignore[misc]
     # -- deadlines ---------------------------------------------------------------------------------------
 
     def _sweep(self, now: float) -> None:
-        for connection in list(self.connections):
+        for connection in self.connections:
             if connection.phase is not Phase.RUNNING and connection.is_too_slow(now, self.slow_seconds):
                 self._guarded(connection, self._give_up)
         if self.alive:
             self._accept_connections(True)
-        if self.closed.total() and now >= self.next_log:
-            self.next_log = now + _LOG_SECONDS
-            log.warning(
-                "api.slow_clients",
-                message="Connections were closed: their clients were too slow, or there were too many",
-                open=len(self.connections),
-                **self.closed,
-            )
-            self.closed.clear()
+        self.connections.log_closed(now)
 
     def _give_up(self, connection: Connection) -> None:
         if connection.phase in (Phase.HEADER, Phase.BODY) and not connection.reader.is_empty:
-            self.closed["too_slow"] += 1
+            self.connections.count_closed("too_slow")
             self._refuse(too_slow("the request"), connection)
             return
-        self.closed["too_slow"] += connection.phase is Phase.ANSWER
+        if connection.phase is Phase.ANSWER:
+            self.connections.count_closed("too_slow")
         self._close(connection)
-
-
-def _most_connections(wanted: int) -> int:
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return max(1, min(wanted, files - _OTHER_FILES) if files != resource.RLIM_INFINITY else wanted)

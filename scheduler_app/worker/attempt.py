@@ -6,9 +6,9 @@ from typing import Any
 
 from scheduler_app.actions.http import Answer, Request, headers_for, parse_retry_after, redacted
 from scheduler_app.domain.event import Event, State
-from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import metrics
 
 COMPLETED = "Event successfully processed"
@@ -92,7 +92,7 @@ class Attempt:
             return State.ERROR, None, f"Attempt {self.number} failed, and it was the last one: {said}"
         wanted = parse_retry_after(answer.retry_after, ended_at) if answer.retry_after else None
         due_at = ended_at + timedelta(seconds=policy.delay(tries, retry_after=wanted))
-        due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
+        due_at = whole_milliseconds(due_at)
         return (
             State.RETRYING,
             due_at,

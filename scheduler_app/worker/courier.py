@@ -14,8 +14,8 @@ from prometheus_client import Counter
 from scheduler_app.actions.http import Answer, Sender
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
-from scheduler_app.domain.instants import shown_instant
-from scheduler_app.store.claims import Postponement
+from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.store.events.claims import Postponement
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.attempt import set_aside
 from scheduler_app.worker.backlog import Backlog
@@ -123,7 +123,7 @@ class Courier(EssentialThread):
                 self._review(monotonic())
                 answers = self._sender.wait(self._pause())
                 if answers:
-                    # Together: each that is put by itself would wake the recorder's thread.
+                    # In one go: each that is put by itself would wake the recorder's thread.
                     at = monotonic()
                     finished = [outcome for answer in answers if (outcome := self._finish(answer, at))]
                     self._recorder.put(finished)
@@ -295,7 +295,7 @@ class Courier(EssentialThread):
 
 def _postponed(job: Job, due_at: datetime, reason: str) -> Delayed:
     event = job.attempt.event
-    due_at = due_at.replace(microsecond=due_at.microsecond // 1000 * 1000)
+    due_at = whole_milliseconds(due_at)
     message = f"Postponed to {shown_instant(due_at)}: {reason}"
     since = event.postponed_from or event.due_at
     return Delayed(Postponement(event.id, job.lease.token, due_at, since, message), job.lease)

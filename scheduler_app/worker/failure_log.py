@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from scheduler_app.actions.http.answer import one_line
 from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)

@@ -12,8 +12,8 @@ from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.claims import Postponement
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
 from scheduler_app.worker.attempt import Attempt, set_aside
 from scheduler_app.worker.courier import Courier
@@ -147,7 +147,7 @@ class Handover:
         elif jobs := self._jobs(batch, schedules):
             self._courier.send(jobs)
 
-    def _read(self, ids: Sequence[str]) -> dict[str, Schedule | Unreadable] | None:
+    def _read(self, ids: Sequence[str]) -> dict[str, Schedule | CorruptSchedule] | None:
         """The schedules; None when the worker ends before MongoDB gave them."""
         for pause in itertools.chain(BACKOFF_SECONDS, itertools.repeat(BACKOFF_SECONDS[-1])):
             try:
@@ -163,7 +163,7 @@ class Handover:
                 return None
         raise AssertionError("unreachable")
 
-    def _jobs(self, batch: ClaimedBatch, schedules: dict[str, Schedule | Unreadable]) -> list[Job]:
+    def _jobs(self, batch: ClaimedBatch, schedules: dict[str, Schedule | CorruptSchedule]) -> list[Job]:
         """What is to be sent of a batch; what was withdrawn and what cannot be read goes to the recorder."""
         by_class: dict[float, list[Attempt]] = {}
         for event in batch.events:
@@ -186,10 +186,10 @@ class Handover:
         ]
 
     def _sorted_out(
-        self, event: Event, schedule: Schedule | Unreadable | None, lease: Lease
+        self, event: Event, schedule: Schedule | CorruptSchedule | None, lease: Lease
     ) -> Attempt | Result:
         """What is to be sent, or what becomes of the event instead."""
-        if isinstance(schedule, Unreadable):
+        if isinstance(schedule, CorruptSchedule):
             if schedule.readable_elsewhere:
                 return self._left_to_others(event, lease, schedule.reason)
             return self._set_aside(event, lease, f"its schedule cannot be read: {schedule.reason}")

@@ -4,8 +4,8 @@ import threading
 from collections.abc import Iterable
 from itertools import islice
 
-from scheduler_app.store.last_runs import LastRuns, Run
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.schedules.last_runs import LastRuns, Run
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)

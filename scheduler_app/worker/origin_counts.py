@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily
 
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 
 #: Origins that a worker counts by their names: the first ones that it calls. The rest is `other`.
 MAX_ORIGINS = 100

@@ -182,7 +182,7 @@ def _start(sender: Any, **_: Any) -> None:
         _worker = Worker(settings, sender.hostname, sender.app)
         check_replica_set(_worker.store)
         _worker.start()
-    if not _worker.store.envelope.encrypts:
+    if not _worker.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
 
 

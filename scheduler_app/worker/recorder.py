@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.store.claims import Postponement
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity
@@ -200,7 +200,7 @@ class Recorder(EssentialThread):
             log.info("deliver.given_back", message="Not finished here; given back", event_ids=ids)
             self._claims.give_back(ids, token, now, f"Given back by {self._worker}")
         for token, ids in voided.items():
-            self._claims.void(ids, token, now, WITHDRAWN)
+            self._claims.cancel_claimed(ids, token, now, WITHDRAWN)
         postponed = [result.postponement for result in results if isinstance(result, Delayed)]
         if postponed:
             self._claims.postpone(postponed, now)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from scheduler_app.clock import monotonic
 from scheduler_app.store import STORE_FAULTS, Store, within
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger
 from scheduler_app.worker.failure_log import FailureLog
 from scheduler_app.worker.last_runs import LastRunQueue

@@ -17,6 +17,8 @@ from scheduler_app.embedded import free_port
 from tests.processes import wait_until
 
 START_SECONDS = 40
+#: This checkout.
+CODE = Path(__file__).parents[2]
 
 Process = subprocess.Popen[bytes]
 
@@ -24,9 +26,16 @@ Process = subprocess.Popen[bytes]
 class Stack:
     """Beats, workers and an API over one database and one broker."""
 
-    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str], code: Path = CODE) -> None:
+        """`folder` takes the logs; `code` is the checkout whose processes are started."""
         self.folder = folder
-        self.environment = {**os.environ, "LOG_FORMAT": "json", **environment}
+        self.code = code
+        self.environment = {
+            **os.environ,
+            "LOG_FORMAT": "json",
+            "PYTHONPATH": str(code),
+            **environment,
+        }
         self.running: list[Process] = []
         self.url = ""
 
@@ -35,6 +44,8 @@ class Stack:
             process = subprocess.Popen(
                 [sys.executable, "-m", *command],
                 env={**self.environment, **environment},
+                # `python -m` looks for modules there before anywhere else.
+                cwd=self.code,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

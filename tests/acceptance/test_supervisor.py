@@ -17,15 +17,15 @@ from tests.processes import Program, wait_until
 _SUPERVISE = """
 import json, os, sys
 from pathlib import Path
-from scheduler_app.cli.supervisor import Console, Part, Supervisor
+from scheduler_app.cli.up.supervisor import Console, Service, Supervisor
 
-def part(name, program, tier=0, grace=5, ready_when=None):
+def service(name, program, tier=0, grace=5, ready_when=None):
     ready = (lambda: True) if ready_when is None else (lambda: Path(ready_when).exists())
-    return Part(name, (sys.executable, "-u", "-c", program), os.environ, tier, grace, ready)
+    return Service(name, (sys.executable, "-u", "-c", program), os.environ, tier, grace, ready)
 
-parts = [part(**each) for each in json.loads(sys.argv[1])]
-console = Console([each.name for each in parts])
-sys.exit(Supervisor(parts, console, lambda: console.block("ALL READY")).run())
+services = [service(**each) for each in json.loads(sys.argv[1])]
+console = Console([each.name for each in services])
+sys.exit(Supervisor(services, console, lambda: console.block("ALL READY")).run())
 """
 
 _LIVES = "import time; print('lives'); time.sleep(300)"
@@ -49,8 +49,8 @@ Supervise = Callable[..., Program]
 
 @pytest.fixture
 def supervise(run: Callable[..., Program]) -> Supervise:
-    def start(*parts: dict[str, Any]) -> Program:
-        return run(sys.executable, "-c", _SUPERVISE, json.dumps(parts))
+    def start(*services: dict[str, Any]) -> Program:
+        return run(sys.executable, "-c", _SUPERVISE, json.dumps(services))
 
     return start
 
@@ -76,7 +76,7 @@ def test_a_tier_is_started_when_all_below_it_are_ready(supervise: Supervise, tmp
     assert _order(program, "base | lives", "ALL READY")
 
 
-def test_every_line_stands_unchanged_behind_the_name_of_its_part(supervise: Supervise) -> None:
+def test_every_line_stands_unchanged_behind_the_name_of_its_service(supervise: Supervise) -> None:
     says = "import sys, time; sys.stdout.write('{\"a\": 1}\\n\\t\\u00fc  \\nbegun'); sys.stdout.flush(); "
     program = supervise(
         {"name": "api", "program": says + "time.sleep(0.2); print(' line'); time.sleep(300)"},
@@ -91,14 +91,16 @@ def test_every_line_stands_unchanged_behind_the_name_of_its_part(supervise: Supe
     program.wait_for(r"^worker1 \| to stderr$")
 
 
-def test_what_a_part_wrote_last_is_shown_though_it_died_in_the_middle_of_a_line(supervise: Supervise) -> None:
+def test_what_a_service_wrote_last_is_shown_though_it_died_in_the_middle_of_a_line(
+    supervise: Supervise,
+) -> None:
     dies = "import sys; sys.stdout.write('x' * 300_000 + ' the reason'); sys.stdout.flush(); sys.exit(3)"
     program = supervise({"name": "beat", "program": dies})
     program.wait_for(r"the reason$")
     program.wait_for(r"^up   \| beat ended \(exit status 3\), is started again in 1 s$")
 
 
-def test_a_part_that_is_killed_is_started_again_and_a_line_says_so(supervise: Supervise) -> None:
+def test_a_service_that_is_killed_is_started_again_and_a_line_says_so(supervise: Supervise) -> None:
     program = supervise({"name": "worker1", "program": _FORKS}, {"name": "api", "program": _LIVES})
     program.wait_for("^ALL READY$")
     program.wait_for(r"^worker1 \| lives$")
@@ -112,7 +114,7 @@ def test_a_part_that_is_killed_is_started_again_and_a_line_says_so(supervise: Su
     assert program.output.count("api     | lives") == 1
 
 
-def test_a_part_that_keeps_dying_is_started_ever_more_rarely(supervise: Supervise, tmp_path: Path) -> None:
+def test_a_service_that_keeps_dying_is_started_ever_more_rarely(supervise: Supervise, tmp_path: Path) -> None:
     # Healthy until all were ready, then never again.
     dies = (
         "import os, sys, time; first = not os.path.exists('once'); open('once', 'w').close()\n"
@@ -127,7 +129,7 @@ def test_a_part_that_keeps_dying_is_started_ever_more_rarely(supervise: Supervis
     program.wait_for(r"started again in 4 s$")
 
 
-def test_when_a_part_cannot_come_up_nothing_is_kept_running(supervise: Supervise) -> None:
+def test_when_a_service_cannot_come_up_nothing_is_kept_running(supervise: Supervise) -> None:
     program = supervise(
         {"name": "api", "program": _LIVES},
         {"name": "beat", "program": "import sys; sys.exit('no such module')", "ready_when": "never"},
@@ -142,8 +144,8 @@ def test_a_program_that_does_not_exist_is_one_line(run: Callable[..., Program]) 
     program = run(
         sys.executable,
         "-c",
-        "import os, sys; from scheduler_app.cli.supervisor import *;"
-        "p = Part('x', ('/nowhere/program',), os.environ, 0, 1);"
+        "import os, sys; from scheduler_app.cli.up.supervisor import *;"
+        "p = Service('x', ('/nowhere/program',), os.environ, 0, 1);"
         "sys.exit(Supervisor([p], Console(['x']), lambda: None).run())",
     )
     program.wait_for(r"^x  \| /nowhere/program: No such file or directory$")
@@ -173,7 +175,7 @@ def test_ctrl_c_sigterm_and_a_closed_terminal_end_the_tiers_in_order(
         "base | is ending",
         "base | has ended",
     )
-    assert program.output.count("is ending") == 3, "the terminal's own signal must not reach the parts"
+    assert program.output.count("is ending") == 3, "the terminal's own signal must not reach the services"
     assert "killed" not in program.output
     assert program.processes() == []
 
@@ -218,9 +220,9 @@ def test_nothing_survives_a_supervisor_that_is_killed(supervise: Supervise) -> N
 
 
 def test_it_ends_in_order_when_nobody_reads_its_output_any_more(run: Callable[..., Program]) -> None:
-    parts = [{"name": "chatty", "program": "import time\nwhile True: print('word'); time.sleep(0.01)"}]
+    services = [{"name": "chatty", "program": "import time\nwhile True: print('word'); time.sleep(0.01)"}]
     pipeline = '"$0" -c "$1" "$2" | head -n 3; echo "status ${PIPESTATUS[0]}"'
-    program = run("bash", "-c", pipeline, sys.executable, _SUPERVISE, json.dumps(parts))
+    program = run("bash", "-c", pipeline, sys.executable, _SUPERVISE, json.dumps(services))
     assert program.wait() == 0
     assert "status 0" in program.output
     assert "BrokenPipeError" not in program.output

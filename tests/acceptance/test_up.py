@@ -27,7 +27,7 @@ def test_without_a_usable_mongod_one_sentence_says_what_to_do(
     run: Callable[..., Program], tmp_path: Path
 ) -> None:
     nothing_installed = (
-        "import sys; from scheduler_app.cli import local_run, main;"
+        "import sys; from scheduler_app.cli import main; from scheduler_app.cli.up import local_run;"
         "sys.path.clear(); main(['up', *sys.argv[1:]])"
     )
     sentence = _refused(

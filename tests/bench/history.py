@@ -10,10 +10,10 @@ from datetime import timedelta
 
 import requests
 
-from api.fields import Cursor
+from api.wire.field_types import Cursor
 from scheduler_app.clock import clock
-from scheduler_app.store.listing import Position
 from scheduler_app.store.mongo import Document
+from scheduler_app.store.paging import Position
 from tests.bench import archive, tick
 from tests.bench.ground import Ground, ground
 from tests.bench.load import Asked, drive

@@ -8,15 +8,11 @@ import statistics
 from collections.abc import Callable
 from datetime import timedelta
 
-from beat.dispatcher import Dispatcher
-from beat.expander import Expander
-from beat.recoverer import Recoverer
+from beat.duties import duties
+from beat.tick import Tick
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.clock import clock, monotonic
-from scheduler_app.store.schedule_documents import to_document
-from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.store.schedules.documents import to_document
 from tests.bench.ground import Ground, ground
 from tests.bench.report import Report, Row
 from tests.builders import schedule
@@ -76,30 +72,21 @@ def _busy(made: Ground, due: int) -> float:
 
 def _insert(made: Ground, rule: str, prefix: str, numbers: range) -> None:
     schedules = made.store.mongo.collection("schedules")
-    template = to_document(schedule(clock.now(), rrule=rule), made.store.envelope)
+    template = to_document(schedule(clock.now(), rrule=rule), made.store.secret_box)
     for first in range(0, len(numbers), BATCH):
         some = numbers[first : first + BATCH]
         schedules.insert_many([{**template, "_id": f"{prefix}{number}"} for number in some], ordered=False)
 
 
-def _never() -> bool:
-    return False
-
-
 def _ticker(made: Ground) -> Callable[[], float]:
-    """A tick with beat's duties, one after the other, as a function that returns its seconds."""
-    app = make_app(made.settings)
-    publisher = CeleryPublisher(app)
-    dispatch = Dispatch(made.store, publisher, horizon_seconds=made.settings.horizon_seconds)
-    dispatcher = Dispatcher(dispatch, _never)
-    expansion = Expansion(made.store, timeframe_seconds=made.settings.timeframe_seconds)
-    expander = Expander(expansion, lambda: dispatcher.run(clock.now), _never)
-    recoverer = Recoverer(Recovery(made.store), publisher.queue_lengths)
+    """Does the duties of every tick, one after the other; returns the seconds that they took."""
+    publisher = CeleryPublisher(make_app(made.settings))
+    each_tick = [duty for duty in duties(made.store, publisher, made.settings) if not duty.period]
+    tick = Tick(each_tick, now=clock.now, stopping=lambda: False, unavailable=())
 
-    def tick() -> float:
+    def measured() -> float:
         began = monotonic()
-        for duty in (expander, dispatcher, recoverer):
-            duty.run(clock.now)
+        tick.run()
         return monotonic() - began
 
-    return tick
+    return measured

@@ -49,7 +49,7 @@ def test_facts_that_raise_are_left_out_and_told_of_once(start: Callable[..., Pre
         wait_until(lambda: failures("facts") >= before + 5, "several turns")
     assert presence.is_alive()
     assert [line["step"] for line in lines if line["event"] == "heartbeat.failed"] == ["facts"]
-    assert [node["role"] for node in store.nodes.alive()] == ["worker"]
+    assert [process.role for process in store.processes.alive()] == ["worker"]
     assert presence.trouble() is None
 
 
@@ -66,7 +66,7 @@ def test_an_on_offset_that_raises_keeps_neither_the_clock_nor_the_report(
     presence = start(on_offset=raises)
     wait_until(lambda: len(heard) >= 3, "it to be called again")
     assert failures("on_offset") >= before + 2
-    wait_until(lambda: bool(store.nodes.alive()), "the report")
+    wait_until(lambda: bool(store.processes.alive()), "the report")
     assert presence.is_alive()
     assert presence.trouble() is None
 

@@ -7,6 +7,7 @@ from scheduler_app.domain.triggers.delay_seconds import DelaySeconds
 from scheduler_app.domain.triggers.every_seconds import EverySeconds
 from scheduler_app.domain.triggers.kind import TriggerField, TriggerKind
 from scheduler_app.domain.triggers.on_demand import OnDemand
+from scheduler_app.domain.triggers.phrase import Phrase
 from scheduler_app.domain.triggers.rrule import RRule
 from scheduler_app.domain.triggers.run_at import RunAt
 
@@ -15,6 +16,7 @@ KINDS: Final[tuple[TriggerKind, ...]] = (
     RRule(),
     Cron(),
     EverySeconds(),
+    Phrase(),
     RunAt(),
     DelaySeconds(),
     OnDemand(),

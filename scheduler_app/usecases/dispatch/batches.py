@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.lane import FRESH_FOR, Lane
-from scheduler_app.store.outbox import Due
+from scheduler_app.store.events.outbox import Due
 
 EVENTS_A_BATCH = 100
 BATCH_SPAN = timedelta(milliseconds=100)
 #: An origin with so many events in a span has batches of its own there.
 EVENTS_OF_A_BUSY_ORIGIN = 50
-#: What is claimed before its time has only to be sent when that has come. An edit that finds an event claimed
-#: has to wait for its end, so it is no more than a claim takes where others are made beside it.
+#: Claiming early leaves only the request itself for the due instant. An edit has to wait for the end of an
+#: event that is claimed, so this is no longer than a claim takes beside others.
 CLAIM_AHEAD = timedelta(milliseconds=50)
 
 
@@ -28,7 +28,7 @@ class Batch:
 
 
 def lane_of(event: Due, now: datetime) -> Lane:
-    """The lane of an event that nobody has just asked for."""
+    """The lane of an event that no person has just asked for."""
     late = event.lost_leases >= SUSPECT_AFTER or event.due_at <= now - FRESH_FOR
     return Lane.LATE if late else Lane.FRESH
 

@@ -9,9 +9,9 @@ from scheduler_app.clock import monotonic
 from scheduler_app.config import DISPATCH_LEASE_SECONDS
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import Lane, QueueLengths
-from scheduler_app.parts import Parts
+from scheduler_app.parallel import Parallel
 from scheduler_app.store import Store
-from scheduler_app.store.outbox import Due
+from scheduler_app.store.events.outbox import Due
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, Batch, grouped, lane_of
 from scheduler_app.usecases.dispatch.room import Room, RoomEstimate
@@ -20,7 +20,7 @@ from scheduler_app.usecases.dispatch.selection import EVENTS_A_PAGE, select
 PARTS_AT_ONCE = 2
 #: Parts of fewer events would break up batches.
 WORTH_PARTS = 4 * EVENTS_A_BATCH
-#: What was selected so long ago is no longer what is most urgent.
+#: A selection older than this may no longer name the most urgent events.
 SELECTION_SECONDS = 1.0
 #: A burst is claimed earlier still: by this share of the horizon, for whoever expects larger bursts than
 #: usual makes that longer, but never by so much that its leases would be short.
@@ -29,11 +29,13 @@ MAX_BURST_AHEAD = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """How many events were dispatched. `full`: there may be more at once."""
+class DispatchResult:
+    """What the dispatch of one page led to."""
 
     dispatched: int
+    """Events whose messages were sent."""
     full: bool
+    """There may be more to dispatch at once."""
 
 
 class Publisher(Protocol):
@@ -54,10 +56,10 @@ class Dispatch:
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
         self._burst_ahead = min(self._horizon / BURST_AHEAD_SHARE, MAX_BURST_AHEAD)
-        self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
+        self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
         self._estimate = RoomEstimate(publisher.queue_lengths)
 
-    def dispatch_page(self, now: datetime) -> Page:
+    def dispatch_page(self, now: datetime) -> DispatchResult:
         """Dispatches what waits: what falls due now first, a share of what is late beside it, and each in
         turn among its owners. It ends when little is left, the lanes are full, or time is over.
 
@@ -66,17 +68,17 @@ class Dispatch:
         began = monotonic()
         room = Room.beside(self.publisher.queue_lengths())
         if not room.fresh and not room.late:
-            return Page(0, full=False)
-        # "More" by what was there, not by what was won of it: another beat may have had half of it, and both
-        # of them would wait for their next tick.
+            return DispatchResult(0, full=False)
+        # "Full" counts candidates and not those won: another beat may have taken half of them, and both beats
+        # would wait for their next tick.
         selection = select(self._outbox, now, now + self._horizon, room)
         dispatched = 0
         for page in selection.pages(EVENTS_A_PAGE):
             if monotonic() - began > SELECTION_SECONDS:
-                return Page(dispatched, full=True)
+                return DispatchResult(dispatched, full=True)
             done = self._dispatch(_that_have_room(page, now, room), now)
             dispatched, room = dispatched + done.events, room.without(done.lanes)
-        return Page(dispatched, full=selection.more)
+        return DispatchResult(dispatched, full=selection.more)
 
     def dispatch_these(self, events: Sequence[Event], now: datetime, *, urgent: bool = False) -> int:
         """Dispatches those of the given events that are due within the horizon, before the next tick.
@@ -103,8 +105,8 @@ class Dispatch:
         return dispatched
 
     def _dispatch(self, due: Sequence[Due], now: datetime, *, urgent: bool = False) -> "_Done":
-        parts = self._parts.each(
-            lambda part: self._dispatch_part(part, now, urgent=urgent), self._parts.of(due)
+        parts = self._parallel.each(
+            lambda part: self._dispatch_part(part, now, urgent=urgent), self._parallel.of(due)
         )
         return _Done(sum(part.events for part in parts), [lane for part in parts for lane in part.lanes])
 

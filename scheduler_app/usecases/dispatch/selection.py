@@ -1,4 +1,4 @@
-"""What is dispatched next, when more waits than can be dispatched at once."""
+"""Selects what is dispatched next, where more waits than can be dispatched at once."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ from itertools import groupby
 from scheduler_app.domain.event import SUSPECT_AFTER, schedule_of
 from scheduler_app.domain.lane import FRESH_FOR, Lane
 from scheduler_app.domain.turns import in_turn
-from scheduler_app.store.outbox import Due, Outbox
+from scheduler_app.store.events.outbox import Due, Outbox
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, lane_of
 from scheduler_app.usecases.dispatch.room import Room
 
@@ -17,7 +17,7 @@ from scheduler_app.usecases.dispatch.room import Room
 EVENTS_A_PAGE = 1_000
 #: What one read brings: enough that an ordinary burst is shared out by it alone.
 CANDIDATES = 4_000
-#: With so many of a full read, an origin may hide what others have waiting.
+#: An origin with so many events of a full read may hide those of others.
 EVENTS_OF_A_HOG = CANDIDATES // 8
 #: Reads without those origins, for each window. What so many rounds do not show waits for its time to come.
 ROUNDS = 3
@@ -29,7 +29,7 @@ SLICE = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Whom to dispatch, in this order. `more`: others wait beside them for whom there is room."""
+    """The events to dispatch, in this order. `more` says that others wait, for which there is room."""
 
     fresh: list[Due]
     late: list[Due]
@@ -47,7 +47,8 @@ class Selection:
 
 
 def select(outbox: Outbox, now: datetime, until: datetime, room: Room) -> Selection:
-    """Reads what waits up to `until`: by one read, unless more waits than that brings.
+    """Selects among the events that wait up to `until`. One read is enough, unless more wait than it
+    returns.
 
     Raises a STORE_FAULT.
     """
@@ -70,7 +71,8 @@ def select(outbox: Outbox, now: datetime, until: datetime, room: Room) -> Select
 
 
 def _beyond(outbox: Outbox, found: list[Due], stale: datetime, until: datetime) -> list[Due]:
-    """What others have waiting behind a full read `found`: late or fresh, and of whatever origin."""
+    """Reads on behind a full read, `found`, so that neither late nor fresh events, nor those of any origin,
+    are hidden."""
     late = [event for event in found if event.due_at <= stale]
     if not late:
         return _of_others(outbox, found, stale, until)
@@ -83,7 +85,7 @@ def _beyond(outbox: Outbox, found: list[Due], stale: datetime, until: datetime) 
 
 
 def _of_others(outbox: Outbox, found: list[Due], after: datetime | None, until: datetime) -> list[Due]:
-    """`found` and, behind it, what waits of origins that have less of it."""
+    """`found`, and the events behind it of origins that have fewer of them."""
     rows, hogs = found, set[str]()
     for _ in range(ROUNDS):
         hogs |= {origin for origin, count in Counter(map(_origin, rows)).items() if count >= EVENTS_OF_A_HOG}
@@ -96,7 +98,8 @@ def _of_others(outbox: Outbox, found: list[Due], after: datetime | None, until: 
 
 
 def _by_urgency(events: Sequence[Due], now: datetime) -> Iterator[Due]:
-    """The soonest first; in turn those that are due in the same slice of time, which all overdue ones are."""
+    """The soonest first. Events due within the same slice of time, which all overdue ones are, are taken in
+    turn among origins and schedules."""
 
     def slice_of(event: Due) -> int:
         return max(0, (event.due_at - now) // SLICE)
@@ -106,7 +109,8 @@ def _by_urgency(events: Sequence[Due], now: datetime) -> Iterator[Due]:
 
 
 def _that_fit(events: Sequence[Due], messages: int) -> list[Due]:
-    """As many as travel in so many messages: one that travels alone takes a whole one."""
+    """As many events as fit into so many messages. A suspect event, which travels alone, takes a whole
+    message."""
     fitting: list[Due] = []
     room = messages * EVENTS_A_BATCH
     for event in events:

@@ -29,8 +29,9 @@ SECONDLY = 5
 SLOW_SECONDS = 8
 #: An API, a beat, two workers.
 PROCESSES = 4
-#: Every process measures mongod's clock within this time, and reports.
-MEASURED_WITHIN_SECONDS = 30
+#: Each process measures mongod's clock every 10 s and reports every 5 s. libfaketime delays mongod's own
+#: timers after a jump, and other tests may use the same cores.
+MEASURED_WITHIN_SECONDS = 60
 LATE_SECONDS = 5.0
 
 
@@ -96,8 +97,9 @@ def nodes(stack: Stack) -> list[dict[str, Any]]:
 
 def everybody_sees(stack: Stack, jump: int) -> bool:
     """After a jump ahead MongoDB drops the processes' reports as old, until they report again."""
-    seen = [node for node in nodes(stack) if abs(node["clock_jump_seconds"] - jump) < 1]
-    return len(seen) == PROCESSES
+    measured: dict[Any, float] = {node["_id"]: node["clock_jump_seconds"] for node in nodes(stack)}
+    print(f"waiting for {PROCESSES} processes to measure {jump:+d} s; measured now:", measured)
+    return sum(abs(each - jump) < 1 for each in measured.values()) == PROCESSES
 
 
 def takes_its_time(seen: Seen, connection: socket) -> bool:

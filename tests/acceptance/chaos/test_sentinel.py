@@ -70,7 +70,7 @@ class Sentinel(Server):
             except RedisError:
                 return False
 
-    def complaint(self, line: str) -> str | None:
+    def error_line(self, line: str) -> str | None:
         return line.strip() if "error" in line.lower() else None
 
     def master_port(self) -> int:

@@ -15,7 +15,7 @@ from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.store import Store
-from scheduler_app.store.outbox import Due
+from scheduler_app.store.events.outbox import Due
 from scheduler_app.usecases.dispatch import Batch
 from scheduler_app.usecases.recovery import Recovery
 from tests.acceptance.journal import Journal

@@ -27,7 +27,7 @@ def _unique_id() -> None:
 
 def _claim() -> None:
     """Whoever has a message sends its events, claimed by others or finished."""
-    from scheduler_app.store import claims
+    from scheduler_app.store.events import claims
 
     def any_state(verb: str) -> Any:
         return {"$exists": True}
@@ -37,11 +37,11 @@ def _claim() -> None:
 
 
 def _taking_all(claim: Any) -> Any:
-    from scheduler_app.store.event_documents import CLAIMED, to_event
+    from scheduler_app.store.events.documents import CLAIMED, to_event
 
     def taken(self: Any, ids: Any, **options: Any) -> Any:
         token, _ = claim(self, ids, **options)
-        rows = self._settled.find({"_id": {"$in": list(ids)}}, CLAIMED)
+        rows = self._majority.find({"_id": {"$in": list(ids)}}, CLAIMED)
         return token, [to_event({"due_at": row["run_time"], **row}) for row in rows]
 
     return taken
@@ -49,7 +49,7 @@ def _taking_all(claim: Any) -> Any:
 
 def _token_fence() -> None:
     """An outcome is written whoever has the event now, and whatever became of it."""
-    from scheduler_app.store import outcomes
+    from scheduler_app.store.events import outcomes
 
     fenced = outcomes._written_at_once
 
@@ -62,24 +62,24 @@ def _token_fence() -> None:
 
 def _message_recovery() -> None:
     """Lost messages stay lost."""
-    from scheduler_app.store.repairs import Repairs
+    from scheduler_app.store.events.recoveries import Recoveries
 
-    Repairs.messages = lambda self, now, **_: []  # type: ignore[method-assign]
+    Recoveries.recover_messages = lambda self, now, **_: []  # type: ignore[method-assign]
 
 
 def _worker_recovery() -> None:
     """What a dead worker had claimed stays claimed."""
-    from scheduler_app.store.repairs import Repairs
+    from scheduler_app.store.events.recoveries import Recoveries
 
-    Repairs.workers = lambda self, now, **_: ([], [])  # type: ignore[method-assign]
+    Recoveries.recover_workers = lambda self, now, **_: ([], [])  # type: ignore[method-assign]
 
 
 def _cut() -> None:
     """An edit withdraws nothing of the old rule, and a worker does not look."""
     from scheduler_app.domain.schedule import Schedule
-    from scheduler_app.store.withdrawals import Withdrawals
+    from scheduler_app.store.events.cancellations import Cancellations
 
-    Withdrawals.cancel_past_cut = lambda *_: 0  # type: ignore[method-assign]
+    Cancellations.cancel_past_cut = lambda *_, **__: 0  # type: ignore[method-assign]
     Schedule.voids = lambda *_: False  # type: ignore[method-assign]
 
 

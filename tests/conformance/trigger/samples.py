@@ -75,6 +75,23 @@ SAMPLES = {
             ),
         ),
     ),
+    "phrase": Samples(
+        written=(
+            {"phrase": "every other Tuesday at 9:34"},
+            {"phrase": "every day at 2:30"},
+            {"phrase": "every 90 minutes between 9 and 17 on weekdays"},
+            {"phrase": "weekdays at 8:30 until 1 March 2032"},
+            {"phrase": "in 10 minutes"},
+            {"phrase": "every 15 minutes"},
+            {"phrase": "tomorrow at noon"},
+        ),
+        refused=(
+            Refusal({"phrase": "every blue moon"}, "phrase", "not understood: every blue moon"),
+            Refusal({"phrase": "every second friday at 16:00"}, "phrase", "of the month"),
+            Refusal({"phrase": "yesterday at noon"}, "phrase", "not understood"),
+            Refusal({"phrase": "every day until 1 March 2020"}, "phrase", "dates"),
+        ),
+    ),
     "run_at": Samples(
         written=(
             {"run_at": datetime(2031, 5, 1, 12, 0, 0, 250_000, tzinfo=UTC)},

@@ -21,7 +21,7 @@ from scheduler_app.domain.triggers import (
     edited_trigger,
     new_trigger,
 )
-from scheduler_app.store.trigger_documents import read_trigger, trigger_document
+from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 from tests.conformance.trigger.samples import AT, SAMPLES, Refusal, context
 
 ZURICH = "Europe/Zurich"

@@ -7,8 +7,10 @@ from typing import Any
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import Event, Kind, State
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from tests.builders import event, schedule
+from tests.documents import event_document
 from tests.integration.api.test_event_filters import end
 
 SECOND = timedelta(seconds=1)
@@ -31,7 +33,7 @@ def dead(store: Store, now: datetime, owner: str, count: int = 1, **changes: Any
 
 
 def states(store: Store, events: Sequence[Event]) -> list[str]:
-    return [(store.events.get(each.id) or {})["state"] for each in events]
+    return [(event_document(store, each.id))["state"] for each in events]
 
 
 def test_dead_letters_of_a_deleted_schedule_stay_and_the_answer_says_why(
@@ -117,8 +119,8 @@ def test_a_redriven_event_s_grace_starts_over(
     (made,) = dead(store, now, create()["id"])
     # Four messages of it were lost before it came to its attempt.
     store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {"dispatches": 5, "attempt": 1}})
-    assert store.events.redrive([made.id], now, "again")
-    row = store.events.get(made.id) or {}
+    assert store.events.redrive([made.id], now, "again", tenant=TENANT)
+    row = event_document(store, made.id)
     assert (row["dispatches"], row["attempts_before"]) == (0, 1)
     # Two lost messages double the grace once, however much was lost, or tried, before the redrive.
     for grace, recovered in ((10, True), (20, True)):
@@ -127,6 +129,6 @@ def test_a_redriven_event_s_grace_starts_over(
         store.outbox.sent(token)
         assert [each.id for each in won] == [made.id]
         early, late = now + (grace - 1) * SECOND, now + (grace + 1) * SECOND
-        assert store.repairs.messages(early, grace_seconds=10, limit=10) == []
-        assert (store.repairs.messages(late, grace_seconds=10, limit=10) == [made.id]) is recovered
-    assert State(str((store.events.get(made.id) or {})["state"])) is State.READY_QUEUE
+        assert store.recoveries.recover_messages(early, grace_seconds=10, limit=10) == []
+        assert (store.recoveries.recover_messages(late, grace_seconds=10, limit=10) == [made.id]) is recovered
+    assert State(str((event_document(store, made.id))["state"])) is State.READY_QUEUE

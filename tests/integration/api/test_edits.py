@@ -8,9 +8,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.schedule import TENANT
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.listing import Window
+from scheduler_app.store.paging import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 Create = Callable[..., dict[str, Any]]
@@ -114,9 +114,9 @@ def test_a_page_that_takes_too_long_goes_on_where_it_ended(
     manager, after, rounds = app.extensions["scheduler"].manager, None, 0
     while rounds == 0 or after:
         found = store.schedules.page(Window(limit=10, after=after), tenant=TENANT, tag="t")
-        page = edit_page(manager, Verb.DELETE, found, datetime.now(UTC), seconds=0)
+        page = edit_page(manager, Verb.DELETE, found, datetime.now(UTC), seconds=0, tenant=TENANT)
         assert page.count == 1
-        after, rounds = page.following, rounds + 1
+        after, rounds = page.next, rounds + 1
     assert rounds == 3
     assert states(store) == ["deleted"] * 3
 

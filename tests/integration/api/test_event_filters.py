@@ -8,8 +8,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import Event, State
-from scheduler_app.store import Store, event_lists, listing
-from scheduler_app.store.outcomes import Record
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store, paging
+from scheduler_app.store.events import lists
+from scheduler_app.store.events.outcomes import Record
 from tests.builders import event, schedule
 
 SECOND = timedelta(seconds=1)
@@ -99,8 +101,8 @@ def test_times_of_a_zone_are_taken_as_its_clocks_show_them(
 def test_a_tag_of_any_number_of_schedules_is_walked_without_a_gap(
     client: FlaskClient, store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch, few: bool
 ) -> None:
-    monkeypatch.setattr(event_lists, "SCHEDULES_MERGED", 50 if few else 3)
-    monkeypatch.setattr(listing, "BATCH", 7)
+    monkeypatch.setattr(lists, "SCHEDULES_MERGED", 50 if few else 3)
+    monkeypatch.setattr(paging, "BATCH", 7)
     for number in range(10):
         store.schedules.insert(schedule(now, f"s{number}", tags=("even" if number % 2 == 0 else "odd",)))
     made = [event(now + i * SECOND, f"s{i % 10}") for i in range(100)]
@@ -142,7 +144,7 @@ def test_history_leaves_out_what_was_withdrawn_before_it_was_due_unless_it_is_as
     store.events.insert(made, now - 3 * HOUR, "made")
     end(store, now - 2 * HOUR, [done], State.COMPLETED, 200)
     for each in (too_late, early):
-        assert store.withdrawals.cancel(each.id, now, "withdrawn")
+        assert store.cancellations.cancel(each.id, now, "withdrawn", tenant=TENANT)
     url = f"/api/schedules/{owner}/events/history"
     shown = [row["_id"] for row in client.get(url).get_json()["events"]]
     assert shown == [too_late.id, done.id]

@@ -11,8 +11,9 @@ from flask.testing import FlaskClient
 from api.services import Services
 from scheduler_app.actions.http import Answer
 from scheduler_app.domain.event import State
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.worker.attempt import Attempt
 from tests.builders import event, schedule
 
@@ -117,7 +118,7 @@ def test_a_redriven_event_has_all_its_retries_again(store: Store, now: datetime)
     made = event(now)
     store.events.insert([made], now, "made")
     fail(store, now, [made.id])
-    store.events.redrive([made.id], now, "again")
+    store.events.redrive([made.id], now, "again", tenant=TENANT)
     one_retry = schedule(now, max_retries=1)
     outcomes = []
     for _ in range(2):

@@ -21,8 +21,8 @@ def deep(levels: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("fields", "pointer", "remedy"),
     [
-        ({"every_seconds": 5}, "every_seconds", "exactly one of rrule, "),
-        ({"calendar": "ch"}, "calendar", "this takes body, body_base64, callback_url, "),
+        ({"interval": 5}, "interval", "use every_seconds"),
+        ({"calendar": "ch"}, "calendar", "this takes body, body_base64, callback_url,"),
         ({"run_overlap": "skip"}, "run_overlap", "Unknown field: this takes"),
         ({"dry_run": True}, "dry_run", "?dry_run=true"),
         ({"next_run_at": "2030-01-01T00:00:00Z"}, "next_run_at", "leave it out"),

@@ -12,6 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.services import Services
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, idempotency
 from scheduler_app.store.idempotency import Answered, Begun
 
@@ -133,12 +134,12 @@ def test_a_chosen_id_is_found_again_after_a_crash_by_the_same_request_alone(
 
 
 def test_a_late_answer_of_a_lost_lease_is_not_kept(store: Store) -> None:
-    slow = store.idempotency.begin("me", "k", "request")
+    slow = store.idempotency.begin("me", "k", "request", tenant=TENANT)
     records(store).update_one({}, [{"$set": {"lease_until": {"$subtract": ["$$NOW", 1]}}}])
-    second = store.idempotency.begin("me", "k", "request")
+    second = store.idempotency.begin("me", "k", "request", tenant=TENANT)
     assert isinstance(slow, Begun)
     assert isinstance(second, Begun)
-    assert slow.seed == second.seed
+    assert slow.request_seed == second.request_seed
     assert not store.idempotency.finish(slow, 201, {}, b"slow")
     assert store.idempotency.finish(second, 201, {}, b"second")
 
@@ -202,7 +203,7 @@ def test_what_is_kept_for_one_owner_is_bounded_and_others_lose_nothing(
     monkeypatch.setattr(idempotency, "BYTES_BETWEEN_COUNTS", 400)
 
     def keep(owner: str, key: str) -> None:
-        begun = store.idempotency.begin(owner, key, "request")
+        begun = store.idempotency.begin(owner, key, "request", tenant=TENANT)
         assert isinstance(begun, Begun)
         assert store.idempotency.finish(begun, 200, {}, b"x" * size)
         # Records of the same millisecond go together.
@@ -211,14 +212,14 @@ def test_what_is_kept_for_one_owner_is_bounded_and_others_lose_nothing(
 
     begun_at, second = store.mongo.server_time() - timedelta(hours=1), itertools.count()
     keep("other", "k")
-    at_work = store.idempotency.begin("me", "at work", "request")
+    at_work = store.idempotency.begin("me", "at work", "request", tenant=TENANT)
     records(store).update_one({"_id": "me:at work"}, {"$set": {"created_at": begun_at}})
     for number in range(4 * answers):
         keep("me", f"k{number:03}")
     kept = sorted(row["_id"] for row in records(store).find({"owner": "me", "answer": {"$exists": True}}))
     assert len(kept) <= (10 + 5 if size == 1 else 3)
     assert kept[-1] == f"me:k{4 * answers - 1:03}"
-    assert isinstance(store.idempotency.begin("other", "k", "request"), Answered)
+    assert isinstance(store.idempotency.begin("other", "k", "request", tenant=TENANT), Answered)
     assert isinstance(at_work, Begun)
     assert store.idempotency.finish(at_work, 200, {}, b"")
 

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
-from scheduler_app.store.last_runs import Run
+from scheduler_app.store.schedules.last_runs import Run
 
 SECOND = timedelta(seconds=1)
 Create = Callable[..., dict[str, Any]]

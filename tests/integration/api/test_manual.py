@@ -4,12 +4,13 @@ from pathlib import Path
 
 from flask import Flask
 
-from api import errors, manual
+from api import problems
+from api.routes import manual
 
 
 def application(folder: Path) -> Flask:
     app = Flask("test")
-    errors.register(app)
+    problems.register(app)
     manual.register(app, folder)
     return app
 

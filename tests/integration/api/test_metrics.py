@@ -7,7 +7,7 @@ from typing import Any
 from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from api import metrics
+from api.routes import metrics
 from scheduler_app.store import Store
 from tests.builders import event
 from tests.integration.api.test_event_filters import end

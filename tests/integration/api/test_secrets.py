@@ -15,7 +15,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Action, Schedule
 from scheduler_app.store import Store
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 
 URL = "https://example.com/hook?tenant=acme&sig=query-secret"
 HEADERS = {
@@ -181,7 +181,7 @@ def test_a_sealed_document_holds_no_secret_and_is_left_alone_without_its_key(
     assert found.signing is not None
     assert found.signing.secret == made["signing_secret"]
     elsewhere = store.schedules.for_delivery(["s"])["s"]
-    assert isinstance(elsewhere, Unreadable)
+    assert isinstance(elsewhere, CorruptSchedule)
     assert elsewhere.readable_elsewhere
     refused = client.put("/api/schedules/s", json={"name": "m"})
     assert (refused.status_code, "SECRETS_KEY" in refused.get_json()["detail"]) == (409, True)
@@ -212,7 +212,7 @@ def test_a_sealed_document_that_somebody_bent_is_never_sent_without_its_secrets(
     keyed.post("/api/schedules", json=SECRET)
     sealing.mongo.collection("schedules").update_one({"_id": "s"}, change)
     found = sealing.schedules.for_delivery(["s"])["s"]
-    assert isinstance(found, Unreadable)
+    assert isinstance(found, CorruptSchedule)
     assert not found.readable_elsewhere
 
 

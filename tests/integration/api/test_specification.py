@@ -16,7 +16,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
-from api import examples
+from api.wire import examples
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 BINARIES = Path(sys.executable).parent
@@ -197,3 +197,15 @@ def test_the_metrics_are_prometheus_text_and_need_a_key_when_there_are_keys(
     guarded = make_api(api_keys=("a-key-of-16-letters",)).test_client()
     assert guarded.get("/metrics").status_code == 401
     assert guarded.get("/metrics", headers={"X-API-Key": "a-key-of-16-letters"}).status_code == 200
+
+
+def test_every_route_is_on_the_manual_s_page(app: Flask) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
+    for rule in app.url_map.iter_rules():
+        path = re.sub(r"<(?:[^<>]*:)?([^<>]*)>", r"{\1}", rule.rule)
+        if path.startswith("/api/"):
+            methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
+            assert all(f"### {method} {path}\n" in page for method in methods), path
+        elif rule.endpoint != "static":
+            # Of assets the folder.
+            assert f"`{path.split('{')[0].removesuffix('start.js').rstrip('/')}" in page, path

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from api.trigger_fields import shown_value
+from api.wire.field_types import shown_time
 from scheduler_app.domain.triggers import KINDS, ONE_OF, Value
 from tests.conformance.trigger.samples import SAMPLES
 
@@ -22,7 +22,9 @@ EACH = [
 
 
 def on_the_wire(given: Mapping[str, Value]) -> dict[str, Any]:
-    return {name: shown_value(value) for name, value in given.items()}
+    return {
+        name: shown_time(value) if isinstance(value, datetime) else value for name, value in given.items()
+    }
 
 
 def exported(client: FlaskClient, schedule_id: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from werkzeug.test import TestResponse
 from api.services import Services
 from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.domain.triggers import ONE_OF
 from scheduler_app.store import Store
 from tests.builders import event
@@ -29,7 +30,7 @@ def put(client: FlaskClient, body: dict[str, Any], query: str = "", **headers: s
 
 
 def stored(store: Store, schedule_id: str = "mine") -> Schedule:
-    found = store.schedules.get(schedule_id)
+    found = store.schedules.get(schedule_id, tenant=TENANT)
     assert isinstance(found, Schedule)
     return found
 
@@ -130,7 +131,7 @@ def test_what_a_deleted_schedule_has_left_is_not_sent_by_its_successor(
     retrying, late = event(now - HOUR, "mine"), event(now + HOUR, "mine")
     manual = event(now - 2 * HOUR, "mine")._replace(id="mine-manual-1", kind=Kind.MANUAL)
     store.events.insert([retrying, manual], now, "made")
-    assert store.schedules.delete("mine", now) == 1
+    assert store.schedules.delete("mine", now, tenant=TENANT) == 1
     assert put(client, BODY).status_code == 201
     states = {row["_id"]: row["state"] for row in store.mongo.collection("events").find({})}
     assert {states[each.id] for each in (retrying, manual)} == {"cancelled"}
@@ -143,15 +144,15 @@ def test_a_deletion_that_comes_late_leaves_the_successor_s_events_alone(
 ) -> None:
     services: Services = app.extensions["scheduler"]
     put(client, BODY)
-    cancel_all = services.store.withdrawals.cancel_all
+    cancel_all = services.store.cancellations.cancel_all
 
-    def meanwhile(*args: Any) -> int:
+    def meanwhile(*args: Any, **options: Any) -> int:
         """Somebody creates it again between the deletion's two writes."""
-        monkeypatch.setattr(services.store.withdrawals, "cancel_all", cancel_all)
+        monkeypatch.setattr(services.store.cancellations, "cancel_all", cancel_all)
         assert put(client, BODY | {"rrule": "FREQ=SECONDLY"}).status_code == 201
-        return cancel_all(*args)
+        return cancel_all(*args, **options)
 
-    monkeypatch.setattr(services.store.withdrawals, "cancel_all", meanwhile)
+    monkeypatch.setattr(services.store.cancellations, "cancel_all", meanwhile)
     assert client.delete(f"{SCHEDULES}/mine").status_code == 200
     pending = client.get(f"{SCHEDULES}/mine/events/pending").get_json()["events"]
     assert pending

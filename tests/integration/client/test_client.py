@@ -48,6 +48,20 @@ def test_a_single_instant_is_given_as_a_datetime_or_by_a_delay(scheduler: Schedu
     assert timedelta(hours=23) < left <= timedelta(days=1)
 
 
+def test_a_local_time_is_given_with_its_zone(scheduler: Scheduler) -> None:
+    at = datetime(2040, 7, 1, 9)  # noqa: DTZ001
+    made = scheduler.schedule(URL, run_at=at, timezone="Europe/Zurich")
+    assert made["next_run_at"] == "2040-07-01T07:00:00Z"
+    found = scheduler.preview(run_at=at, timezone="Europe/Zurich")
+    assert [each["run_time"] for each in found["occurrences"]] == ["2040-07-01T07:00:00Z"]
+
+
+def test_every_trigger_of_the_api_is_a_keyword(scheduler: Scheduler) -> None:
+    assert scheduler.schedule(URL, every_seconds=3600)["every_seconds"] == 3600
+    assert scheduler.schedule(URL, on_demand=True)["state"] == "active"
+    assert len(scheduler.preview(every_seconds=60, limit=3)["occurrences"]) == 3
+
+
 @pytest.mark.parametrize(
     "timing",
     [

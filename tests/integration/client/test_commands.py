@@ -135,9 +135,7 @@ def test_an_import_changes_what_differs_only_when_told_to(
     file.write_text("\n".join(map(json.dumps, (line, nameless, nameless))))
     refused = shell.run("import", str(file), status=1)
     assert refused.stdout == "created 2, changed 0, unchanged 0, refused 1\n"
-    assert (
-        refused.stderr == f"line 1: there is a schedule {tag} already, and it differs; --update changes it\n"
-    )
+    assert refused.stderr == f"line 1: schedule {tag} exists and differs; --update changes it\n"
     dry = shell.run("import", str(file), "--update", "--dry-run")
     assert dry.stdout == "dry run: created 0, changed 1, unchanged 2, refused 0\n"
     assert scheduler.get(tag)["name"] == "old"
@@ -163,6 +161,21 @@ def test_preview_shows_when_a_rule_would_run(shell: Shell) -> None:
     assert "2030-07-01T07:00:00Z" in done.stdout
 
 
+def test_preview_takes_any_trigger_and_exactly_one(shell: Shell) -> None:
+    options = ("--run-at", "2040-07-01T09:00:00", "--timezone", "Europe/Zurich")
+    assert "2040-07-01T07:00:00Z" in shell.run("preview", *options).stdout
+    assert "give RRULE, or one of --" in shell.run("preview", status=2).stderr
+    assert "give RRULE, or one of --" in shell.run("preview", "FREQ=DAILY", *options, status=2).stderr
+
+
+def test_create_has_an_option_for_every_field(shell: Shell, tag: str) -> None:
+    options = ("--timeout-seconds", "2.5", "--success-code", "2xx", "--success-code", "404", "--gap", "skip")
+    made = shell.json("create", URL, "--every-seconds", "3600", *options, "--signing", "--tag", tag)
+    assert made["every_seconds"] == 3600
+    assert (made["timeout_seconds"], made["success_codes"]) == (2.5, ["2xx", "404"])
+    assert (made["gap"], made["signing"], made["tags"]) == ("skip", True, [tag])
+
+
 def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
     done = shell.run("create", URL, "--rrule", "FREQ=SOMETIMES", status=1)
     assert done.stderr.startswith("Error: 422: rrule:")
@@ -172,7 +185,7 @@ def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "give either --rrule or --run-at"),
+        ((), "give exactly one of --rrule,"),
         (("--rrule", YEARLY, "--header", "no colon"), "is not NAME: VALUE"),
         (("--rrule", YEARLY, "--data", "{"), "is not JSON"),
     ],

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from scheduler_app.store.outbox import Due, Outbox
+from scheduler_app.store.events.outbox import Due, Outbox
 
 
 def take(outbox: Outbox, until: datetime, *, limit: int, lease_seconds: float) -> tuple[str, list[Due]]:

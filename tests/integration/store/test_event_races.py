@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import FINAL, TRANSITIONS, State
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
 from tests.builders import event
+from tests.documents import event_document
 from tests.integration.store.taking import take
 
 ROUNDS = 20
@@ -66,19 +68,21 @@ class Hands:
             self.store.claims.give_back([self.event_id], self.draw.choice(self.claims), self.now, "back")
 
     def recover(self) -> None:
-        self.store.repairs.workers(self.now, delay_seconds=0, limit=10)
+        self.store.recoveries.recover_workers(self.now, delay_seconds=0, limit=10)
         self.store.outbox.put_back_abandoned(self.now, limit=10)
-        self.store.repairs.messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
+        self.store.recoveries.recover_messages(self.now + 3600 * SECOND, grace_seconds=10, limit=10)
 
     def edit(self) -> None:
         """The cut of an edit, and a worker that has read of it after its claim; a person's cancel."""
         chance = self.draw.random()
         if chance < 0.1:
-            self.store.withdrawals.cancel_past_cut("s1", 2, self.now - SECOND, self.now, "cut")
+            self.store.cancellations.cancel_past_cut(
+                "s1", 2, self.now - SECOND, self.now, "cut", tenant=TENANT
+            )
         elif chance < 0.15:
-            self.store.withdrawals.cancel(self.event_id, self.now, "withdrawn")
+            self.store.cancellations.cancel(self.event_id, self.now, "withdrawn", tenant=TENANT)
         elif chance < 0.2 and self.claims:
-            self.store.claims.void([self.event_id], self.draw.choice(self.claims), self.now, "void")
+            self.store.claims.cancel_claimed([self.event_id], self.draw.choice(self.claims), self.now, "void")
 
 
 MOVES = {
@@ -96,7 +100,7 @@ def test_any_interleaving_leaves_a_legal_history(store: Store, now: datetime, se
         thread.start()
     for thread in threads:
         thread.join(60)
-    found = store.events.get(made.id)
+    found = event_document(store, made.id)
     assert found is not None
     states = [State(line["status"]) for line in found["status"]]
     if len(states) <= 50:

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import FINAL, LIVING, MAX_ISOLATED_LOSSES, Event, State
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.claims import Postponement
-from scheduler_app.store.event_documents import to_event
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.documents import to_event
+from scheduler_app.store.events.outcomes import Record
 from tests.builders import event
+from tests.documents import event_document
 from tests.integration.store.taking import send, take
 
 SECOND = timedelta(seconds=1)
@@ -31,7 +33,7 @@ def record(event_id: str, token: str, state: State, now: datetime, due_at: datet
 
 
 def document(store: Store, event_id: str) -> dict[str, Any]:
-    found = store.events.get(event_id)
+    found = event_document(store, event_id)
     assert found is not None
     return found
 
@@ -74,7 +76,7 @@ def test_a_claim_knows_an_event_that_came_back_by_what_it_became(
     token, _ = claim(store, now, brought_back.id)
     store.outcomes.record([record(brought_back.id, token, State.ERROR, now)])
     store.mongo.collection("events").update_one({"_id": brought_back.id}, {"$set": {"attempt": 0}})
-    store.events.redrive([brought_back.id], now + 2 * SECOND, "redriven")
+    store.events.redrive([brought_back.id], now + 2 * SECOND, "redriven", tenant=TENANT)
     ids = [fresh.id, tried.id, brought_back.id]
     won = [
         each
@@ -173,7 +175,7 @@ def test_a_page_that_was_taken_over_puts_back_nothing_of_the_next_one(store: Sto
     made = event(now)
     store.events.insert([made], now, "made")
     take(store.outbox, now, limit=10, lease_seconds=-1)
-    store.repairs.messages(now + 60 * SECOND, grace_seconds=10, limit=10)
+    store.recoveries.recover_messages(now + 60 * SECOND, grace_seconds=10, limit=10)
     assert send(store.outbox, now) == [made.id]
     assert store.outbox.put_back_abandoned(now, limit=10) == 0
     assert document(store, made.id)["state"] == "worker_queue"
@@ -235,7 +237,7 @@ def test_a_worker_that_was_only_slow_still_records(store: Store, now: datetime) 
     made = event(now)
     store.events.insert([made], now, "made")
     token, _ = claim(store, now, made.id, lease=-1)
-    assert store.repairs.workers(now, delay_seconds=2, limit=10) == ([made.id], [])
+    assert store.recoveries.recover_workers(now, delay_seconds=2, limit=10) == ([made.id], [])
     assert document(store, made.id)["state"] == "retrying"
     assert document(store, made.id)["attempt"] == 0
     assert store.outcomes.record([record(made.id, token, State.COMPLETED, now)]) == []
@@ -248,7 +250,7 @@ def test_a_record_after_somebody_else_s_claim_is_kept_as_late_and_changes_no_sta
     made = event(now)
     store.events.insert([made], now, "made")
     slow, _ = claim(store, now, made.id, lease=-1)
-    store.repairs.workers(now, delay_seconds=0, limit=10)
+    store.recoveries.recover_workers(now, delay_seconds=0, limit=10)
     quick, won = claim(store, now, made.id)
     assert won == [made.id]
     late = record(made.id, slow, State.COMPLETED, now)
@@ -266,7 +268,7 @@ def test_a_lease_that_still_runs_is_not_recovered(store: Store, now: datetime) -
     made = event(now)
     store.events.insert([made], now, "made")
     claim(store, now, made.id)
-    assert store.repairs.workers(now + 3600 * SECOND, delay_seconds=2, limit=10) == ([], [])
+    assert store.recoveries.recover_workers(now + 3600 * SECOND, delay_seconds=2, limit=10) == ([], [])
 
 
 def test_an_event_whose_own_request_was_never_made_is_not_set_aside(store: Store, now: datetime) -> None:
@@ -274,7 +276,7 @@ def test_an_event_whose_own_request_was_never_made_is_not_set_aside(store: Store
     store.events.insert([made], now, "made")
     for lost in range(1, 11):
         claim(store, now, made.id, lease=-1)
-        assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([made.id], [])
+        assert store.recoveries.recover_workers(now, delay_seconds=0, limit=10) == ([made.id], [])
         assert document(store, made.id)["lost_leases"] == lost
 
 
@@ -290,10 +292,10 @@ def test_an_event_that_loses_three_workers_while_it_is_tried_alone_is_set_aside(
         expected: tuple[list[str], list[str]] = ([made.id], [])
         if loss == MAX_ISOLATED_LOSSES:
             expected = ([], [made.id])
-        assert store.repairs.workers(now, delay_seconds=0, limit=10) == expected
+        assert store.recoveries.recover_workers(now, delay_seconds=0, limit=10) == expected
         if loss < MAX_ISOLATED_LOSSES:
             claim(store, now, made.id, lease=-1)
-            assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([made.id], [])
+            assert store.recoveries.recover_workers(now, delay_seconds=0, limit=10) == ([made.id], [])
     found = document(store, made.id)
     assert (found["state"], found["attempt"]) == ("error", 0)
     assert "while its own request was being made" in found["status"][-1]["message"]
@@ -305,7 +307,7 @@ def test_the_mark_of_an_older_claim_does_not_count(store: Store, now: datetime) 
     events = store.mongo.collection("events")
     events.update_one({"_id": made.id}, {"$set": {"isolated_losses": 2, "isolated": "older"}})
     claim(store, now, made.id, lease=-1)
-    assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([made.id], [])
+    assert store.recoveries.recover_workers(now, delay_seconds=0, limit=10) == ([made.id], [])
 
 
 def test_only_the_claim_that_holds_an_event_may_mark_renew_or_postpone_it(
@@ -314,7 +316,7 @@ def test_only_the_claim_that_holds_an_event_may_mark_renew_or_postpone_it(
     made = event(now)
     store.events.insert([made], now, "made")
     old, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=-1, worker="w")
-    store.repairs.workers(now, delay_seconds=0, limit=10)
+    store.recoveries.recover_workers(now, delay_seconds=0, limit=10)
     new, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=5, worker="w")
     later = now + 60 * SECOND
     assert not store.claims.isolate(made.id, old)
@@ -335,7 +337,7 @@ def test_a_lost_message_is_repaired_after_its_grace_which_doubles(store: Store, 
         assert send(store.outbox, at) == [made.id]
 
     def recover(at: datetime) -> list[str]:
-        return store.repairs.messages(at, grace_seconds=10, limit=10)
+        return store.recoveries.recover_messages(at, grace_seconds=10, limit=10)
 
     dispatch(now)
     assert recover(now + 10 * SECOND) == []
@@ -359,8 +361,8 @@ def test_the_grace_of_a_retry_begins_anew(store: Store, now: datetime) -> None:
         token, _ = claim(store, at, made.id)
         assert store.outcomes.record([record(made.id, token, State.RETRYING, at, at + SECOND)]) == []
     dispatch(now + 3 * SECOND)
-    assert store.repairs.messages(now + 13 * SECOND, grace_seconds=10, limit=10) == []
-    assert store.repairs.messages(now + 14 * SECOND, grace_seconds=10, limit=10) == [made.id]
+    assert store.recoveries.recover_messages(now + 13 * SECOND, grace_seconds=10, limit=10) == []
+    assert store.recoveries.recover_messages(now + 14 * SECOND, grace_seconds=10, limit=10) == [made.id]
 
 
 def test_a_message_whose_event_was_given_back_was_not_lost(store: Store, now: datetime) -> None:
@@ -375,7 +377,7 @@ def test_a_message_whose_event_was_given_back_was_not_lost(store: Store, now: da
             assert store.claims.give_back([made.id], token, at, "back") == 1
             assert document(store, made.id)["dispatches"] == 0
     assert send(store.outbox, now + 4 * SECOND) == [made.id]
-    assert store.repairs.messages(now + 15 * SECOND, grace_seconds=10, limit=10) == [made.id]
+    assert store.recoveries.recover_messages(now + 15 * SECOND, grace_seconds=10, limit=10) == [made.id]
 
 
 def test_a_doubled_message_of_a_postponed_event_counts_once(store: Store, now: datetime) -> None:
@@ -405,7 +407,7 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
     newer, other = event(now + SECOND, revision=2), event(now + SECOND, schedule_id="s2")
     store.events.insert([owed, cut, running, newer, other], now, "made")
     claim(store, now + 2 * SECOND, running.id)
-    assert store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
+    assert store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT) == 1
     states = {e.id: document(store, e.id)["state"] for e in (owed, cut, running, newer, other)}
     assert states == {
         owed.id: "ready_queue",
@@ -414,7 +416,7 @@ def test_a_cut_cancels_what_older_revisions_hold_after_it_and_nothing_else(
         newer.id: "ready_queue",
         other.id: "ready_queue",
     }
-    assert store.withdrawals.look_past_cut("s1", 2, now).running
+    assert store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT).running
 
 
 def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: datetime) -> None:
@@ -422,8 +424,8 @@ def test_after_a_cut_the_last_sent_occurrence_is_known(store: Store, now: dateti
     store.events.insert([sent, unsent], now, "made")
     token, _ = claim(store, now + SECOND, sent.id)
     store.outcomes.record([record(sent.id, token, State.COMPLETED, now)])
-    store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn")
-    past = store.withdrawals.look_past_cut("s1", 2, now)
+    store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT)
+    past = store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
     assert (past.running, past.last_sent) == (False, now + SECOND)
 
 
@@ -431,10 +433,10 @@ def test_what_a_lost_worker_may_have_sent_stays_owed_past_a_cut(store: Store, no
     begun, waiting = event(now + SECOND), event(now + 2 * SECOND)
     store.events.insert([begun, waiting], now, "made")
     claim(store, now + SECOND, begun.id, lease=-1)
-    store.repairs.workers(now + SECOND, delay_seconds=2, limit=10)
-    assert store.withdrawals.cancel_past_cut("s1", 2, now, now, "withdrawn") == 1
+    store.recoveries.recover_workers(now + SECOND, delay_seconds=2, limit=10)
+    assert store.cancellations.cancel_past_cut("s1", 2, now, now, "withdrawn", tenant=TENANT) == 1
     assert document(store, begun.id)["state"] == "retrying"
-    assert store.withdrawals.look_past_cut("s1", 2, now).last_sent == now + SECOND
+    assert store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT).last_sent == now + SECOND
 
 
 def test_histories_keep_their_first_line_and_their_last_fifty(store: Store, now: datetime) -> None:
@@ -469,9 +471,9 @@ def test_nothing_moves_a_finished_event(store: Store, now: datetime, state: Stat
     before = document(store, made.id)
     assert claim(store, now, made.id)[1] == []
     assert take(store.outbox, now, limit=10, lease_seconds=2)[1] == []
-    assert store.withdrawals.cancel_all("s1", 1, now, "withdrawn") == 0
+    assert store.cancellations.cancel_all("s1", 1, now, "withdrawn", tenant=TENANT) == 0
     assert store.claims.give_back([made.id], token, now, "back") == 0
-    assert store.repairs.workers(now, delay_seconds=0, limit=10) == ([], [])
+    assert store.recoveries.recover_workers(now, delay_seconds=0, limit=10) == ([], [])
     assert document(store, made.id) == before
 
 

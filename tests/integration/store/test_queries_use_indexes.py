@@ -12,14 +12,15 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
-from scheduler_app.store import Store, listing
-from scheduler_app.store.claims import Postponement
-from scheduler_app.store.cursors import Advance
-from scheduler_app.store.event_lists import SCHEDULES_MERGED, Narrowing
-from scheduler_app.store.last_runs import Run
-from scheduler_app.store.listing import Position, Window
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store, paging
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.paging import Position, Window
+from scheduler_app.store.schedules.cursors import Advance
+from scheduler_app.store.schedules.last_runs import Run
 from tests.builders import event, schedule
 from tests.integration.store.taking import take
 
@@ -62,7 +63,7 @@ class Watched:
         self.doors = {
             name: Called(door)
             for name, door in vars(store).items()
-            if not name.startswith("_") and name not in ("mongo", "envelope")
+            if not name.startswith("_") and name not in ("mongo", "secret_box")
         }
 
     def __getattr__(self, name: str) -> Any:
@@ -106,7 +107,7 @@ def test_every_verb_s_query_has_an_index(
     full: Store, listener: Listener, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # What is looked for in vain would only be looked for longer.
-    monkeypatch.setattr(listing, "MAX_EXAMINED", 3_000)
+    monkeypatch.setattr(paging, "MAX_EXAMINED", 3_000)
     store = Watched(full)
     _use_events(store, now)
     _use_cursors(store.cursors, now)
@@ -116,9 +117,9 @@ def test_every_verb_s_query_has_an_index(
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
     _use_inspections(store.inspections, now)
-    store.nodes.report("worker")
-    assert store.nodes.alive()
-    store.nodes.leave()
+    store.processes.report("worker")
+    assert store.processes.alive()
+    store.processes.leave()
     for name, door in store.doors.items():
         assert _public(type(getattr(full, name))) == door.names, f"verbs of store.{name}"
     assert len(listener.commands) > 30
@@ -151,23 +152,23 @@ def _use_events(store: Any, now: datetime) -> None:
     store.claims.postpone([Postponement(ids[-1], claimed, due, due, "no room")], now)
     store.claims.give_back(ids[:2], claimed, now, "back")
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
-    store.claims.void(ids[2:3], claimed, now, "void")
+    store.claims.cancel_claimed(ids[2:3], claimed, now, "void")
     records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
     assert store.outcomes.record(records) == []
     store.outcomes.record_late(records[:1])
     store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
-    store.withdrawals.cancel_past_cut("s1", 2, now, now, "cut")
-    store.withdrawals.look_past_cut("s1", 2, now)
-    store.withdrawals.cancel_all("s2", 1, now, "deleted")
-    store.withdrawals.cancel("old-1", now, "cancelled")
-    store.events.redrive(["old-1", "old-2"], now, "redriven")
-    store.repairs.messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
-    store.repairs.any_lease_over()
-    store.repairs.workers(now, delay_seconds=2, limit=10)
-    store.events.get("x")
+    store.cancellations.cancel_past_cut("s1", 2, now, now, "cut", tenant=TENANT)
+    store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
+    store.cancellations.cancel_all("s2", 1, now, "deleted", tenant=TENANT)
+    store.cancellations.cancel("old-1", now, "cancelled", tenant=TENANT)
+    store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT)
+    store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
+    store.recoveries.any_lease_over()
+    store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
+    store.events.get("x", tenant=TENANT)
     store.events.any_of_schedule("s1")
     store.events.living_by_state()
-    store.events.dead_letters("default", most=1_000)
+    store.events.dead_letters(tenant=TENANT, most=1_000)
     store.events.oldest_due()
 
 
@@ -186,18 +187,18 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
 
 
 def _use_schedules(schedules: Any, now: datetime) -> None:
-    made = schedule(now, schedules.new_id())
+    made = schedule(now, schedules.new_id(tenant=TENANT))
     schedules.insert(made)
     schedules.insert_many([made])
     schedules.update(made, version=1)
     schedules.revise(made.revise(now), version=1)
-    schedules.delete("s450", now)
+    schedules.delete("s450", now, tenant=TENANT)
     schedules.deleted_before(now + SECOND, limit=10)
     schedules.remove("s450")
-    schedules.get("s1")
-    schedules.made_by("seed", "s1")
-    schedules.exists("s1")
-    schedules.count_by_state("default", most=1_000)
+    schedules.get("s1", tenant=TENANT)
+    schedules.made_by("seed", "s1", tenant=TENANT)
+    schedules.exists("s1", tenant=TENANT)
+    schedules.count_by_state(tenant=TENANT, most=1_000)
     schedules.for_delivery(["s1", "s2"])
     for filters in (
         {},
@@ -213,11 +214,11 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
 
 
 def _use_successors(store: Any, now: datetime) -> None:
-    store.schedules.delete("s449", now)
-    left = store.successors.predecessors(["s449", "s1"])
+    store.schedules.delete("s449", now, tenant=TENANT)
+    left = store.successors.predecessors(["s449", "s1"], tenant=TENANT)
     assert left.keys() == {"s449"}
     made = schedule(now, "s449").succeeding(left["s449"])
-    assert store.successors.replace([(made, left["s449"])], seeds=[None]) == [True]
+    assert store.successors.replace([(made, left["s449"])], request_seeds=[None]) == [True]
 
 
 def _use_owed(store: Any, now: datetime) -> None:
@@ -255,7 +256,7 @@ def _use_lists(lists: Any, now: datetime) -> None:
 def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.misplaced_events(limit=10)
     inspections.misplaced_schedules(limit=10)
-    inspections.forgotten_events("default", now - 60 * SECOND, now, limit=10)
+    inspections.forgotten_events(now - 60 * SECOND, now, limit=10)
     inspections.array_fields()
     inspections.events_with_arrays(["state"], limit=10)
     after, _ = inspections.schedules_after(None, limit=10)
@@ -263,8 +264,8 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
 
 
 def _use_idempotency(idempotency: Any) -> None:
-    begun = idempotency.begin("me", "k", "digest")
-    idempotency.begin("me", "k", "digest")
+    begun = idempotency.begin("me", "k", "digest", tenant=TENANT)
+    idempotency.begin("me", "k", "digest", tenant=TENANT)
     idempotency.finish(begun, 200, {}, b"")
     idempotency.give_up(begun)
 

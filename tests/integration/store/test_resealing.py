@@ -16,7 +16,7 @@ from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.schedule import Body, BodyKind, Schedule
 from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.store import Store
-from scheduler_app.store.resealing import Resealed, Resealing
+from scheduler_app.store.schedules.resealing import Resealed, Resealing
 from tests.builders import schedule
 
 OLD, NEW, LOST = (Fernet.generate_key().decode() for _ in range(3))
@@ -73,7 +73,7 @@ def test_everything_is_sealed_with_the_newest_key_and_a_second_run_finds_nothing
     new.schedules.insert(secret_schedule(now, "new"))
     wanted = read_all(new, "plain", "last", "old", "new")
     before = {row["_id"]: row for row in rows.find()}
-    *_, done = Resealing(new.mongo, new.envelope).run(page=2)
+    *_, done = Resealing(new.mongo, new.secret_box).run(page=2)
     assert done == Resealed(seen=6, sealed=3, wiped=1)
     after = {row["_id"]: row for row in rows.find()}
     assert "secret" not in str(list(after.values()))
@@ -86,7 +86,7 @@ def test_everything_is_sealed_with_the_newest_key_and_a_second_run_finds_nothing
         }
     only_new = with_keys(NEW)
     assert read_all(only_new, "plain", "last", "old", "new") == wanted
-    *_, again = Resealing(only_new.mongo, only_new.envelope).run()
+    *_, again = Resealing(only_new.mongo, only_new.secret_box).run()
     assert again == Resealed(seen=6)
 
 
@@ -96,7 +96,7 @@ def test_what_is_edited_meanwhile_keeps_its_edit(
     old, new = with_keys(OLD), with_keys(f"{NEW},{OLD}")
     before = secret_schedule(now, "s")
     old.schedules.insert(before)
-    resealing = Resealing(new.mongo, new.envelope)
+    resealing = Resealing(new.mongo, new.secret_box)
     written = resealing._write
 
     def edited_first(updates: Any) -> int:
@@ -126,8 +126,8 @@ def test_the_command_tells_what_it_did_and_what_it_could_not_read(
     done = CliRunner().invoke(main, ["reseal"], env=environment)
     assert done.exit_code == 1, done.output
     assert (
-        "2 schedules: 1 sealed anew, 0 deleted ones wiped, 0 needed nothing, 1 could not be read"
-        in done.output
+        "2 schedules: 1 encrypted with the newest key, 0 deleted and wiped, 0 needed no change,"
+        " 1 could not be read" in done.output
     )
     assert "lost: a stored secret was encrypted with a key that SECRETS_KEY lacks" in done.output
     assert CliRunner().invoke(main, ["reseal"], env=environment | {"SECRETS_KEY": LOST}).exit_code == 1

@@ -10,6 +10,7 @@ from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.usecases.recovery import Recovery
 from tests.builders import event
+from tests.documents import event_document
 
 JUMP = timedelta(seconds=60)
 LEASE_SECONDS = 25.0
@@ -37,7 +38,7 @@ def claim(store: Store, name: str, lease_seconds: float) -> str:
 
 
 def state(store: Store, event_id: str) -> str:
-    found = store.events.get(event_id)
+    found = event_document(store, event_id)
     assert found is not None
     return str(found["state"])
 

@@ -15,10 +15,13 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.health import check_fleet
+from scheduler_app.health.agreement import check_settings
 from scheduler_app.store import Store
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Begun, InFlight
-from scheduler_app.store.outcomes import Record
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.inspection import Inspection
@@ -133,7 +136,9 @@ def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal) 
             assert row["state"] in ("active", "finished"), f"{corruption}: {row.get('reason')}"
         elif corruption.path.startswith(("action.headers", "signing", "action.body")):
             # What is sent is not read until it is to be sent.
-            assert isinstance(system.store.schedules.get(schedule_id), Unreadable), str(corruption)
+            assert isinstance(system.store.schedules.get(schedule_id, tenant=TENANT), CorruptSchedule), str(
+                corruption
+            )
         else:
             assert row["state"] == "error", str(corruption)
             assert corruption.field in row["reason"] or corruption.path == "pinned", (
@@ -161,7 +166,7 @@ def test_a_corrupt_event_harms_only_itself(system: System, journal: Journal) -> 
         else:
             assert row["state"] == "error", where
             assert corruption.field in row["status"][-1]["message"], where
-            assert system.store.events.redrive([event_id], clock.now(), "redriven"), where
+            assert system.store.events.redrive([event_id], clock.now(), "redriven", tenant=TENANT), where
     system.turn_until(lambda: system.are_completed(list(table)), "those that were redriven")
 
 
@@ -237,15 +242,17 @@ def test_a_corrupt_page_of_the_outbox_harms_only_itself(system: System, journal:
 
 def test_a_corrupt_node_harms_only_itself(store: Store) -> None:
     healthy = plant_nodes(store)
-    alive = store.nodes.alive()
-    assert healthy["_id"] in {node["_id"] for node in alive}
-    assert all(isinstance(node["role"], str) and node["age_seconds"] < 60 for node in alive)
+    alive = store.processes.alive()
+    assert healthy["_id"] in {each.id for each in alive}
+    assert all(isinstance(each.role, str) and each.age_seconds < 60 for each in alive)
+    assert [check.name for check in check_fleet(alive)] == ["beat", "worker", "clocks"]
+    assert check_settings(alive, store.processes.settings, "1").name == "settings"
 
 
 def test_a_corrupt_record_of_an_answer_harms_only_its_key(store: Store) -> None:
     records = store.mongo.collection("idempotency")
     for number, corruption in enumerate(corruptions(IDEMPOTENCY)):
-        begun = store.idempotency.begin("me", str(number), "digest")
+        begun = store.idempotency.begin("me", str(number), "digest", tenant=TENANT)
         assert isinstance(begun, Begun)
         if corruption.path.startswith("answer"):
             store.idempotency.finish(begun, 201, {"ETag": '"1"'}, b"{}")
@@ -259,6 +266,6 @@ def test_a_corrupt_record_of_an_answer_harms_only_its_key(store: Store) -> None:
 
 def _begun_again(store: Store, key: str) -> object:
     try:
-        return store.idempotency.begin("me", key, "digest")
+        return store.idempotency.begin("me", key, "digest", tenant=TENANT)
     except Conflict as error:
         return error

@@ -14,14 +14,16 @@ from scheduler_app.actions.http import Guard, Sender, parse_networks
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain import event as events
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.claims import Postponement
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.outcomes import Record
 from scheduler_app.worker import Pipeline, Stopping, handover
 from scheduler_app.worker.backlog import MAX_UNRECORDED
 from scheduler_app.worker.gauges import WorkerGauges
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
+from tests.documents import event_document
 from tests.integration.actions.receiver import Seen, hangs, says
 from tests.processes import wait_until
 
@@ -74,7 +76,7 @@ class Bench:
         return str(self.document(event_id)["state"])
 
     def document(self, event_id: str) -> dict[str, Any]:
-        found = self.store.events.get(event_id)
+        found = event_document(self.store, event_id)
         assert found is not None
         return found
 
@@ -162,7 +164,7 @@ def test_an_event_that_was_withdrawn_before_the_claim_is_not_sent(
     if withdraw == "edit":
         bench.store.schedules.revise(made.revise(clock.now() - 5 * SECOND), version=1)
     elif withdraw == "delete":
-        bench.store.schedules.delete("s1", clock.now())
+        bench.store.schedules.delete("s1", clock.now(), tenant=TENANT)
     else:
         bench.store.mongo.collection("schedules").delete_one({"_id": "s1"})
     bench.deliver(ids)
@@ -182,7 +184,7 @@ def test_an_event_that_is_withdrawn_between_an_early_claim_and_its_time_is_not_s
     if withdraw == "edit":
         assert bench.store.schedules.revise(made.revise(clock.now()), version=1)
     else:
-        assert bench.store.schedules.delete("s1", clock.now())
+        assert bench.store.schedules.delete("s1", clock.now(), tenant=TENANT)
     assert clock.now() < due
     assert bench.pipeline.wait_until_empty(20)
     assert (bench.state(early), bench.document(early)["attempt"]) == ("cancelled", 0)
@@ -214,7 +216,7 @@ def test_what_a_lost_worker_may_have_sent_is_sent_after_an_edit_and_not_after_a_
     due = clock.now()
     begun = bench.event(due)
     bench.store.claims.claim([begun], until=due, now=due, lease_seconds=-1, worker="lost")
-    bench.store.repairs.workers(due, delay_seconds=0, limit=10)
+    bench.store.recoveries.recover_workers(due, delay_seconds=0, limit=10)
     for seconds, state in edits:
         made = made.revise(due + seconds * SECOND, state=ScheduleState(state))
         assert bench.store.schedules.revise(made, version=1)
@@ -541,7 +543,7 @@ def test_what_came_of_deliveries_is_told_on_schedules_in_the_log_and_in_counts(
         bench.pipeline.stop()
     runs = {}
     for name in ("good", "bad"):
-        found = bench.store.schedules.get(name)
+        found = bench.store.schedules.get(name, tenant=TENANT)
         assert isinstance(found, Schedule)
         assert found.last_run is not None
         runs[name] = found.last_run.event_id, found.last_run.outcome, found.last_run.time

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from beat.dispatcher import Dispatcher
+from beat.duties import dispatch_duty
+from beat.tick import Tick
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
@@ -60,9 +61,10 @@ def test_two_beats_dispatch_everything_between_them_without_waiting_for_another_
     together = threading.Barrier(2)
 
     def beat() -> None:
-        dispatcher = Dispatcher(Dispatch(store, publisher, horizon_seconds=5), lambda: False)
+        dispatch = Dispatch(store, publisher, horizon_seconds=5)
+        tick = Tick([dispatch_duty(dispatch)], now=lambda: now, stopping=lambda: False, unavailable=())
         together.wait(10)
-        while dispatcher.run(lambda: now):
+        while tick.run():
             pass
 
     with ThreadPoolExecutor(2) as beats:

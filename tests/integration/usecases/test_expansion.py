@@ -15,17 +15,17 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
 from scheduler_app.domain.schedule import (
     MAX_BODY_BYTES,
-    TENANT,
     Body,
     BodyKind,
     Schedule,
     ScheduleState,
 )
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.listing import Window
-from scheduler_app.store.outcomes import Record
-from scheduler_app.store.unreadable import Unreadable
+from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.paging import Window
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.expansion import (
     NEXT_NEEDED,
     OCCURRENCES_A_PAGE,
@@ -35,6 +35,7 @@ from scheduler_app.usecases.expansion import (
     Expansion,
 )
 from tests.builders import event, schedule
+from tests.documents import event_document
 
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
@@ -46,7 +47,7 @@ def expansion(store: Store) -> Expansion:
 
 
 def stored(store: Store, schedule_id: str = "s1") -> Schedule:
-    found = store.schedules.get(schedule_id)
+    found = store.schedules.get(schedule_id, tenant=TENANT)
     assert isinstance(found, Schedule)
     return found
 
@@ -56,10 +57,12 @@ def listed(store: Store, *states: State, schedule_id: str = "s1") -> list[dict[s
     page = store.event_lists.page(
         Window(limit=500), tenant=TENANT, schedule_id=schedule_id, states=states or (State.READY_QUEUE,)
     )
-    return page.rows[::-1]
+    return [event_document(store, each.id) for each in page.rows[::-1]]
 
 
-def claim(store: Store, now: datetime, *, lease_seconds: float) -> tuple[str, list[Schedule | Unreadable]]:
+def claim(
+    store: Store, now: datetime, *, lease_seconds: float
+) -> tuple[str, list[Schedule | CorruptSchedule]]:
     """A beat's claim of what is ready within the next minute."""
     before = now + MINUTE
     ids = [each.id for each in store.cursors.ready_for_expansion(before, limit=10)]

@@ -3,13 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from pymongo import monitoring
 
-from beat.dispatcher import Dispatcher
+from beat.duties import Duty, dispatch_duty
+from beat.tick import Tick
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.broker.options import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
@@ -94,6 +96,10 @@ def publisher(settings: Settings) -> CeleryPublisher:
 
 def dispatching(store: Store, publisher: Any) -> Dispatch:
     return Dispatch(store, publisher, horizon_seconds=5)
+
+
+def tick_of(duty: Duty, now: datetime) -> Tick:
+    return Tick([duty], now=lambda: now, stopping=lambda: False, unavailable=())
 
 
 def insert(store: Store, now: datetime, events: Sequence[Event]) -> None:
@@ -205,19 +211,17 @@ def test_everything_is_dispatched_in_the_end_each_once(store: Store, now: dateti
     ]
     insert(store, now, made)
     queue = Queue(workers=True)
-    dispatcher = Dispatcher(dispatching(store, queue), lambda: False)
-    while dispatcher.run(lambda: now):
+    tick = tick_of(dispatch_duty(dispatching(store, queue)), now)
+    while tick.run():
         pass
     assert sorted(each for batch in queue.batches for each in batch.ids) == sorted(each.id for each in made)
 
 
-def test_dispatch_leaves_the_other_duties_of_a_tick_their_turn(
-    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dispatch_leaves_the_other_duties_of_a_tick_their_turn(store: Store, now: datetime) -> None:
     insert(store, now, of_origin(HOG, [now] * (2 * CANDIDATES), "s"))
     queue = Queue(workers=True)
-    monkeypatch.setattr("beat.dispatcher.TURN_SECONDS", 0.0)
-    assert Dispatcher(dispatching(store, queue), lambda: False).run(lambda: now) is True
+    duty = replace(dispatch_duty(dispatching(store, queue)), turn=0.0)
+    assert tick_of(duty, now).run() is True
     assert 0 < len(queue.ids(Lane.FRESH)) <= CANDIDATES
 
 
@@ -253,8 +257,8 @@ def test_with_workers_away_each_lane_of_the_queue_is_bounded(
 ) -> None:
     insert(store, now, of_origin(HOG, [now - HOUR] * 15_000, "late"))
     insert(store, now, of_origin(VICTIM, [now] * 20_000, "fresh"))
-    dispatcher = Dispatcher(dispatching(store, queue), lambda: False)
-    while dispatcher.run(lambda: now):
+    tick = tick_of(dispatch_duty(dispatching(store, queue)), now)
+    while tick.run():
         pass
     lengths = queue.queue_lengths()
     pages, parts = CANDIDATES // EVENTS_A_PAGE, 2

@@ -7,10 +7,12 @@ import pytest
 
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.rezoning import Rezoning
 from tests.builders import event, schedule
+from tests.documents import event_document
 
 NIGHT = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -23,7 +25,7 @@ def expansion(store: Store) -> Expansion:
 
 
 def stored(store: Store) -> Schedule:
-    found = store.schedules.get("s1")
+    found = store.schedules.get("s1", tenant=TENANT)
     assert isinstance(found, Schedule)
     return found
 
@@ -45,7 +47,7 @@ def test_a_future_that_moved_is_made_anew(store: Store, expansion: Expansion) ->
     assert (after.revision, after.version, after.zone_data) == (2, 1, zone_data_version())
     (made,) = expansion.expand_page(NIGHT).events
     assert made.run_time == NIGHT + 8 * HOUR
-    withdrawn = store.events.get(event(NIGHT + 9 * HOUR).id)
+    withdrawn = event_document(store, event(NIGHT + 9 * HOUR).id)
     assert withdrawn is not None
     assert withdrawn["state"] == "cancelled"
     assert "zone" in withdrawn["status"][-1]["message"]
@@ -74,7 +76,7 @@ def test_what_was_owed_before_the_cut_is_still_sent(store: Store, expansion: Exp
     late = NIGHT + 7.5 * HOUR
     Rezoning(store).rezone_page(late)
     expansion.expand_page(late)
-    owed = store.events.get(event(NIGHT + 7 * HOUR).id)
+    owed = event_document(store, event(NIGHT + 7 * HOUR).id)
     assert owed is not None
     assert owed["state"] == "ready_queue"
 

@@ -4,9 +4,9 @@ import io
 
 import pytest
 
-from scheduler_app.cli.supervisor import Console
-from scheduler_app.cli.supervisor.backoff import Backoff
-from scheduler_app.cli.supervisor.lines import LONGEST, Lines
+from scheduler_app.cli.up.supervisor import Console
+from scheduler_app.cli.up.supervisor.backoff import Backoff
+from scheduler_app.cli.up.supervisor.line_buffer import LONGEST, LineBuffer
 
 
 class _Terminal(io.BytesIO):
@@ -36,7 +36,7 @@ def test_no_color_and_a_pipe_have_plain_prefixes(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_line_that_comes_in_pieces_is_one_line() -> None:
-    lines = Lines()
+    lines = LineBuffer()
     assert lines.feed(b"one\ntw") == [b"one"]
     assert lines.feed(b"o") == []
     assert lines.feed(b"\r\n\nthree") == [b"two", b""]
@@ -45,7 +45,7 @@ def test_a_line_that_comes_in_pieces_is_one_line() -> None:
 
 
 def test_a_line_without_an_end_does_not_fill_the_memory() -> None:
-    lines = Lines()
+    lines = LineBuffer()
     assert lines.feed(b"x" * LONGEST) == []
     assert lines.feed(b"x") == [b"x" * (LONGEST + 1)]
     assert lines.rest() == []

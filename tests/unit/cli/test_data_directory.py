@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from scheduler_app.cli.data_directory import data_directory, temporary_directory
-from scheduler_app.cli.failure import CannotStart
-from scheduler_app.cli.generated_secrets import flower_password, secrets_keys
+from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.up.data_directory import data_directory, temporary_directory
+from scheduler_app.cli.up.generated_secrets import flower_password, secrets_keys
 
 
 def mode(path: Path) -> int:

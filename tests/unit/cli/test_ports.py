@@ -1,9 +1,9 @@
-"""Two runs that start at the same moment, before any of their parts listens."""
+"""Two runs that start at the same moment, before any of their services listens."""
 
 import pytest
 
-from scheduler_app.cli.failure import CannotStart
-from scheduler_app.cli.ports import HeldPorts
+from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.up.ports import ReservedPorts
 from scheduler_app.config import Settings, load_settings
 from scheduler_app.embedded import free_port
 
@@ -14,32 +14,32 @@ def settings(**given: int) -> Settings:
 
 def test_flower_s_usual_port_goes_to_the_first_and_any_other_to_the_second() -> None:
     usual = Settings(flower_port=free_port())
-    with HeldPorts() as first, HeldPorts() as second:
+    with ReservedPorts() as first, ReservedPorts() as second:
         assert first.flower(usual) == usual.flower_port
         assert second.flower(usual) not in (0, usual.flower_port)
-    with HeldPorts() as third:
+    with ReservedPorts() as third:
         assert third.flower(usual) == usual.flower_port
 
 
 def test_a_port_that_was_asked_for_is_refused_with_its_name_when_another_run_has_it() -> None:
     port = free_port()
-    with HeldPorts() as first, HeldPorts() as second:
+    with ReservedPorts() as first, ReservedPorts() as second:
         first.flower(settings(FLOWER_PORT=port))
         with pytest.raises(CannotStart, match=f"FLOWER_PORT: port {port} .*--flower-port"):
             second.flower(settings(FLOWER_PORT=port))
         with pytest.raises(CannotStart, match=f"API_PORT: port {port} .*--port"):
-            second.hold("API_PORT", "127.0.0.1", port, "choose another with --port")
+            second.reserve("API_PORT", "127.0.0.1", port, "choose another with --port")
 
 
 def test_all_ports_of_the_metrics_are_looked_at_before_anything_starts() -> None:
     asked = settings(METRICS_PORT=free_port(), WORKER_COUNT=3)
-    with HeldPorts() as first, HeldPorts() as second:
-        first.hold("API_PORT", "127.0.0.1", asked.metrics_port + 3, "choose another with --port")
+    with ReservedPorts() as first, ReservedPorts() as second:
+        first.reserve("API_PORT", "127.0.0.1", asked.metrics_port + 3, "choose another with --port")
         with pytest.raises(
             CannotStart, match=rf"METRICS_PORT: port {asked.metrics_port + 3} .* take 4 ports"
         ):
             second.metrics(asked)
-    with HeldPorts() as alone, pytest.raises(CannotStart, match="METRICS_PORT: there is no port 65536"):
+    with ReservedPorts() as alone, pytest.raises(CannotStart, match="METRICS_PORT: there is no port 65536"):
         alone.metrics(settings(METRICS_PORT=65_535, WORKER_COUNT=1))
-    with HeldPorts() as none:
+    with ReservedPorts() as none:
         none.metrics(settings(WORKER_COUNT=3))

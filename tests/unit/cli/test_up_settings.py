@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_app.cli.environment import defaults, environment
-from scheduler_app.cli.greeting import greeting, program
-from scheduler_app.cli.parts import api_part, flower_part, worker_part
-from scheduler_app.cli.preflight import without_password
+from scheduler_app.cli.up.banner import banner, program
+from scheduler_app.cli.up.environment import defaults, environment
+from scheduler_app.cli.up.services import api_service, flower_service, worker_service
 from scheduler_app.config import load_settings
+from scheduler_app.health.driver_errors import without_passwords
 
 _KEY = "0123456789abcdef"
 
@@ -31,7 +31,7 @@ def test_callbacks_may_reach_this_machine_unless_that_is_set_even_to_nothing(
     assert "CALLBACK_ALLOWED_NETWORKS" not in defaults(load_settings())
 
 
-def test_what_a_file_or_a_flag_says_reaches_the_parts_by_their_environment(tmp_path: Path) -> None:
+def test_what_a_file_or_a_flag_says_reaches_the_services_by_their_environment(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(f"api: {{keys: [{_KEY}, {_KEY}x]}}\nretention: {{days: 7}}\n")
     settings = load_settings(None, {"LOG_LEVEL": "debug"})
     told = environment(settings, {"MONGO_URI": "mongodb://127.0.0.1:1"})
@@ -44,18 +44,18 @@ def test_what_a_file_or_a_flag_says_reaches_the_parts_by_their_environment(tmp_p
 
 def test_a_worker_has_its_soft_shutdown_and_a_margin_before_it_is_killed() -> None:
     settings = load_settings(None, {"WORKER_SOFT_SHUTDOWN_SECONDS": "8"})
-    part = worker_part(2, settings, {})
-    assert 10 <= part.grace < 11
-    assert part.command[:2] == (sys.executable, "-m")
-    assert "worker2@%h" in part.command
+    service = worker_service(2, settings, {})
+    assert 10 <= service.grace < 11
+    assert service.command[:2] == (sys.executable, "-m")
+    assert "worker2@%h" in service.command
 
 
 def test_everything_ends_within_fifteen_seconds_at_the_worst() -> None:
     settings = load_settings(None, defaults(load_settings()))
     api, worker, flower = (
-        api_part(settings, {}),
-        worker_part(1, settings, {}),
-        flower_part(5555, "user:password", {}),
+        api_service(settings, {}),
+        worker_service(1, settings, {}),
+        flower_service(5555, "user:password", {}),
     )
     assert api.tier == flower.tier > worker.tier > 0
     server_grace = 2.0
@@ -77,12 +77,12 @@ def test_everything_ends_within_fifteen_seconds_at_the_worst() -> None:
     ],
 )
 def test_a_password_is_not_shown(given: str, shown: str) -> None:
-    assert without_password(given) == shown
+    assert without_passwords(given) == shown
 
 
 def test_the_greeting_ends_with_a_line_to_paste() -> None:
     settings = load_settings(None, {"API_PORT": "9001"})
-    text = greeting({"API": "http://127.0.0.1:9001"}, settings)
+    text = banner({"API": "http://127.0.0.1:9001"}, settings)
     words = shlex.split(text.splitlines()[-1])
     assert words[:2] == ["curl", "http://127.0.0.1:9001/api/schedules"]
     assert json.loads(words[-1])["callback_url"] == "http://127.0.0.1:9001/health"
@@ -91,16 +91,16 @@ def test_the_greeting_ends_with_a_line_to_paste() -> None:
 
 def test_with_keys_the_line_to_paste_asks_for_one_and_shows_none() -> None:
     settings = load_settings(None, {"API_KEYS": _KEY, "API_HOST": "0.0.0.0"})
-    text = greeting({"API": "here"}, settings)
+    text = banner({"API": "here"}, settings)
     assert '-H "Authorization: Bearer $API_KEY"' in text
     assert _KEY not in text
     assert "0.0.0.0" not in text, "that is an address to listen on, not to connect to"
 
 
 def test_flower_s_login_is_not_on_its_command_line() -> None:
-    part = flower_part(5555, "scheduler:s3cret", {})
-    assert part.environment["FLOWER_BASIC_AUTH"] == "scheduler:s3cret"
-    assert "s3cret" not in " ".join(part.command)
+    service = flower_service(5555, "scheduler:s3cret", {})
+    assert service.environment["FLOWER_BASIC_AUTH"] == "scheduler:s3cret"
+    assert "s3cret" not in " ".join(service.command)
 
 
 def test_the_commands_that_are_printed_are_found_from_the_reader_s_shell(

@@ -5,7 +5,11 @@ from pathlib import Path
 
 from scheduler_app.config import load_settings, names
 
-TABLE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text().split("\nThe parts by hand")[0]
+TABLE = (
+    (Path(__file__).parents[3] / "docs" / "configuration.md")
+    .read_text()
+    .split("\nTo start the processes by hand")[0]
+)
 
 
 def test_every_setting_is_in_the_manual_and_no_other() -> None:

@@ -15,7 +15,7 @@ from pymongo.errors import OperationFailure
 from redis import Redis as RedisClient
 from redis.exceptions import AuthenticationError
 
-from scheduler_app.embedded import DidNotStart, Mongod, Redis, free_port, is_free, tethered
+from scheduler_app.embedded import DidNotStart, Mongod, Redis, free_port, is_free, with_parent_death_signal
 from tests.processes import wait_until
 
 
@@ -94,12 +94,12 @@ def test_a_server_dies_with_the_process_that_started_it_even_when_that_is_killed
     wait_until(lambda: not psutil.pid_exists(server), "the server to die")
 
 
-def test_a_tether_is_refused_outside_the_main_thread_whose_end_would_cut_it() -> None:
+def test_it_is_refused_outside_the_main_thread_whose_end_would_kill_the_command() -> None:
     refusals = []
 
     def start() -> None:
         try:
-            tethered(["true"])
+            with_parent_death_signal(["true"])
         except RuntimeError as error:
             refusals.append(str(error))
 

@@ -1,23 +1,26 @@
 """Whether the processes agree in their settings, by what they say of them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_app.config import Settings
 from scheduler_app.health import Status
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.check import Check
+from scheduler_app.store.processes import ProcessRecord
 from scheduler_app.store.shared_settings import fingerprint, shared_settings
 
 OWN = shared_settings(Settings(callback_allowed_networks="10.0.0.0/8"))
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 VERSION = "1"
 KEY = "a" * 43 + "="
 
 
-def node(role: str, name: str = "", version: str = VERSION, **differing: Any) -> dict[str, Any]:
-    return {"_id": name or role, "role": role, "version": version, "settings": {**OWN, **differing}}
+def node(role: str, name: str = "", version: str = VERSION, **differing: Any) -> ProcessRecord:
+    return ProcessRecord(name or role, role, NOON, 2.0, version=version, settings={**OWN, **differing})
 
 
-def check(*nodes: dict[str, Any]) -> Check:
+def check(*nodes: ProcessRecord) -> Check:
     return check_settings(nodes, OWN, VERSION)
 
 
@@ -65,7 +68,7 @@ def test_several_versions_are_a_note() -> None:
 
 
 def test_nodes_of_a_release_that_says_nothing_of_its_settings_are_passed_over() -> None:
-    assert check({"_id": "old", "role": "worker", "version": VERSION}).status is Status.OK
+    assert check(ProcessRecord("old", "worker", NOON, 2.0, version=VERSION)).status is Status.OK
 
 
 def test_nothing_is_said_while_mongodb_does_not_answer() -> None:

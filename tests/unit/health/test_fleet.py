@@ -6,18 +6,19 @@ from typing import Any
 import pytest
 
 from scheduler_app.health import Check, Status, check_fleet
+from scheduler_app.store.processes import ProcessRecord
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def node(role: str, **facts: Any) -> dict[str, Any]:
+def node(role: str, **facts: Any) -> ProcessRecord:
     """As a process reported 2 s ago."""
     fresh = {"last_tick_at": NOON} if role == "beat" else {}
-    given = {"_id": f"{role}-host-1", "role": role, "host": "host", "seen_at": NOON, "age_seconds": 2.0}
-    return {**given, "clock_offset_seconds": 0.0, **fresh, **facts}
+    given = {"id": f"{role}-host-1", "role": role, "host": "host", "seen_at": NOON, "age_seconds": 2.0}
+    return ProcessRecord(**{**given, **fresh, **facts})
 
 
-def checks(*nodes: dict[str, Any]) -> dict[str, Check]:
+def checks(*nodes: ProcessRecord) -> dict[str, Check]:
     return {check.name: check for check in check_fleet(nodes)}
 
 

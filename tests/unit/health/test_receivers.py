@@ -1,17 +1,21 @@
 """Which receivers cannot keep up, by what workers report."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from scheduler_app.health import Status
 from scheduler_app.health.receivers import check_receivers
+from scheduler_app.store.processes import OriginLoad, ProcessRecord
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
-def worker(name: str, *origins: dict[str, Any], **facts: Any) -> dict[str, Any]:
-    return {"_id": name, "role": "worker", "name": name, "origins": list(origins), **facts}
+def worker(name: str, *origins: OriginLoad, **facts: Any) -> ProcessRecord:
+    return ProcessRecord(name, "worker", NOON, 2.0, name=name, origins=origins, **facts)
 
 
-def load(origin: str, **facts: Any) -> dict[str, Any]:
-    return {"origin": origin, "in_flight": 0, "waiting": 0, "postponed": 0, "full_seconds": 0.0, **facts}
+def load(origin: str, **facts: Any) -> OriginLoad:
+    return OriginLoad(origin, 0, 0, 0, 0.0)._replace(**facts)
 
 
 def test_a_receiver_that_hangs_is_named_with_what_all_workers_have_of_it() -> None:

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
 
-from scheduler_app.store.isolation import isolated
+from scheduler_app.store.documents.isolation import isolated
 
 
 class Work:

@@ -10,8 +10,8 @@ from pymongo.errors import AutoReconnect
 from structlog.testing import capture_logs
 
 from scheduler_app.domain.event import State
-from scheduler_app.store.last_runs import Run
-from scheduler_app.store.outcomes import Record
+from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.schedules.last_runs import Run
 from scheduler_app.worker import failure_log, last_runs, origin_counts
 from scheduler_app.worker.failure_log import LINES, LINES_OF_ORIGIN, WINDOW_SECONDS, FailureLog
 from scheduler_app.worker.last_runs import LastRunQueue

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.lane import FRESH_FOR, Lane
-from scheduler_app.store.outbox import Due
+from scheduler_app.store.events.outbox import Due
 from scheduler_app.usecases.dispatch.batches import (
     CLAIM_AHEAD,
     EVENTS_A_BATCH,

@@ -1,0 +1,27 @@
+"""Ids in paths. A word that a route has in an id's place is never an id."""
+
+from flask import Flask
+from werkzeug.routing import BaseConverter, Map
+
+SCHEDULE_WORDS = ("bulk", "export", "preview")
+EVENT_WORDS = ("redrive",)
+
+
+class ScheduleIds(BaseConverter):
+    """`<schedule:…>` in a route."""
+
+    part_isolating = True
+    regex = rf"(?!(?:{'|'.join(SCHEDULE_WORDS)})(?:/|$))[^/]+"
+
+
+class EventIds(BaseConverter):
+    """`<event:…>` in a route."""
+
+    part_isolating = True
+    regex = rf"(?!(?:{'|'.join(EVENT_WORDS)})(?:/|$))[^/]+"
+
+
+def register(app: Flask) -> None:
+    """Must be called before any route with such an id is added."""
+    known: Map = app.url_map
+    known.converters |= {"schedule": ScheduleIds, "event": EventIds}

@@ -1,0 +1,9 @@
+"""Types of JSON on its way in and out."""
+
+from typing import Any
+
+#: A JSON object of an answer.
+View = dict[str, object]
+
+#: What a schema has loaded: marshmallow gives no types to values, the schema has checked them.
+Loaded = dict[str, Any]

@@ -1,0 +1,171 @@
+"""Every error is a problem (RFC 9457, application/problem+json). `register` maps errors to statuses."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from http import HTTPStatus
+from itertools import islice
+
+from flask import Flask, Response, json, request
+from marshmallow import ValidationError
+from werkzeug.exceptions import HTTPException
+
+from api.json_types import View
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.store import STORE_FAULTS
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+RETRY_AFTER_SECONDS = 2
+#: An answer names this many wrong fields, and counts the others.
+MAX_ERRORS = 100
+MAX_POINTER = 200
+MAX_DETAIL = 500
+
+DETAILS = {
+    400: "the request cannot be understood; is its body well-formed JSON?",
+    404: "there is nothing here; the paths are listed at /docs/openapi.yml",
+    413: "the request is larger than 1 MiB, or than 16 MiB in bulk; send less at once",
+    415: "send JSON: Content-Type: application/json",
+}
+
+
+#: A message, and the path of the field that it is about.
+Located = tuple[tuple[str, ...], object]
+
+
+class Omitted(int):
+    """Among the messages of a validation: the number of messages that were left out."""
+
+
+class Problem(Exception):
+    """An error answer: a status, a sentence that says what to do, and the fields concerned."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        errors: list[dict[str, str]] | None = None,
+        headers: Mapping[str, str] | None = None,
+        errors_omitted: int = 0,
+    ) -> None:
+        """`errors_omitted`: how many more there are than `errors` names."""
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.errors = errors or []
+        self.errors_omitted = errors_omitted
+        self.headers = dict(headers or {})
+
+    def body(self) -> View:
+        body: View = {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if self.errors:
+            body["errors"] = self.errors
+        if self.errors_omitted:
+            body["errors_omitted"] = self.errors_omitted
+        return body
+
+    def response(self) -> Response:
+        return Response(
+            # Ends with a newline like Flask's own answers, for the prompt of a shell.
+            json.dumps(self.body()) + "\n",
+            status=self.status,
+            headers=self.headers,
+            mimetype="application/problem+json",
+        )
+
+
+def register(app: Flask) -> None:
+    app.register_error_handler(Problem, lambda problem: problem.response())
+    app.register_error_handler(HTTPException, _of_http)
+    app.register_error_handler(InvalidField, _of_field)
+    app.register_error_handler(NotFound, lambda error: Problem(404, str(error)).response())
+    app.register_error_handler(Conflict, lambda error: Problem(409, str(error)).response())
+    app.register_error_handler(StaleVersion, lambda error: Problem(412, str(error)).response())
+    for fault in STORE_FAULTS:
+        app.register_error_handler(fault, _of_store)
+    app.register_error_handler(Exception, _of_ourselves)
+
+
+def _of_field(error: InvalidField) -> Response:
+    return of_field(error).response()
+
+
+def of_field(error: InvalidField) -> Problem:
+    detail = f"{error.field}: {error.message}"
+    return Problem(422, detail, [{"pointer": f"/{error.field}", "detail": error.message}])
+
+
+def of_validation(error: ValidationError) -> Problem:
+    """The problem of one item among many, whose schema raised `error`."""
+    return _of_messages(422, error.messages, "item")
+
+
+def _of_http(error: HTTPException) -> Response:
+    """Answers errors of Werkzeug and webargs; the latter carry messages by location and field."""
+    status = error.code or 500
+    data = getattr(error, "data", None) or {}
+    # The outer keys are the locations that webargs read: "json", "query".
+    if any(messages := data.get("messages", {}).values()):
+        return _of_messages(status, messages, "request").response()
+    headers = {
+        name: value for name, value in error.get_headers() if name in ("Allow", "Retry-After", "Location")
+    }
+    detail = DETAILS.get(status, error.description or "")
+    if status == 404 and len(request.path) > 1 and request.path.endswith("/"):
+        detail = "there is nothing here; try the path without the slash at its end"
+    if status == 405:
+        detail = f"this path does not take {request.method}, but {headers.get('Allow', 'no method')}"
+    return Problem(status, detail, headers=headers).response()
+
+
+def _of_messages(status: int, messages: object, whole: str) -> Problem:
+    """`whole` is the subject of messages that name no field: "request" or "item"."""
+    found = _flattened(messages)
+    errors = [
+        {"pointer": ("/" + "/".join(path))[:MAX_POINTER], "detail": str(message)[:MAX_DETAIL].rstrip(".")}
+        for path, message in islice(_without_counts(found), MAX_ERRORS)
+    ]
+    omitted = sum(message if isinstance(message, Omitted) else 1 for _, message in _flattened(messages))
+    first = errors[0]
+    detail = f"{first['pointer'].lstrip('/') or whole}: {first['detail']}"
+    return Problem(status, detail, errors, errors_omitted=omitted - len(errors))
+
+
+def _without_counts(found: Iterable[Located]) -> Iterator[Located]:
+    return (each for each in found if not isinstance(each[1], Omitted))
+
+
+def _flattened(messages: object, path: tuple[str, ...] = ()) -> Iterator[Located]:
+    """Each message with the path of the field that it is about."""
+    if isinstance(messages, Mapping):
+        for key, value in messages.items():
+            yield from _flattened(value, path if key == "_schema" else (*path, str(key)))
+    elif isinstance(messages, Iterable) and not isinstance(messages, str):
+        for message in messages:
+            yield from _flattened(message, path)
+    else:
+        yield path, messages
+
+
+def _of_store(error: Exception) -> Response:
+    log.error(
+        "api.unavailable",
+        message="MongoDB did not answer a request",
+        path=request.path,
+        error=str(error)[:300],
+    )
+    return Problem(
+        503,
+        "the database does not answer; nothing was lost, try again",
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+    ).response()
+
+
+def _of_ourselves(error: Exception) -> Response:
+    log.exception("api.failed", message="A request failed", method=request.method, path=request.path)
+    return Problem(500, "the server failed; the reason is in its log").response()

@@ -1,0 +1,61 @@
+"""/api/schedules/pause, /resume, /delete: edits all schedules that match a filter, one page in each call.
+
+A schedule may have one of these words as its id: no route of a single schedule is a POST to the id alone.
+"""
+
+from api import dry_run, hop_limit
+from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
+from api.services import services
+from api.tenancy import tenant
+from api.wire import DeletedPage, EditFilter, PausedPage, ResumedPage, examples
+from scheduler_app.store.paging import Window
+from scheduler_app.usecases.bulk_edits import Verb, edit_page
+
+MAX_SKIPPED = 100
+
+blueprint = ApiBlueprint(
+    "edits", __name__, url_prefix="/api/schedules", description="Many schedules, chosen by a filter"
+)
+
+
+@blueprint.route("/pause", methods=["POST"])
+@blueprint.arguments(EditFilter, example=examples.EDIT)
+@blueprint.response(200, PausedPage)
+def pause_schedules(given: Loaded) -> View:
+    """Pause the schedules that match a filter, newest first, a page a call"""
+    return _edited(Verb.PAUSE, "paused", given)
+
+
+@blueprint.route("/resume", methods=["POST"])
+@blueprint.arguments(EditFilter, example=examples.EDIT)
+@blueprint.response(200, ResumedPage)
+def resume_schedules(given: Loaded) -> View:
+    """Resume the schedules that match a filter, newest first, a page a call"""
+    return _edited(Verb.RESUME, "resumed", given)
+
+
+@blueprint.route("/delete", methods=["POST"])
+@blueprint.arguments(EditFilter, example=examples.EDIT)
+@blueprint.response(200, DeletedPage)
+def delete_schedules(given: Loaded) -> View:
+    """Delete the schedules that match a filter, newest first, a page a call; their history stays"""
+    return _edited(Verb.DELETE, "deleted", given)
+
+
+def _edited(verb: Verb, done: str, given: Loaded) -> View:
+    if given["dry_run"]:
+        dry_run.ask()
+    made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
+    which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
+    found = made.store.schedules.page(window, tenant=tenant(), **which)
+    hops = hop_limit.request_hops()
+    page = edit_page(made.manager, verb, found, made.now(), tenant=tenant(), hops=hops)
+    view: View = {
+        done: page.count,
+        "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
+        "next_cursor": page.next,
+    }
+    if len(page.skipped) > MAX_SKIPPED:
+        view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED
+    return view

@@ -1,0 +1,82 @@
+"""/api/events: events with their history; cancelling and redriving them."""
+
+from api import dry_run
+from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
+from api.services import services
+from api.tenancy import tenant
+from api.wire import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, examples, window
+from api.wire.presenters import event_shown
+
+MAX_SKIPPED = 100
+
+blueprint = ApiBlueprint(
+    "events", __name__, url_prefix="/api/events", description="Occurrences and their history"
+)
+
+
+@blueprint.route("", methods=["GET"])
+@blueprint.arguments(EventFilter, location="query")
+@blueprint.response(200, EventPage)
+def list_events(query: Loaded) -> View:
+    """List events, newest run time first"""
+    limit, page = query["limit"], query["page"]
+    found = services().store.event_lists.page(
+        window(query),
+        tenant=tenant(),
+        schedule_id=query.get("schedule_id"),
+        states=query.get("state"),
+        narrowing=query["narrowing"],
+    )
+    return {
+        "events": list(map(event_shown, found.rows)),
+        "page": page,
+        "limit": limit,
+        "next_cursor": found.next,
+    }
+
+
+@blueprint.route("/<event:event_id>", methods=["GET"])
+@blueprint.response(200, EventOutput)
+def get_event(event_id: str) -> View:
+    """Get an event with its history"""
+    return event_shown(services().events.get(event_id, tenant=tenant()))
+
+
+@blueprint.route("/<event:event_id>/cancel", methods=["POST"])
+@blueprint.response(200, EventOutput)
+def cancel_event(event_id: str) -> View:
+    """Cancel an event that is neither running nor finished"""
+    return event_shown(services().events.cancel(event_id, services().now(), tenant=tenant()))
+
+
+@blueprint.route("/<event:event_id>/redrive", methods=["POST"])
+@blueprint.response(202, EventOutput)
+def redrive_event(event_id: str) -> View:
+    """Send an event that ended in error again, at once; its retries are counted from zero"""
+    return event_shown(services().events.redrive(event_id, services().now(), tenant=tenant()))
+
+
+@blueprint.route("/redrive", methods=["POST"])
+@blueprint.arguments(RedriveInput, required=False, example=examples.REDRIVE)
+@blueprint.response(202, RedriveOutput)
+def redrive_events(given: Loaded) -> View:
+    """Send events that ended in error again, the newest first, a page a call"""
+    if given["dry_run"]:
+        dry_run.ask()
+    page = services().events.redrive_page(
+        window(given),
+        services().now(),
+        tenant=tenant(),
+        schedule_id=given.get("schedule_id"),
+        narrowing=given["narrowing"],
+    )
+    view: View = {
+        "redriven": page.count,
+        "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],
+        "more": page.next is not None,
+        "next_cursor": page.next,
+    }
+    if len(page.skipped) > MAX_SKIPPED:
+        view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED
+    return view

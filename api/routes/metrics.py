@@ -1,0 +1,115 @@
+"""`/metrics`: the counters of the API's processes, and gauges of the whole system, read from the store."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import lru_cache
+
+from flask import Flask, Response, request
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from api.services import Services, services
+from api.tenancy import tenant
+from scheduler_app.clock import monotonic
+from scheduler_app.store import STORE_FAULTS, within
+from scheduler_app.telemetry.metrics import Role, own_registry, requests
+
+#: Prometheus drops a scrape that lasts too long; a gauge that takes longer than this is left out of it.
+ANSWER_SECONDS = 1.5
+#: Counting stops here, so that a scrape costs some 50 ms however many there are.
+MOST_DEAD_LETTERS = 10_000
+MOST_SCHEDULES = 100_000
+#: The label of requests to no route, and of methods that HTTP does not define.
+OTHER = "other"
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Fleet(Collector):
+    """Gauges of the whole system, read at each scrape. Those of a dependency that does not answer are left
+    out (`scheduler_dependency_up` tells): a gauge that kept its value would look fine."""
+
+    def __init__(self, made: Services) -> None:
+        self._made = made
+
+    def collect(self) -> Iterator[Metric]:
+        publisher, started = self._made.publisher, monotonic()
+        wait = publisher.ask_queue_length()
+        with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
+            yield from list(self._stored())
+        with suppress(*publisher.unavailable):
+            length = wait(started + ANSWER_SECONDS - monotonic())
+            yield _gauge("scheduler_queue_length", "Messages that no worker has taken", length)
+
+    def _stored(self) -> Iterator[Metric]:
+        store = self._made.store
+        events = GaugeMetricFamily("scheduler_events", "Events in each living state", labels=["state"])
+        for state, count in store.events.living_by_state().items():
+            events.add_metric([state], count)
+        yield events
+        oldest = store.events.oldest_due()
+        yield _gauge(
+            "scheduler_oldest_due_timestamp_seconds",
+            "When the longest-waiting event is or was due, Unix time; 0 when none waits",
+            oldest.timestamp() if oldest else 0.0,
+        )
+        nodes = GaugeMetricFamily("scheduler_nodes", "Processes that reported lately", labels=["role"])
+        alive = [process.role for process in store.processes.alive()]
+        for role in sorted({*alive, "api", "beat", "worker"}):
+            nodes.add_metric([role], alive.count(role))
+        yield nodes
+        yield _gauge(
+            "scheduler_dead_letters",
+            f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",
+            store.events.dead_letters(tenant=tenant(), most=MOST_DEAD_LETTERS),
+        )
+        schedules = GaugeMetricFamily(
+            "scheduler_schedules", f"Schedules in each state; {MOST_SCHEDULES} at most", labels=["state"]
+        )
+        for state, count in store.schedules.count_by_state(tenant=tenant(), most=MOST_SCHEDULES).items():
+            schedules.add_metric([state], count)
+        yield schedules
+
+
+def _gauge(name: str, about: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, about, value=value)
+
+
+def _counted() -> CollectorRegistry:
+    """The counters of this process, or of all processes of one gunicorn together."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return own_registry(Role.API, REGISTRY)
+    together = CollectorRegistry()
+    MultiProcessCollector(together)
+    return own_registry(Role.API, together)
+
+
+def _count(response: Response) -> Response:
+    """Counts a request under its route's template: paths hold ids, and there would be too many labels."""
+    route = _template(request.url_rule.rule) if request.url_rule else OTHER
+    method = request.method if request.method in _METHODS else OTHER
+    requests.labels(method, route, str(response.status_code)).inc()
+    return response
+
+
+@lru_cache(maxsize=256)
+def _template(rule: str) -> str:
+    """`/api/schedules/{schedule_id}`, as in the specification."""
+    return re.sub(r"<(?:[^<>:]*:)?([^<>]*)>", r"{\1}", rule)
+
+
+def register(app: Flask) -> None:
+    app.after_request(_count)
+
+    @app.get("/metrics")
+    def metrics() -> Response:
+        """For Prometheus; it needs a key when keys are set, as the API does."""
+        fleet = CollectorRegistry()
+        fleet.register(Fleet(services()))
+        # The gauges first: reading them sets `scheduler_dependency_up`.
+        text = generate_latest(fleet) + generate_latest(_counted())
+        return Response(text, content_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,55 @@
+"""JSON in and out: the schemas of bodies, queries and answers, and what fills the answers."""
+
+from api.wire.bulk import BulkInput, BulkOutput
+from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
+from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.output_schema import Message
+from api.wire.paging import Paging, window
+from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
+from api.wire.problem_output import Problem
+from api.wire.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
+from api.wire.schedule_output import (
+    Created,
+    Edited,
+    ScheduleChoice,
+    ScheduleFilter,
+    ScheduleOutput,
+    SchedulePage,
+)
+from api.wire.signing import SigningInput, SigningOutput
+
+__all__ = [
+    "BulkInput",
+    "BulkOutput",
+    "Created",
+    "DeletedPage",
+    "EditFilter",
+    "Edited",
+    "EventFilter",
+    "EventOutput",
+    "EventPage",
+    "HistoryFilter",
+    "Message",
+    "NewSchedule",
+    "Paging",
+    "PausedPage",
+    "PreviewInput",
+    "PreviewOutput",
+    "PreviewQuery",
+    "Problem",
+    "PutQuery",
+    "RedriveInput",
+    "RedriveOutput",
+    "ResumedPage",
+    "ScheduleChoice",
+    "ScheduleFilter",
+    "ScheduleInput",
+    "ScheduleOutput",
+    "SchedulePage",
+    "SigningInput",
+    "SigningOutput",
+    "Triggered",
+    "check_same_id",
+    "window",
+]

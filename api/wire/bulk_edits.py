@@ -1,0 +1,54 @@
+"""Editing all schedules that match a filter."""
+
+from typing import ClassVar
+
+from marshmallow import fields, validate
+
+from api.wire.field_types import Cursor
+from api.wire.output_schema import OutputSchema
+from api.wire.paging import MAX_LIMIT
+from api.wire.schedule_output import ScheduleChoice
+from api.wire.selection import Selection, Skipped
+
+
+class EditFilter(ScheduleChoice, Selection):
+    """Which schedules to edit, and how many in one call."""
+
+    FILTERS: ClassVar = {name: name for name in ("state", "name", "tag", "last_outcome")}
+    THINGS = "schedule"
+
+    limit = fields.Integer(
+        strict=True,
+        load_default=100,
+        validate=validate.Range(1, MAX_LIMIT),
+        metadata={"description": "How many at most in this call"},
+    )
+
+
+class _EditedPage(OutputSchema):
+    skipped = fields.List(
+        fields.Nested(Skipped),
+        required=True,
+        metadata={"description": "The first 100 schedules that were not edited"},
+    )
+    skipped_omitted = fields.Integer(metadata={"description": "How many more there are; absent if none"})
+    next_cursor = Cursor(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "Give it as `cursor`, with the same filter, for the next page; null at the end."
+            " Before the end a page may be shorter than `limit`: one call lasts some 5 seconds."
+        },
+    )
+
+
+class PausedPage(_EditedPage):
+    paused = fields.Integer(required=True, metadata={"description": "How many were paused"})
+
+
+class ResumedPage(_EditedPage):
+    resumed = fields.Integer(required=True, metadata={"description": "How many were resumed"})
+
+
+class DeletedPage(_EditedPage):
+    deleted = fields.Integer(required=True, metadata={"description": "How many were deleted"})

@@ -1,0 +1,188 @@
+"""The filters of lists of events and of redrives."""
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError, fields, post_load, validate, validates_schema
+
+from api.json_types import Loaded
+from api.wire.field_types import Cursor, LocalOrInstant, ScheduleId, StatusCodes
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OutputSchema
+from api.wire.paging import MAX_LIMIT, Paging
+from api.wire.selection import Selection, Skipped
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.event import State
+from scheduler_app.domain.local_time import instant_at
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
+from scheduler_app.store.events.lists import Narrowing
+
+_STATE = "|".join(state.value for state in State)
+_ALL_STATES = ", ".join(state.value for state in State)
+
+
+class States(fields.String):
+    """One state, or several separated by commas."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        about = {"pattern": f"^({_STATE})(, ?({_STATE}))*$", "maxLength": 200}
+        super().__init__(metadata=about | kwargs.pop("metadata", {}), **kwargs)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        names = [name.strip() for name in text[:200].split(",")]
+        for name in names:
+            if name not in _ALL_STATES.split(", "):
+                raise ValidationError(
+                    f"{name[:50]!r} is no state; give one or several of {_ALL_STATES}, separated by commas"
+                )
+        return {State(name) for name in names}
+
+
+_STATUS_PATTERN = r"[1-5](xx|[0-9]{2}(-[1-5][0-9]{2})?)"
+
+
+class StatusChoice(fields.Field[Any]):
+    """Statuses of the last attempt: a number, text such as "503,5xx", or a list of these."""
+
+    def __init__(self, *, in_query: bool, **kwargs: Any) -> None:
+        text = {"type": "string", "pattern": f"^{_STATUS_PATTERN}(,{_STATUS_PATTERN})*$", "maxLength": 400}
+        number = {"type": "integer", "minimum": 100, "maximum": 599}
+        several = {"type": "array", "minItems": 1, "maxItems": 50, "items": {"anyOf": [number, text]}}
+        about: dict[str, Any] = text if in_query else {"anyOf": [number, text, several]}
+        described = {"description": 'Statuses that the last attempt was answered by, such as 503, "5xx,429"'}
+        super().__init__(metadata=about | described, **kwargs)
+        self._codes = StatusCodes()
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        given = value if isinstance(value, list) else [value]
+        single: list[Any] = []
+        for each in given[:51]:
+            single += each.split(",")[:51] if isinstance(each, str) else [each]
+        return self._codes.deserialize(single)
+
+
+class _EventChoice(InputSchema):
+    """A filter of events: they must match every field given."""
+
+    schedule_id = ScheduleId(metadata={"description": "The schedule they belong to"})
+    origin = fields.String(
+        validate=validate.Length(min=1, max=2048),
+        metadata={
+            "description": "Scheme, host and port of the URL that the schedule had when the event was made;"
+            " a whole URL is accepted",
+            "example": "https://example.com",
+        },
+    )
+    error = fields.String(
+        validate=validate.Length(min=1, max=200),
+        metadata={
+            "description": "Part of the last attempt's error or of the history's last line; case is ignored",
+            "example": "timed out",
+        },
+    )
+    tag = fields.String(
+        validate=validate.Length(min=1, max=64), metadata={"description": "A tag of their schedule"}
+    )
+    since = LocalOrInstant(
+        dates=True, data_key="from", metadata={"description": "Run times from this instant on"}
+    )
+    until = LocalOrInstant(
+        dates=True, data_key="to", metadata={"description": "Run times before this instant"}
+    )
+    timezone = fields.String(
+        validate=validate.Length(min=1, max=64),
+        metadata={
+            "description": "The IANA zone of `from` and `to` where they have no offset",
+            "example": "Europe/Zurich",
+        },
+    )
+
+    @validates_schema
+    def check_origin(self, data: Loaded, **_: object) -> None:
+        origin = data.get("origin")
+        if origin is not None and origin != UNKNOWN_ORIGIN and origin_of(origin) == UNKNOWN_ORIGIN:
+            raise ValidationError(
+                "must be a scheme, a host and perhaps a port, as in https://example.com:8443", "origin"
+            )
+
+    @post_load
+    def narrow(self, data: Loaded, **_: object) -> Loaded:
+        zone = data.pop("timezone", None)
+        if zone is not None:
+            self._instant(datetime(2000, 1, 1), zone, "timezone")  # noqa: DTZ001 (any date)
+        for name, key in (("since", "from"), ("until", "to")):
+            if name in data and data[name].tzinfo is None:
+                data[name] = self._instant(data[name], zone, key)
+        origin = data.pop("origin", None)
+        data["narrowing"] = Narrowing(
+            origin=origin_of(origin) if origin is not None else None,
+            status=data.pop("status_code", None),
+            error=data.pop("error", None),
+            tag=data.pop("tag", None),
+        )
+        return data
+
+    @staticmethod
+    def _instant(local: datetime, zone: str | None, key: str) -> datetime:
+        if zone is None:
+            raise ValidationError(
+                "needs an offset, as in 2025-01-05T12:00:00Z, or `timezone` beside it: Europe/Zurich", key
+            )
+        try:
+            return instant_at(local, zone)
+        except InvalidField as error:
+            raise ValidationError(error.message, error.field) from None
+
+
+class EventFilter(_EventChoice, Paging):
+    """The parameters of the list of events."""
+
+    state = States(metadata={"description": "The state they are in, or several separated by commas"})
+    status_code = StatusChoice(in_query=True)
+
+
+class HistoryFilter(Paging):
+    """A schedule's finished events."""
+
+    include = fields.String(
+        validate=validate.OneOf(["cancelled"]),
+        metadata={
+            "description": "`cancelled` also lists the events that were cancelled before they were due"
+        },
+    )
+
+
+class RedriveInput(_EventChoice, Selection):
+    """Which dead letters to send again; they must match every field given."""
+
+    FILTERS: ClassVar = {
+        **{name: name for name in ("schedule_id", "origin", "status_code", "error", "tag")},
+        "since": "from",
+        "until": "to",
+    }
+    THINGS = "dead letter"
+
+    status_code = StatusChoice(in_query=False)
+    limit = fields.Integer(
+        strict=True,
+        load_default=MAX_LIMIT,
+        validate=validate.Range(1, MAX_LIMIT),
+        metadata={"description": "How many at most in this call"},
+    )
+
+
+class RedriveOutput(OutputSchema):
+    redriven = fields.Integer(required=True, metadata={"description": "How many events will be sent again"})
+    skipped = fields.List(
+        fields.Nested(Skipped),
+        required=True,
+        metadata={"description": "The first 100 events that stay dead letters"},
+    )
+    skipped_omitted = fields.Integer(metadata={"description": "How many more there are; absent if none"})
+    more = fields.Boolean(
+        required=True, metadata={"description": "Whether there may be more: then call again with `cursor`"}
+    )
+    next_cursor = Cursor(
+        allow_none=True, metadata={"description": "Give it as `cursor` in the next call; null at the end"}
+    )

@@ -1,0 +1,198 @@
+"""Types of JSON fields that marshmallow does not have.
+
+marshmallow gives no types to what its fields read, write and take as options: those are Any here.
+"""
+
+import binascii
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from marshmallow import ValidationError, fields, validate
+
+from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.text import control_in
+from scheduler_app.store.paging import Position
+
+ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECOND = timedelta(milliseconds=1)
+_PLUS_READ_AS_BLANK = re.compile(r"[0-9-]+[Tt ][0-9:.,]+ [0-9]{2}:?[0-9]{2}")
+
+
+def check_visible(text: str) -> None:
+    """A validator: raises ValidationError for text that controls a terminal or reorders letters."""
+    if found := control_in(text):
+        raise ValidationError(f"must not contain control characters or bidirectional marks, such as {found}")
+
+
+class Instant(fields.AwareDateTime):
+    """An instant: read as RFC 3339 with an offset, written in UTC; digits beyond milliseconds are dropped."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(format="iso", **kwargs)
+        self.error_messages["invalid_awareness"] = "needs an offset, as in 2025-01-05T12:00:00Z"
+        self.error_messages["invalid"] = "must be an instant, as in 2025-01-05T12:00:00Z"
+        self.error_messages["blank"] = (
+            "has a blank where its offset begins, as a + in a query is read; write %2B for +, as in "
+            "2025-01-05T12:00:00%2B01:00, or give the instant in UTC with a Z"
+        )
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:
+        return None if value is None else shown_instant(value)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if not isinstance(value, str) or len(value) > 40:
+            raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE)
+        if _PLUS_READ_AS_BLANK.fullmatch(value):
+            raise self.make_error("blank", input=value, obj_type=self.OBJ_TYPE)
+        moment: datetime = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            moment = moment.astimezone(UTC)
+        except OverflowError:
+            raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
+        return whole_milliseconds(moment)
+
+
+class ScheduleId(fields.String):
+    """The id of a schedule."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
+            # As JSON Schema writes it, where `$` is the very end of the text.
+            metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
+            **kwargs,
+        )
+
+
+class LocalOrInstant(Instant):
+    """An instant, or a local time where there is no offset: a naive datetime, which another field or the
+    owner of this one puts into a zone."""
+
+    _LOCAL = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?", re.ASCII)
+    _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+    def __init__(self, *, dates: bool = False, **kwargs: Any) -> None:
+        """`dates`: whether a date alone is taken, as its midnight."""
+        super().__init__(**kwargs)
+        self._dates = dates
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:
+        return None if value is None else shown_time(value)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, str) and (
+            self._LOCAL.fullmatch(value) or (self._dates and self._DATE.fullmatch(value))
+        ):
+            try:
+                return whole_milliseconds(datetime.fromisoformat(value))
+            except ValueError:
+                raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+def shown_time(value: datetime) -> str:
+    """An instant in UTC; a local time without an offset."""
+    return value.isoformat() if value.tzinfo is None else shown_instant(value)
+
+
+class BoundedList(fields.List[Any]):
+    """A list whose length is checked before its items, so that a refused list costs little however long."""
+
+    def check_length(self, value: object) -> None:
+        if not isinstance(value, list):
+            raise ValidationError("must be a list, in brackets")
+        self._validate(value)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        self.check_length(value)
+        return super()._deserialize(value, attr, data, **kwargs)
+
+
+class Headers(fields.Dict):
+    """Header names and values, in the order given."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(keys=fields.String(), values=fields.String(), **kwargs)
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        return dict(value)
+
+    def _deserialize(
+        self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any
+    ) -> Any:
+        if not isinstance(value, Mapping):
+            raise ValidationError('must be an object of names and values, such as {"X-Team": "ops"}')
+        # The length is checked before the items, as in BoundedList.
+        self._validate(value)
+        try:
+            return tuple(super()._deserialize(value, attr, data, **kwargs).items())
+        except ValidationError as error:
+            # marshmallow reports keys and values apart, below the name; the client's JSON has no such levels.
+            of_names = error.normalized_messages()
+            raise ValidationError(
+                {name: [text for part in said.values() for text in part] for name, said in of_names.items()}
+            ) from None
+
+
+_STATUS = {
+    "type": ["integer", "string"],
+    "minimum": 100,
+    "maximum": 599,
+    "pattern": "^[1-5](xx|[0-9]{2}(-[1-5][0-9]{2})?)$",
+}
+
+
+class StatusCodes(BoundedList):
+    """HTTP statuses: numbers, "5xx" or "500-504"."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(fields.Raw(metadata=_STATUS), **kwargs)
+
+    def check_length(self, value: object) -> None:
+        super().check_length(value)
+        if isinstance(value, list) and not 1 <= len(value) <= 50:
+            raise ValidationError("needs 1 to 50 entries")
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        return list(value.written)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        items: list[Any] = super()._deserialize(value, attr, data, **kwargs)
+        if any(isinstance(item, bool) or not isinstance(item, int | str) for item in items):
+            raise ValidationError('each entry is a number, "5xx" or "500-504"')
+        try:
+            return Codes(tuple(items))
+        except ValueError as error:
+            raise ValidationError(str(error)) from None
+
+
+class Cursor(fields.String):
+    """A place in a list, opaque to clients, so that its content may change between releases."""
+
+    _INSIDE = re.compile(r"(-?\d{1,15})\.([\x20-\x7e]{1,200})\Z")
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.error_messages["unknown"] = "is no next_cursor of this API; start again without it"
+
+    def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> Any:
+        if value is None:
+            return None
+        inside = f"{(value.moment - EPOCH) // MILLISECOND}.{value.id}"
+        return urlsafe_b64encode(inside.encode()).decode().rstrip("=")
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            inside = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
+            found = self._INSIDE.match(inside)
+            if found is None:
+                raise self.make_error("unknown")
+            return Position(EPOCH + int(found[1]) * MILLISECOND, found[2])
+        except (binascii.Error, ValueError, OverflowError):
+            raise self.make_error("unknown") from None

@@ -1,0 +1,71 @@
+"""Lists: which page to answer, and what every page says."""
+
+from marshmallow import ValidationError, fields, validate, validates_schema
+
+from api.json_types import Loaded
+from api.wire.field_types import Cursor
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OutputSchema
+from scheduler_app.store.paging import Window
+
+MAX_LIMIT = 500
+MAX_PAGE = 10_000
+#: A page is found by walking over all rows before it; a cursor walks over nothing.
+MAX_WALKED = 100_000
+
+
+class Paging(InputSchema):
+    """Which page of a list."""
+
+    limit = fields.Integer(
+        load_default=10,
+        validate=validate.Range(1, MAX_LIMIT),
+        metadata={"description": "How many at most"},
+    )
+    page = fields.Integer(
+        load_default=1,
+        validate=validate.Range(1, MAX_PAGE),
+        metadata={
+            "description": "The number of the page, from 1. Rows that come and go shift the pages: to read a"
+            " whole list use `cursor`"
+        },
+    )
+    cursor = Cursor(
+        metadata={
+            "description": "The `next_cursor` of the previous answer: the list continues right after it"
+        }
+    )
+
+    @validates_schema
+    def check_paging(self, data: Loaded, **_: object) -> None:
+        if "cursor" in data and data["page"] > 1:
+            raise ValidationError("give cursor or page, not both", "page")
+        if data["page"] * data["limit"] > MAX_WALKED:
+            raise ValidationError(f"page × limit must not exceed {MAX_WALKED}; go on by cursor", "page")
+
+
+def window(query: Loaded) -> Window:
+    """The part of a list that a query asks for; takes those parameters out of `query`."""
+    limit, page = query.pop("limit"), query.pop("page", 1)
+    return Window(
+        limit=limit,
+        skip=(page - 1) * limit,
+        after=query.pop("cursor", None),
+        since=query.pop("since", None),
+        until=query.pop("until", None),
+    )
+
+
+class Listed(OutputSchema):
+    """A page of a list."""
+
+    page = fields.Integer(required=True, metadata={"description": "As in the request"})
+    limit = fields.Integer(required=True, metadata={"description": "As in the request"})
+    next_cursor = Cursor(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "Give it as `cursor` for the next page; null at the end. Before the end a page may"
+            " be shorter than `limit`, or empty: one call reads at most 100,000 rows to find matching ones"
+        },
+    )

@@ -1,0 +1,84 @@
+"""Previews: when a trigger fires, before or after it is saved."""
+
+from marshmallow import fields, validate
+
+from api.wire.field_types import Instant
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OmitNone, OutputSchema
+from api.wire.paging import MAX_LIMIT
+from api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS
+
+
+class PreviewQuery(InputSchema):
+    """Which occurrences to show."""
+
+    after = Instant(
+        metadata={"description": "The first occurrence shown comes after this instant; default: now"}
+    )
+    limit = fields.Integer(
+        load_default=10,
+        validate=validate.Range(1, MAX_LIMIT),
+        metadata={"description": "How many at most"},
+    )
+
+
+class PreviewInput(PreviewQuery):
+    """A trigger that is not saved, and which of its occurrences."""
+
+    class Meta(PreviewQuery.Meta):
+        include = PREVIEW_FIELDS
+
+    at = Instant(
+        metadata={
+            "description": "The instant at which the trigger is given: delays, intervals and a missing"
+            " DTSTART count from it; default: now"
+        }
+    )
+
+
+class OccurrenceOutput(OmitNone):
+    """One occurrence."""
+
+    run_time = Instant(required=True, metadata={"description": "The instant, in UTC"})
+    local = fields.String(
+        required=True,
+        metadata={
+            "description": "The same instant in the trigger's zone, with its offset",
+            "example": "2026-10-25T02:30:00+02:00",
+        },
+    )
+    dst = fields.String(
+        validate=validate.OneOf(["gap_shifted", "overlap_first", "overlap_last"]),
+        metadata={
+            "description": "What a clock change did: a local time that does not exist fires later by the"
+            " gap's length, one that exists twice fires the first or the last time. Absent otherwise"
+        },
+    )
+
+
+class WrittenTrigger(OutputSchema):
+    """The fields of a trigger as they were written."""
+
+    class Meta(OutputSchema.Meta):
+        include = TRIGGER_OUTPUT_FIELDS
+
+
+class PreviewOutput(OutputSchema):
+    """When a trigger fires."""
+
+    trigger = fields.Nested(WrittenTrigger, metadata={"description": "What was asked for"})
+
+    occurrences = fields.List(
+        fields.Nested(OccurrenceOutput),
+        required=True,
+        metadata={"description": "The next occurrences, the earliest first"},
+    )
+    warnings = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "What may surprise the person who wrote the trigger"},
+    )
+    description = fields.String(metadata={"description": "What the trigger says, in words"})
+    recurrence = fields.String(
+        metadata={"description": "The trigger as an RFC 5545 recurrence with its DTSTART made explicit"}
+    )

@@ -1,0 +1,38 @@
+"""An error as the specification describes it; `api.problems` makes them."""
+
+from marshmallow import fields
+
+from api.problems import MAX_ERRORS
+from api.wire.output_schema import OutputSchema
+
+
+class FieldProblem(OutputSchema):
+    """One field that is wrong."""
+
+    pointer = fields.String(
+        required=True,
+        metadata={
+            "description": "The field: a JSON pointer, or the parameter's name after a slash",
+            "example": "/rrule",
+        },
+    )
+    detail = fields.String(required=True, metadata={"description": "What is wrong with it, and the remedy"})
+
+
+class Problem(OutputSchema):
+    """An error (RFC 9457)."""
+
+    type = fields.String(required=True, metadata={"example": "about:blank"})
+    title = fields.String(required=True, metadata={"example": "Unprocessable Entity"})
+    status = fields.Integer(required=True, metadata={"example": 422})
+    detail = fields.String(required=True, metadata={"description": "What is wrong, and the remedy"})
+    errors = fields.List(
+        fields.Nested(FieldProblem),
+        metadata={
+            "description": f"The fields that are wrong, if any: the first {MAX_ERRORS} of them, and in the"
+            " answer to a bulk 1,000 of all its items together"
+        },
+    )
+    errors_omitted = fields.Integer(
+        metadata={"description": "How many more fields are wrong; absent if none"}
+    )

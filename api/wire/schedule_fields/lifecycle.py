@@ -1,0 +1,106 @@
+"""What a schedule is filed under, the state it is in, and what has become of it."""
+
+from marshmallow import fields, validate
+
+from api.wire.field_types import BoundedList, Instant, check_visible
+from api.wire.output_schema import OmitNone
+from api.wire.schedule_fields.field import ScheduleField, ShownSchedule
+from scheduler_app.domain.event import State
+from scheduler_app.domain.schedule import MAX_TAGS, ScheduleState
+
+MAX_TAG = 64
+MAX_REASON = 2_000
+#: The states that a request may name.
+STATES = tuple(each.value for each in ScheduleState if each is not ScheduleState.DELETED)
+LAST_OUTCOMES = (State.COMPLETED.value, State.ERROR.value, State.RETRYING.value)
+
+
+class LastRunOutput(OmitNone):
+    """The newest of the schedule's events that was attempted, and how it ended."""
+
+    time = Instant(required=True, metadata={"description": "The event's run time"})
+    outcome = fields.String(
+        required=True,
+        metadata={"description": "`completed`, `error`, or `retrying` while another attempt follows"},
+    )
+    event_id = fields.String(required=True)
+    ended_at = Instant(metadata={"description": "When that attempt ended"})
+
+
+def _last_run(it: ShownSchedule) -> dict[str, object] | None:
+    last = it.schedule.last_run
+    if last is None:
+        return None
+    return {
+        "time": last.time,
+        "outcome": last.outcome,
+        "event_id": last.event_id,
+        "ended_at": last.ended_at,
+    }
+
+
+LIFECYCLE = (
+    ScheduleField(
+        name="tags",
+        meaning=f"Words to find schedules by, up to {MAX_TAGS}",
+        default="none",
+        input=BoundedList(
+            fields.String(validate=[validate.Length(min=1, max=MAX_TAG), check_visible]),
+            validate=validate.Length(max=MAX_TAGS),
+        ),
+        output=fields.List(fields.String()),
+        read=lambda tags: tuple(dict.fromkeys(tags)),
+        shown=lambda it: list(it.schedule.tags),
+        aliases="tag labels label",
+    ),
+    ScheduleField(
+        name="state",
+        meaning="The state to be in. A schedule that is not active may have a `run_at` that has passed; an"
+        " active one without an occurrence left is finished",
+        default="`active`",
+        input=fields.String(validate=validate.OneOf(STATES)),
+        output=fields.String(required=True, validate=validate.OneOf([each.value for each in ScheduleState])),
+        read=ScheduleState,
+        shown=lambda it: it.schedule.state.value,
+        shown_meaning="The state it is in",
+        aliases="status enabled disabled active paused",
+    ),
+    ScheduleField(
+        name="reason",
+        meaning="Why it is in the state `error`",
+        input=fields.String(validate=[validate.Length(max=MAX_REASON), check_visible]),
+        output=fields.String(),
+        shown=lambda it: it.schedule.reason,
+        exported=lambda it: it.schedule.reason if it.schedule.state is ScheduleState.ERROR else None,
+    ),
+    ScheduleField(
+        name="version",
+        meaning="How many times people have edited it, from 1",
+        output=fields.Integer(),
+        shown=lambda it: it.schedule.version,
+    ),
+    ScheduleField(
+        name="revision",
+        meaning="How many times its future was planned anew, from 1",
+        output=fields.Integer(),
+        shown=lambda it: it.schedule.revision,
+    ),
+    ScheduleField(
+        name="last_run",
+        meaning="Its newest run. It follows within seconds of the run and is kept longer than events are",
+        output=fields.Nested(LastRunOutput),
+        shown=_last_run,
+    ),
+    ScheduleField(
+        name="created_at",
+        meaning="When it was created",
+        output=Instant(),
+        shown=lambda it: it.schedule.created_at,
+    ),
+    ScheduleField(
+        name="updated_at",
+        meaning="When it was last edited",
+        output=Instant(),
+        shown=lambda it: it.schedule.updated_at,
+    ),
+)

@@ -1,0 +1,147 @@
+"""The HTTP request that a schedule makes."""
+
+import binascii
+from base64 import b64decode
+from collections.abc import Mapping
+from functools import partial
+
+from marshmallow import ValidationError, fields, validate
+
+from api.wire.field_types import Headers
+from api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
+from scheduler_app.domain.masking import HARMLESS, MASK, MASKED_BODY, masked, masked_url
+from scheduler_app.domain.schedule import (
+    DEFAULT_METHOD,
+    DEFAULT_METHOD_WITH_BODY,
+    MAX_BODY_BYTES,
+    MAX_HEADERS,
+    METHODS,
+    Action,
+    Body,
+    BodyKind,
+)
+from scheduler_app.store.schedules.sealed_action import sealed_action
+
+MAX_JSON_DEPTH = 100
+#: The wire has one field for each way to give a body; at most one of them may be given.
+BODY_FIELDS = ("body", "json", "body_base64")
+_URL = {"example": "https://example.com/backup", "format": "uri", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"}
+
+
+def _body(kind: BodyKind, value: object) -> Body | None:
+    """The body that a request gives as `kind`. Raises ValidationError."""
+    if value == MASK:
+        return Body(kind, MASKED_BODY)
+    if kind is BodyKind.JSON:
+        _check_depth(value)
+        body = Body.from_json(value)
+    elif value is None:
+        return None
+    elif kind is BodyKind.TEXT:
+        body = Body(kind, str(value).encode("utf-8", "surrogatepass"))
+    else:
+        try:
+            body = Body(kind, b64decode(str(value), validate=True))
+        except (binascii.Error, ValueError):
+            raise ValidationError("is not base64", kind.value) from None
+    if len(body.data) > MAX_BODY_BYTES:
+        raise ValidationError(f"must not exceed {MAX_BODY_BYTES // 1024} KiB", kind.value)
+    return body
+
+
+def _check_depth(value: object, depth: int = 0) -> None:
+    if depth > MAX_JSON_DEPTH:
+        raise ValidationError(f"is nested more than {MAX_JSON_DEPTH} deep", BodyKind.JSON.value)
+    children = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    for child in children:
+        _check_depth(child, depth + 1)
+
+
+def _action(it: ShownSchedule) -> Action:
+    return it.schedule.action
+
+
+def _mask_of(kind: BodyKind) -> Show:
+    """Shows a mask where the schedule's body was given as `kind`."""
+
+    def show(it: ShownSchedule) -> str | None:
+        body = _action(it).body
+        return MASK if body and body.kind is kind else None
+
+    return show
+
+
+REQUEST = (
+    ScheduleField(
+        name="callback_url",
+        meaning="The http or https URL to call",
+        default="required",
+        input=fields.String(metadata=_URL),
+        creation=fields.String(required=True, metadata=_URL),
+        output=fields.String(),
+        draft="url",
+        shown=lambda it: masked_url(_action(it).url),
+        shown_meaning=f"The URL to call, with `{MASK}` for the values of its query",
+        aliases="url uri callback endpoint target webhook webhook_url callback_uri link address",
+    ),
+    ScheduleField(
+        name="method",
+        meaning="The HTTP method, in capital letters",
+        default=f"`{DEFAULT_METHOD}`; with a body `{DEFAULT_METHOD_WITH_BODY}`",
+        input=fields.String(
+            validate=validate.OneOf(METHODS, error="must be one of {choices}, in capital letters")
+        ),
+        output=fields.String(),
+        shown=lambda it: _action(it).method,
+        aliases="http_method verb",
+    ),
+    ScheduleField(
+        name="headers",
+        meaning=f"Header names and values, up to {MAX_HEADERS}. Answers mask the values of all but harmless"
+        " names; a mask that is sent back leaves the value as it is while the URL's scheme, host and port"
+        " stay the same",
+        input=Headers(validate=validate.Length(max=MAX_HEADERS)),
+        output=fields.Dict(keys=fields.String(), values=fields.String()),
+        shown=lambda it: dict(masked(_action(it).headers)),
+        shown_meaning=f"Header names and values, with `{MASK}` for the values of all but harmless names"
+        f" ({', '.join(sorted(HARMLESS))})",
+        aliases="header http_headers",
+    ),
+    ScheduleField(
+        name="body",
+        meaning=f"The body as text, up to {MAX_BODY_BYTES // 1024} KiB; answers mask it",
+        input=fields.String(
+            allow_none=True, error_messages={"invalid": "must be text; give a JSON value as json instead"}
+        ),
+        output=fields.String(),
+        read=partial(_body, BodyKind.TEXT),
+        shown=_mask_of(BodyKind.TEXT),
+        shown_meaning=f"`{MASK}` where the body was given as text",
+    ),
+    ScheduleField(
+        name="json",
+        meaning="The body as a JSON value, instead of `body`",
+        input=fields.Raw(),
+        output=fields.Raw(),
+        draft="body",
+        read=partial(_body, BodyKind.JSON),
+        shown=_mask_of(BodyKind.JSON),
+        shown_meaning=f"`{MASK}` where the body was given as JSON",
+    ),
+    ScheduleField(
+        name="body_base64",
+        meaning="The body in base64, for one that is not text, instead of `body`",
+        input=fields.String(),
+        output=fields.String(),
+        draft="body",
+        read=partial(_body, BodyKind.BASE64),
+        shown=_mask_of(BodyKind.BASE64),
+        shown_meaning=f"`{MASK}` where the body was given in base64",
+    ),
+    ScheduleField(
+        name="sealed",
+        meaning=f"The encrypted values of an export, which its masks (`{MASK}`) stand for",
+        input=fields.String(),
+        exported=lambda it: sealed_action(_action(it), it.secret_box) if it.secret_box else None,
+    ),
+)

@@ -1,0 +1,99 @@
+"""A schedule as it is asked for: its fields checked one by one, and where they depend on each other."""
+
+from collections.abc import Callable
+
+from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
+
+from api.converters import SCHEDULE_WORDS
+from api.json_types import Loaded
+from api.services import services
+from api.wire.field_types import ID
+from api.wire.input_schema import InputSchema, WriteQuery
+from api.wire.schedule_fields import BODY_FIELDS, CREATION_FIELDS, EDIT_FIELDS, FIELDS
+from scheduler_app.actions.http import check_header
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
+
+MAX_HEADER_BYTES = 16 * 1024
+
+
+class PutQuery(WriteQuery):
+    """The parameters of `PUT /api/schedules/{id}`."""
+
+    if_absent = fields.String(
+        data_key="if-absent",
+        validate=validate.OneOf(["", "true"]),
+        metadata={"description": "Only create: where the schedule exists already, the answer is a 412"},
+    )
+
+
+class ScheduleInput(InputSchema):
+    """What PUT takes: any of these fields."""
+
+    class Meta(InputSchema.Meta):
+        include = EDIT_FIELDS
+
+    @validates_schema
+    def check_callback(self, data: Loaded, **_: object) -> None:
+        problems: dict[str, list[str]] = {}
+
+        def check(field: str, checker: Callable[..., None], *args: object) -> None:
+            try:
+                checker(*args)
+            except InvalidField as error:
+                problems.setdefault(field, []).append(error.message)
+
+        if "callback_url" in data:
+            check("callback_url", services().guard.check_url, data["callback_url"])
+        for name, value in data.get("headers", ()):
+            check("headers", check_header, name, value)
+        if sum(len(name) + len(value) for name, value in data.get("headers", ())) > MAX_HEADER_BYTES:
+            problems.setdefault("headers", []).append(
+                f"must not exceed {MAX_HEADER_BYTES} characters together"
+            )
+        given = [field for field in BODY_FIELDS if field in data]
+        if len(given) > 1:
+            problems[given[1]] = [f"give one of {', '.join(BODY_FIELDS)}, not {len(given)}"]
+        if problems:
+            raise ValidationError(problems)
+
+    @post_load
+    def draft(self, data: Loaded, **_: object) -> tuple[str | None, Draft]:
+        """The id that the body names, and everything else that it gives."""
+        schedule_id = data.pop("id", None)
+        return schedule_id, Draft(**_draft_values(data))
+
+
+class NewSchedule(ScheduleInput):
+    """What POST takes."""
+
+    class Meta(InputSchema.Meta):
+        include = CREATION_FIELDS
+
+    @validates("id")
+    def check_id(self, value: str, **_: object) -> None:
+        if value in SCHEDULE_WORDS:
+            raise ValidationError(f"{value} is a word of this API's paths; take another")
+
+
+def _draft_values(data: Loaded) -> Loaded:
+    """The fields of a Draft, which has those of the trigger together. Raises ValidationError."""
+    values: Loaded = {}
+    for name, value in data.items():
+        row = FIELDS[name]
+        if name in TRIGGER_FIELDS:
+            values.setdefault(row.draft_name, {})[name] = value
+        else:
+            values[row.draft_name] = row.read(value) if row.read else value
+    return values
+
+
+def check_same_id(body_id: str | None, path_id: str) -> None:
+    """Raises InvalidField where a body names another schedule than its path, or a path what can be no id."""
+    if body_id not in (None, path_id):
+        raise InvalidField(
+            "id", f"is {body_id}, but the path names {path_id[:64]}: leave it out, or make them agree"
+        )
+    if not ID.fullmatch(path_id):
+        raise InvalidField("id", "the path must name the schedule by 1 to 64 letters, digits and hyphens")

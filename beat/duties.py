@@ -1,0 +1,116 @@
+"""The duties of beat, in the order in which a tick does them. A new duty is a use case and a row here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduler_app.config import Settings
+from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.store import Store
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.dispatch.dispatch import Publisher
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.owed_expansion import OwedExpansion
+from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
+from scheduler_app.usecases.retention import Retention
+from scheduler_app.usecases.rezoning import SCHEDULES_A_PAGE, Rezoning
+
+
+@dataclass(frozen=True, kw_only=True)
+class Duty:
+    """A use case, and when a tick runs it. All times are in seconds."""
+
+    #: Begins the names of its log events, such as `expand.unavailable`.
+    name: str
+    #: Works on one page, given the time; returns True when there is more to do.
+    page: Callable[[datetime], bool]
+    #: What does not happen while this duty fails; it completes the log's sentence "until then …".
+    while_failing: str
+    #: The pause after a run that left nothing to do; 0 runs the duty in each tick.
+    period: float = 0.0
+    #: A tick begins no further page of this duty after that, so that the others get their turn. 0: one page.
+    turn: float = 0.0
+    #: A duty to run between two pages of this one.
+    between_pages: "Duty | None" = None
+
+
+def duties(store: Store, publisher: Publisher, settings: Settings) -> list[Duty]:
+    """All duties of a beat."""
+    expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
+    rezoning = Rezoning(store)
+    recovery = Recovery(store)
+    dispatch = dispatch_duty(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds))
+    return [
+        Duty(
+            name="rezone",
+            page=lambda now: rezoning.rezone_page(now) == SCHEDULES_A_PAGE,
+            while_failing="schedules keep the occurrences that older time zone data gave them",
+            period=60.0,
+        ),
+        Duty(
+            name="finish",
+            page=_single(expansion.finish_ended),
+            while_failing="schedules whose last occurrence has passed are still shown as active",
+        ),
+        Duty(
+            name="expand",
+            page=lambda now: expansion.expand_page(now).full,
+            while_failing="no new events are created: those of the next minutes exist already",
+            turn=3.0,
+            # A large expansion must not delay what is due.
+            between_pages=dispatch,
+        ),
+        dispatch,
+        Duty(
+            name="owed",
+            page=OwedExpansion(store).expand_page,
+            while_failing="events from before an edit that the edit left to beats are not created",
+            period=1.0,
+        ),
+        Duty(
+            name="recover",
+            page=lambda now: _recover_page(recovery, publisher.queue_lengths, now),
+            while_failing="callbacks that dead processes left unfinished wait",
+        ),
+        Duty(
+            name="inspect",
+            page=_single(Inspection(store).inspect),
+            while_failing="corrupt documents that no other duty meets are not reported",
+            period=60.0,
+        ),
+        Duty(
+            name="prune",
+            page=_single(Retention(store, retention_days=settings.retention_days).prune_page),
+            while_failing="deleted schedules stay in the database",
+            period=60.0,
+        ),
+    ]
+
+
+def dispatch_duty(dispatch: Dispatch) -> Duty:
+    """The duty that sends due events to the workers. Its pages raise what the broker raises, too."""
+    return Duty(
+        name="dispatch",
+        page=lambda now: dispatch.dispatch_page(now).full,
+        while_failing="no callback is sent: those that fall due are sent late",
+        turn=1.0,
+    )
+
+
+def _single(use_case: Callable[[datetime], object]) -> Callable[[datetime], bool]:
+    """A use case that does all of its work in one call."""
+
+    def page(now: datetime) -> bool:
+        use_case(now)
+        return False
+
+    return page
+
+
+def _recover_page(recovery: Recovery, queue_lengths: Callable[[], QueueLengths], now: datetime) -> bool:
+    # Messages last: the others need MongoDB only, and continue while the broker is away.
+    workers = recovery.recover_workers(now)
+    dispatches = recovery.recover_dispatches(now)
+    messages = recovery.recover_messages(now, queue=queue_lengths())
+    return max(workers.total, dispatches.total, messages.total) >= EVENTS_A_PAGE

@@ -1,0 +1,5 @@
+"""`python -m docs.reference` writes every generated file."""
+
+from . import write
+
+write()

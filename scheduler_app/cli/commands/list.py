@@ -1,0 +1,54 @@
+"""`scheduler list`: the schedules, in a table."""
+
+from itertools import islice
+from typing import Any
+
+import click
+
+from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.output import show_json, table
+from scheduler_app.cli.schedule_filters import schedule_filters
+from scheduler_app.client import Json, Scheduler
+
+_COLORS = {"active": "green", "paused": "yellow", "error": "red"}
+
+
+@click.command("list")
+@schedule_filters
+@limit_option
+@json_option
+@with_client
+def list_schedules(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
+    """List schedules, newest first."""
+    found = list(islice(scheduler.list(**filters), limit + 1))
+    shown = found[:limit]
+    if as_json:
+        show_json(shown)
+        return
+    table(
+        ["state", "id", "name", "when", "next run", "calls"],
+        [
+            [_colored(one["state"]), one["id"], one.get("name", ""), _when(one), _next(one), _calls(one)]
+            for one in shown
+        ],
+        unbroken=("state", "id", "next run"),
+    )
+    if len(found) > limit:
+        click.echo(f"There are more: --limit {limit * 2}", err=True)
+
+
+def _colored(state: str) -> str:
+    color = _COLORS.get(state)
+    return f"[{color}]{state}[/]" if color else state
+
+
+def _when(schedule: Json) -> str:
+    return str(schedule.get("description") or schedule.get("rrule") or schedule.get("run_at") or "")
+
+
+def _next(schedule: Json) -> str:
+    return str(schedule.get("next_run_at") or schedule.get("reason") or "–")
+
+
+def _calls(schedule: Json) -> str:
+    return f"{schedule.get('method', '')} {schedule.get('callback_url', '')}".strip()

@@ -1,0 +1,55 @@
+"""`scheduler up`: runs everything on this machine, in the foreground."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from scheduler_app.cli.errors import CannotStart
+
+
+@click.command()
+@click.option("--port", help="The API's port.  [API_PORT; default: 8080]")
+@click.option("--flower-port", help="Flower's port.  [FLOWER_PORT; default: 5555, or another if taken]")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("data"),
+    show_default=True,
+    help="Where the embedded MongoDB and Redis keep their data, and generated keys and passwords are.",
+)
+@click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
+@click.option("--log-level", help="debug, info, warning, error or critical.  [LOG_LEVEL; default: info]")
+@click.option("--worker-count", help="The number of workers.  [WORKER_COUNT; default: one per core]")
+def up(
+    port: str | None,
+    flower_port: str | None,
+    data_dir: Path,
+    config: str | None,
+    log_level: str | None,
+    worker_count: str | None,
+) -> None:
+    """Run everything here, in the foreground, until Ctrl-C.
+
+    This starts MongoDB, Redis, the API, beat, the workers and Flower. To use a MongoDB and a broker of your
+    own instead of the embedded ones, set MONGO_URI, and REDIS_HOST or BROKER_URL, in the environment or in
+    the configuration file.
+    """
+    # Imported here: they import the drivers of MongoDB and Redis, for which `--help` need not wait.
+    from scheduler_app.cli.up.environment import defaults
+    from scheduler_app.cli.up.local_run import run
+    from scheduler_app.config import InvalidSetting, load_settings
+
+    flags = {
+        "API_PORT": port,
+        "FLOWER_PORT": flower_port,
+        "LOG_LEVEL": log_level,
+        "WORKER_COUNT": worker_count,
+    }
+    overrides = {name: value for name, value in flags.items() if value is not None}
+    try:
+        settings = load_settings(config, overrides)
+        settings = load_settings(config, defaults(settings) | overrides)
+    except InvalidSetting as error:
+        raise CannotStart(str(error)) from None
+    sys.exit(run(settings, data_dir))

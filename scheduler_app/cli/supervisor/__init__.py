@@ -1,7 +1,0 @@
-"""Keeps a set of programs running in one foreground, and ends them in order."""
-
-from scheduler_app.cli.supervisor.console import Console
-from scheduler_app.cli.supervisor.part import Part
-from scheduler_app.cli.supervisor.supervisor import Supervisor
-
-__all__ = ["Console", "Part", "Supervisor"]

@@ -1,0 +1,98 @@
+"""Runs everything on this machine, from the first check of the ports to the orderly end."""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from scheduler_app.cli.addresses import api_url
+from scheduler_app.cli.errors import CannotStart
+from scheduler_app.cli.run_file import FILE_NAME, kept_run_file
+from scheduler_app.cli.up.banner import banner, program
+from scheduler_app.cli.up.data_directory import data_directory, temporary_directory
+from scheduler_app.cli.up.environment import DEFAULTS, environment
+from scheduler_app.cli.up.generated_secrets import FLOWER_PASSWORD, FLOWER_USER, flower_password
+from scheduler_app.cli.up.ports import ReservedPorts
+from scheduler_app.cli.up.servers import Servers, prepare_servers
+from scheduler_app.cli.up.services import (
+    api_service,
+    beat_service,
+    flower_service,
+    server_service,
+    with_metrics_port,
+    worker_service,
+)
+from scheduler_app.cli.up.supervisor import Console, Service, Supervisor
+from scheduler_app.config import Settings, is_redis
+from scheduler_app.embedded import NoBinary
+
+
+def run(settings: Settings, folder: Path) -> int:
+    """Runs in the foreground until it is ended, and returns the exit status. Raises `CannotStart`."""
+    # Data, logs and secrets: only this user may read what the services write.
+    os.umask(0o077)
+    with ExitStack() as held:
+        ports = held.enter_context(ReservedPorts())
+        ports.reserve("API_PORT", settings.api_host, settings.api_port, "choose another with --port")
+        ports.metrics(settings)
+        flower_port = ports.flower(settings)
+        held.enter_context(data_directory(folder))
+        servers = prepare_servers(settings, folder)
+        login = os.environ.get("FLOWER_BASIC_AUTH") or f"{FLOWER_USER}:{flower_password(folder)}"
+        services = _services(settings, servers, folder, flower_port, login)
+        held.enter_context(kept_run_file(folder, _run_settings(settings, servers, flower_port)))
+        console = Console([service.name for service in services])
+        if settings.callback_allowed_networks == DEFAULTS["CALLBACK_ALLOWED_NETWORKS"]:
+            console.say(f"callbacks may reach this machine (loopback): {settings.callback_allowed_networks}")
+        ready = banner(_addresses(settings, servers, folder, flower_port), settings)
+        return Supervisor(services, console, lambda: console.block(ready)).run()
+
+
+def _run_settings(settings: Settings, servers: Servers, flower_port: int) -> dict[str, str]:
+    """Returns the settings by which other commands find this run: `doctor` needs all, clients the API's."""
+    return {
+        **servers.environment,
+        "MONGO_DATABASE": settings.mongo_database,
+        "API_HOST": settings.api_host,
+        "API_PORT": str(settings.api_port),
+        "FLOWER_PORT": str(flower_port),
+    }
+
+
+def _services(
+    settings: Settings, servers: Servers, folder: Path, flower_port: int, login: str
+) -> list[Service]:
+    shared = environment(settings, servers.environment) | {
+        # The next run removes what a kill -9 leaves behind, such as the API's counters.
+        "TMPDIR": str(temporary_directory(folder).resolve())
+    }
+    try:
+        embedded = [server_service(server, folder, shared) for server in servers.embedded]
+    except NoBinary as error:
+        raise CannotStart(str(error)) from None
+    workers = [
+        worker_service(number, settings, with_metrics_port(settings, shared, number))
+        for number in range(1, settings.worker_processes + 1)
+    ]
+    return [
+        *embedded,
+        api_service(settings, shared),
+        beat_service(shared),
+        *workers,
+        flower_service(flower_port, login, shared),
+    ]
+
+
+def _addresses(settings: Settings, servers: Servers, folder: Path, flower_port: int) -> dict[str, str]:
+    folder = folder.resolve()
+    own_login = "" if os.environ.get("FLOWER_BASIC_AUTH") else f" (user {FLOWER_USER}, password: see Secrets)"
+    return {
+        "API": api_url(settings),
+        "Swagger UI": f"{api_url(settings)}/swagger-ui",
+        "Flower": f"http://127.0.0.1:{flower_port}{own_login}",
+        "MongoDB": f"{servers.mongo} (database {settings.mongo_database})",
+        "Redis" if is_redis(servers.broker) else "Broker": servers.broker,
+        "Data": str(folder),
+        "Secrets": f"{folder / FLOWER_PASSWORD}; those of MongoDB and Redis are in {folder / FILE_NAME}",
+        "Commands": f"{program()} list --url {api_url(settings)}",
+        "Doctor": f"{program()} doctor --config {folder / FILE_NAME}",
+    }

@@ -1,0 +1,68 @@
+"""The MongoDB and the broker of a run: those that the settings name, or embedded ones."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scheduler_app.cli.up.generated_secrets import secrets_keys
+from scheduler_app.cli.up.preflight import check_broker, check_mongo, check_port
+from scheduler_app.config import Settings
+from scheduler_app.embedded import Mongod, Redis, Server
+from scheduler_app.health.driver_errors import without_passwords
+
+
+@dataclass(frozen=True)
+class Servers:
+    """`embedded` are the servers that this run has to start. `environment` tells the services where MongoDB
+    and the broker are; it holds passwords. `mongo` and `broker` are their URLs without passwords."""
+
+    embedded: tuple[Server, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    mongo: str
+    broker: str
+
+
+def prepare_servers(settings: Settings, folder: Path) -> Servers:
+    """Checks the servers that are named, and prepares embedded ones in `folder` for the others. Raises
+    `CannotStart`.
+
+    Embedded servers get new passwords at each start: a password that leaks, to a program that listens on a
+    dead server's port, is worth nothing in the next run. A key in `folder` encrypts the secrets that are
+    stored in an embedded MongoDB, but not those in a named one: processes elsewhere that use the same
+    MongoDB would lack that key.
+    """
+    embedded: list[Server] = []
+    environment: dict[str, str] = {}
+    uri, broker = settings.mongo_uri, settings.broker
+    if _mongo_is_named(settings):
+        check_mongo(uri)
+    else:
+        mongod = Mongod(folder / "mongod", password=secrets.token_urlsafe(32))
+        embedded.append(mongod)
+        uri = environment["MONGO_URI"] = mongod.uri
+        environment["SECRETS_KEY"] = secrets_keys(folder, settings.secrets_key)
+    if _broker_is_named(settings):
+        setting = "BROKER_URL" if settings.broker_url else "REDIS_HOST"
+        check_broker(setting, broker, settings.broker_sentinel_master)
+    else:
+        redis = Redis(folder / "redis", _given_redis_port(settings), password=secrets.token_urlsafe(32))
+        embedded.append(redis)
+        broker = environment["BROKER_URL"] = redis.url
+    return Servers(tuple(embedded), environment, without_passwords(uri), without_passwords(broker))
+
+
+def _mongo_is_named(settings: Settings) -> bool:
+    return "MONGO_URI" in settings.given
+
+
+def _broker_is_named(settings: Settings) -> bool:
+    return not settings.given.isdisjoint({"REDIS_HOST", "BROKER_URL"})
+
+
+def _given_redis_port(settings: Settings) -> int | None:
+    """REDIS_PORT without REDIS_HOST is the port of the embedded Redis."""
+    if "REDIS_PORT" not in settings.given:
+        return None
+    check_port("REDIS_PORT", "127.0.0.1", settings.redis_port, "choose another, or set REDIS_HOST to use it")
+    return settings.redis_port

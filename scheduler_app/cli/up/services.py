@@ -1,0 +1,124 @@
+"""The services that `scheduler up` runs."""
+
+import http.client
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from scheduler_app.cli.addresses import api_host
+from scheduler_app.cli.up.supervisor import Service
+from scheduler_app.config import Settings
+from scheduler_app.embedded import Server
+
+# Tiers: the processes that create work end before the workers, and the servers end last.
+_SERVERS, _WORKERS, _DOORS = range(3)
+
+# Seconds from SIGTERM to SIGKILL. With the soft shutdown of 8 they come to 14.75 at most.
+_DOOR_GRACE = 2.5
+_WORKER_MARGIN = 2.25
+_SERVER_GRACE = 2.0
+
+# `kwargs` shows the event ids of a batch.
+_COLUMNS = "name,kwargs,state,received,started,runtime,worker"
+
+_GUNICORN_CONFIG = Path(__file__).parents[1] / "gunicorn_config.py"
+_FLOWER_CONFIG = Path(__file__).with_name("flower_config.py")
+
+
+def server_service(server: Server, folder: Path, environment: Mapping[str, str]) -> Service:
+    """An embedded server. It logs to a file in `folder`; the console shows its errors. Raises `NoBinary`."""
+    server.prepare()
+    return Service(
+        name=server.name,
+        command=tuple(server.command()),
+        environment=environment,
+        tier=_SERVERS,
+        grace=_SERVER_GRACE,
+        ready=server.ready,
+        log=folder / f"{server.name}.log",
+        error_line=server.error_line,
+    )
+
+
+def api_service(settings: Settings, environment: Mapping[str, str]) -> Service:
+    """The API under gunicorn."""
+    gunicorn = (
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "--config",
+        str(_GUNICORN_CONFIG),
+        "--graceful-timeout",
+        "2",
+    )
+    return Service(
+        name="api",
+        command=(*gunicorn, "api:create_app()"),
+        environment=environment,
+        tier=_DOORS,
+        grace=_DOOR_GRACE,
+        ready=lambda: _is_ok(api_host(settings), settings.api_port, "/readyz"),
+    )
+
+
+def beat_service(environment: Mapping[str, str]) -> Service:
+    return Service("beat", _celery("beat"), environment, _DOORS, _DOOR_GRACE)
+
+
+def with_metrics_port(settings: Settings, environment: Mapping[str, str], offset: int) -> dict[str, str]:
+    """Returns `environment` with METRICS_PORT moved by `offset`: beat uses the port itself, workers the next
+    ones."""
+    if not settings.metrics_port:
+        return dict(environment)
+    return {**environment, "METRICS_PORT": str(settings.metrics_port + offset)}
+
+
+def worker_service(number: int, settings: Settings, environment: Mapping[str, str]) -> Service:
+    """One worker process. After SIGTERM, requests in flight may finish for WORKER_SOFT_SHUTDOWN_SECONDS."""
+    name = f"worker{number}"
+    options = ("--pool", "threads", "--concurrency", str(settings.worker_concurrency))
+    quiet = ("--without-gossip", "--without-mingle", "--task-events")
+    return Service(
+        name=name,
+        command=_celery("worker", *options, *quiet, "--hostname", f"{name}@%h"),
+        environment=environment,
+        tier=_WORKERS,
+        grace=settings.worker_soft_shutdown_seconds + _WORKER_MARGIN,
+    )
+
+
+def flower_service(port: int, login: str, environment: Mapping[str, str]) -> Service:
+    """Flower, on loopback. It can control the workers, so it asks for the `login` (`user:password`)."""
+    return Service(
+        name="flower",
+        # Flower warns of each worker that is not up yet: the workers' own lines say more.
+        command=_celery(
+            "flower",
+            f"--conf={_FLOWER_CONFIG}",
+            "--address=127.0.0.1",
+            f"--port={port}",
+            "--logging=error",
+            f"--tasks-columns={_COLUMNS}",
+        ),
+        # Not as an option: every user of the machine can see command lines.
+        environment={**environment, "FLOWER_BASIC_AUTH": login},
+        tier=_DOORS,
+        grace=_DOOR_GRACE,
+        ready=lambda: _is_ok("127.0.0.1", port, "/healthcheck"),
+    )
+
+
+def _celery(*arguments: str) -> tuple[str, ...]:
+    # As a module of this interpreter: PATH may have another celery, or none.
+    return (sys.executable, "-m", "celery", "--quiet", "-A", "scheduler_app", *arguments)
+
+
+def _is_ok(host: str, port: int, path: str) -> bool:
+    connection = http.client.HTTPConnection(host, port, timeout=0.5)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()

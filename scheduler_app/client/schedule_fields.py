@@ -1,0 +1,168 @@
+"""The fields of a schedule as the API takes them, each with its type and its meaning.
+
+Generated from the API's table of fields by `make docs`: do not edit it.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Literal, TypedDict
+
+#: The fields of which a new schedule has exactly one.
+TRIGGERS = (
+    "rrule",
+    "cron",
+    "every_seconds",
+    "phrase",
+    "run_at",
+    "delay_seconds",
+    "on_demand",
+)
+
+
+class TriggerFields(TypedDict, total=False):
+    """When a schedule fires."""
+
+    rrule: Annotated[
+        str | None,
+        "An RFC 5545 rule, with or without DTSTART",
+    ]
+    cron: Annotated[
+        str | None,
+        "A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as "
+        "in Quartz; 0 and 7 are Sunday",
+    ]
+    cron_seconds: Annotated[
+        Literal["first", "last"] | None,
+        "Which of six fields of `cron` are the seconds, where both readings are valid",
+    ]
+    every_seconds: Annotated[
+        int | None,
+        "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after it "
+        "is given",
+    ]
+    start_at: Annotated[
+        datetime | str | None,
+        "The first occurrence of every_seconds, in whole seconds; from one in the past it is counted on",
+    ]
+    phrase: Annotated[
+        str | None,
+        "When, in English: what is not understood is refused with the words that were not, what can be "
+        "read in several ways with its readings",
+    ]
+    run_at: Annotated[
+        datetime | str | None,
+        "A single time: with an offset an instant, in which milliseconds count; without one the local "
+        "time in the timezone given beside it",
+    ]
+    delay_seconds: Annotated[
+        int | None,
+        "A single time: so many seconds after this is given; given again unchanged, it does not begin anew",
+    ]
+    on_demand: Annotated[
+        Literal[True] | None,
+        "No time at all: it runs only when somebody triggers it, and stays active for ever",
+    ]
+    timezone: Annotated[
+        str,
+        "The IANA zone in which times without a zone or an offset are read",
+    ]
+    gap: Annotated[
+        Literal["shift", "skip"],
+        "What happens to a local time that a clock change leaves out: `shift` fires later by the gap's "
+        "length, `skip` does not fire",
+    ]
+    overlap: Annotated[
+        Literal["first", "last"],
+        "Which of the two a local time means that a clock change repeats: the `first` or the `last`",
+    ]
+
+
+class NewScheduleFields(TriggerFields, total=False):
+    """What a new schedule may have beside its name and the URL to call."""
+
+    id: Annotated[
+        str,
+        "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used"
+        " again",
+    ]
+    method: Annotated[
+        Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"],
+        "The HTTP method, in capital letters",
+    ]
+    headers: Annotated[
+        Mapping[str, str],
+        "Header names and values, up to 50. Answers mask the values of all but harmless names; a mask "
+        "that is sent back leaves the value as it is while the URL's scheme, host and port stay the same",
+    ]
+    body: Annotated[
+        str | None,
+        "The body as text, up to 256 KiB; answers mask it",
+    ]
+    json: Annotated[
+        object,
+        "The body as a JSON value, instead of `body`",
+    ]
+    body_base64: Annotated[
+        str,
+        "The body in base64, for one that is not text, instead of `body`",
+    ]
+    sealed: Annotated[
+        str,
+        "The encrypted values of an export, which its masks (`********`) stand for",
+    ]
+    max_retries: Annotated[
+        int,
+        "How many attempts may follow the first one, 0 to 50",
+    ]
+    retry_backoff_seconds: Annotated[
+        float,
+        "The delay before the first retry. Each later one doubles it, and each delay is drawn from its "
+        "upper half",
+    ]
+    retry_backoff_max_seconds: Annotated[
+        float,
+        "The longest delay before a retry",
+    ]
+    retry_codes: Annotated[
+        Sequence[int | str],
+        'The statuses after which an attempt is retried: numbers, `"5xx"`, `"500-504"`',
+    ]
+    timeout_seconds: Annotated[
+        float,
+        "How long the whole answer may take, up to 300 seconds",
+    ]
+    success_codes: Annotated[
+        Sequence[int | str],
+        "The statuses that complete an event, given as `retry_codes` are",
+    ]
+    signing: Annotated[
+        bool,
+        "Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only"
+        " one that shows it",
+    ]
+    tags: Annotated[
+        Sequence[str],
+        "Words to find schedules by, up to 20",
+    ]
+    state: Annotated[
+        Literal["active", "paused", "finished", "error"],
+        "The state to be in. A schedule that is not active may have a `run_at` that has passed; an active"
+        " one without an occurrence left is finished",
+    ]
+    reason: Annotated[
+        str,
+        "Why it is in the state `error`",
+    ]
+
+
+class ScheduleFields(NewScheduleFields, total=False):
+    """Every field."""
+
+    name: Annotated[
+        str,
+        "What people call it, up to 200 characters",
+    ]
+    callback_url: Annotated[
+        str,
+        "The http or https URL to call",
+    ]

@@ -1,0 +1,111 @@
+"""What each kind of setting allows: functions that turn its text into its value.
+
+Each raises ValueError with a text that completes a sentence beginning with the setting's name.
+"""
+
+import ipaddress
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar, get_args
+from urllib.parse import parse_qs, urlsplit
+
+from scheduler_app.domain.ports import parse_ports
+
+LogLevel = Literal["debug", "info", "warning", "error", "critical"]
+LogFormat = Literal["auto", "json", "text"]
+LOG_FORMATS: tuple[LogFormat, ...] = get_args(LogFormat)
+_LOG_LEVELS: tuple[LogLevel, ...] = get_args(LogLevel)
+_LEVEL_SYNONYMS = {"warn": "warning", "fatal": "critical", "trace": "debug"}
+
+Choice = TypeVar("Choice", bound=str)
+Number = TypeVar("Number", int, float)
+
+
+def text(value: str) -> str:
+    return value
+
+
+def whole_number(low: int, high: int) -> Callable[[str], int]:
+    return _number(int, "a whole number", low, high)
+
+
+def seconds(low: float, high: float) -> Callable[[str], float]:
+    return _number(float, "a number of seconds", low, high)
+
+
+def _number(
+    convert: Callable[[str], Number], kind: str, low: Number, high: Number
+) -> Callable[[str], Number]:
+    def parse(value: str) -> Number:
+        refusal = f"must be {kind} from {low} to {high}, not {value!r}"
+        try:
+            number = convert(value)
+        except ValueError:
+            raise ValueError(refusal) from None
+        if not low <= number <= high:
+            raise ValueError(refusal)
+        return number
+
+    return parse
+
+
+def log_level(value: str) -> LogLevel:
+    return choice(_LOG_LEVELS)(_LEVEL_SYNONYMS.get(value.lower(), value.lower()))
+
+
+def choice(options: Sequence[Choice]) -> Callable[[str], Choice]:
+    def parse(value: str) -> Choice:
+        for option in options:
+            if value == option:
+                return option
+        raise ValueError(f"must be one of {', '.join(options)}, not {value!r}")
+
+    return parse
+
+
+def api_keys(value: str) -> tuple[str, ...]:
+    keys = tuple(key.strip() for key in value.split(",") if key.strip())
+    if any(len(key) < 16 for key in keys):
+        raise ValueError("each key must have at least 16 characters (openssl rand -hex 24 makes one)")
+    return keys
+
+
+def networks(value: str) -> str:
+    for item in filter(None, (part.strip() for part in value.split(","))):
+        try:
+            ipaddress.ip_network(item)
+        except ValueError as error:
+            raise ValueError(f"must be CIDR networks separated by commas: {error}") from None
+    return value
+
+
+def ports(value: str) -> str:
+    parse_ports(value)  # raises ValueError, which says what is wrong
+    return value
+
+
+def mongo_uri(value: str) -> str:
+    if not value.startswith(("mongodb://", "mongodb+srv://")):
+        raise ValueError("must begin with mongodb:// or mongodb+srv://")
+    return value
+
+
+def broker_url(value: str) -> str:
+    for url in value.split(";"):  # Sentinels
+        try:
+            parts = urlsplit(url)
+            parts.port  # noqa: B018
+        except ValueError:  # its text quotes the "port", which probably is the beginning of a password
+            raise ValueError(
+                "must have a number as its port; in a password write / as %2F, # as %23, ? as %3F, @ as %40"
+            ) from None
+        if {"userid", "password"} & parse_qs(parts.query).keys():
+            raise ValueError(
+                "must have its password in front of the host, as in redis://:password@host:6379/0"
+            )
+    return value
+
+
+def database_name(value: str) -> str:
+    if not value or len(value) > 38 or set(value) & set('/\\. "$*<>:|?\0'):
+        raise ValueError('must have 1 to 38 characters and none of / \\ . " $ * < > : | ?')
+    return value

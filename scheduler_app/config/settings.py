@@ -1,0 +1,183 @@
+"""The settings: their names, kinds, defaults and meanings, and which combinations are impossible."""
+
+import dataclasses
+import ipaddress
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from scheduler_app.config import parsers as parse
+from scheduler_app.config.parsers import LogFormat, LogLevel
+from scheduler_app.domain.errors import SchedulerError
+from scheduler_app.domain.ports import DENIED
+from scheduler_app.domain.retry import DEFAULT_MAX_RETRIES, MAX_RETRIES
+
+Value = TypeVar("Value")
+
+
+class InvalidSetting(SchedulerError):
+    """A setting is unusable. The message begins with its name and says what would be right."""
+
+
+def _setting(default: Value, parser: Callable[[str], Value], about: str, *, secret: bool = False) -> Value:
+    """`parser` reads the setting's text, `about` documents it; a `secret` is left out of the repr."""
+    return dataclasses.field(default=default, metadata={"parse": parser, "about": about}, repr=not secret)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting; an attribute is the environment's name in lower case."""
+
+    mongo_uri: str = _setting(
+        "mongodb://localhost:27017",
+        parse.mongo_uri,
+        "MongoDB, a replica set (of one, if need be)",
+        secret=True,
+    )
+    mongo_database: str = _setting("schedulerdb", parse.database_name, "the database's name")
+    redis_host: str = _setting("localhost", parse.text, "Redis, the broker")
+    redis_port: int = _setting(6379, parse.whole_number(1, 65535), "its port")
+    broker_url: str = _setting(
+        "", parse.broker_url, "a whole broker URL instead of the Redis pair", secret=True
+    )
+    broker_sentinel_master: str = _setting(
+        "mymaster", parse.text, "the name under which Sentinel knows the master, for a sentinel:// BROKER_URL"
+    )
+    prequeuer_ticker_interval_seconds: float = _setting(
+        1.0, parse.seconds(0.1, 60), "the longest pause between two ticks of beat"
+    )
+    prequeuer_event_timeframe_minutes: int = _setting(
+        10, parse.whole_number(1, 1440), "how far ahead occurrences become events"
+    )
+    dispatch_horizon_seconds: float = _setting(
+        0.0, parse.seconds(0, 60), "how far ahead events become messages; 0 means max(5, ticker + 4)"
+    )
+    worker_count: int = _setting(
+        0, parse.whole_number(0, 256), "workers that `scheduler up` starts; 0 means one a core"
+    )
+    worker_concurrency: int = _setting(
+        16, parse.whole_number(1, 1000), "batches that a worker claims at once"
+    )
+    worker_max_events: int = _setting(
+        10_000,
+        parse.whole_number(100, 100_000),
+        "events that a worker holds: waiting, in flight, not yet recorded",
+    )
+    worker_max_retries: int = _setting(
+        DEFAULT_MAX_RETRIES, parse.whole_number(0, MAX_RETRIES), "retries of a schedule that names none"
+    )
+    worker_soft_shutdown_seconds: float = _setting(
+        35.0, parse.seconds(0, 600), "how long a worker that was told to stop lets requests finish"
+    )
+    log_level: LogLevel = _setting(  # noqa: RUF009 - it makes a dataclasses.field
+        "info", parse.log_level, "debug, info, warning, error or critical"
+    )
+    log_format: LogFormat = _setting(  # noqa: RUF009 - it makes a dataclasses.field
+        "auto", parse.choice(parse.LOG_FORMATS), "auto is text on a terminal"
+    )
+    api_host: str = _setting("127.0.0.1", parse.text, "the address the API listens on")
+    api_port: int = _setting(8080, parse.whole_number(1, 65535), "its port")
+    api_processes: int = _setting(2, parse.whole_number(1, 64), "processes that share that port")
+    api_slow_client_seconds: float = _setting(
+        10.0,
+        parse.seconds(0.5, 300),
+        "how long a request's header may take, and how long a body or an answer may stall",
+    )
+    api_keys: tuple[str, ...] = _setting(
+        (), parse.api_keys, "keys of the API, separated by commas", secret=True
+    )
+    callback_allowed_networks: str = _setting(
+        "", parse.networks, "private networks (CIDR, separated by commas) that callbacks may reach"
+    )
+    callback_denied_ports: str = _setting(
+        DENIED, parse.ports, "ports that callbacks must not call, separated by commas, ranges too; or none"
+    )
+    callback_origin_concurrency: int = _setting(
+        200,
+        parse.whole_number(1, 2000),
+        "requests of a worker in flight to one origin (scheme, host and port)",
+    )
+    callback_ca_bundle: str = _setting(
+        "", parse.text, "a file of certificate authorities instead of certifi's"
+    )
+    retention_days: int = _setting(30, parse.whole_number(1, 3650), "how long finished events are kept")
+    secrets_key: str = _setting(
+        "",
+        parse.text,
+        "Fernet keys, newest first, separated by commas; stored secrets are encrypted",
+        secret=True,
+    )
+    flower_port: int = _setting(
+        5555,
+        parse.whole_number(1, 65535),
+        "Flower's under `scheduler up`; unless set, another one when that is taken",
+    )
+    metrics_port: int = _setting(
+        0, parse.whole_number(0, 65535), "a process's own Prometheus port; 0 means none"
+    )
+    metrics_host: str = _setting(
+        "127.0.0.1",
+        parse.text,
+        "where that listens; it has no key: beyond loopback, the network must guard it",
+    )
+    #: The environment names of the settings that were given anywhere; the others have their defaults.
+    given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
+
+    @property
+    def timeframe_seconds(self) -> float:
+        return self.prequeuer_event_timeframe_minutes * 60.0
+
+    @property
+    def horizon_seconds(self) -> float:
+        """How far ahead events are dispatched: long enough that a tick that comes late loses no precision."""
+        return self.dispatch_horizon_seconds or max(5.0, self.prequeuer_ticker_interval_seconds + 4)
+
+    @property
+    def broker(self) -> str:
+        """The broker's URL."""
+        return self.broker_url or f"redis://{self.redis_host}:{self.redis_port}/0"
+
+    @property
+    def worker_processes(self) -> int:
+        return self.worker_count or os.cpu_count() or 1
+
+
+def names() -> dict[str, "dataclasses.Field[object]"]:
+    """Returns the fields of `Settings` by their environment names."""
+    return {f.name.upper(): f for f in dataclasses.fields(Settings) if f.name != "given"}
+
+
+def refuse_impossible(settings: Settings) -> None:
+    """Raises InvalidSetting for settings that are valid each by itself, but not together."""
+    ticker, horizon = settings.prequeuer_ticker_interval_seconds, settings.horizon_seconds
+    if horizon < ticker + 2:
+        raise InvalidSetting(
+            f"DISPATCH_HORIZON_SECONDS must be at least PREQUEUER_TICKER_INTERVAL_SECONDS + 2"
+            f" ({ticker + 2:g}), not {horizon:g}: what is due between two ticks would be late"
+        )
+    if horizon > settings.timeframe_seconds / 2:
+        raise InvalidSetting(
+            "DISPATCH_HORIZON_SECONDS must not exceed half of PREQUEUER_EVENT_TIMEFRAME_MINUTES:"
+            " an event must exist before it can be dispatched"
+        )
+    if not settings.api_keys and not is_loopback(settings.api_host):
+        raise InvalidSetting(
+            f"API_KEYS must be set when API_HOST is {settings.api_host}: without a key the API listens on"
+            " loopback only"
+        )
+
+
+def is_redis(url: str) -> bool:
+    """Whether a broker's URL leads to Redis, by itself or through Sentinel."""
+    return url.startswith(("redis:", "rediss:", "sentinel:"))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` names this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,16 @@
+"""The value of a field that a request leaves out, where None is a value that it may give."""
+
+from enum import Enum
+from typing import Final
+
+
+class NotGiven(Enum):
+    """The type of a field that was left out; None is a value that was given."""
+
+    NOT_GIVEN = "NOT_GIVEN"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+NOT_GIVEN: Final = NotGiven.NOT_GIVEN

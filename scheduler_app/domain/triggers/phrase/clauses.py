@@ -1,0 +1,312 @@
+"""What the clauses of a phrase say, before it is decided what they mean together.
+
+Each clause holds what was read and nothing else. Every field of every clause that a phrase contains is used
+in its result, or the phrase is refused.
+"""
+
+from dataclasses import dataclass
+
+#: What an ordinal can count, beside weekdays (0 is Monday).
+DAY, BUSINESS_DAY, WEEKDAY = "day", "business day", "weekday"
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time of day. `bare`: an hour from 1 to 12 alone, which may be of the morning or of the evening.
+    `sure`: am, pm, noon or midnight was said."""
+
+    hour: int
+    minute: int = 0
+    second: int = 0
+    bare: bool = False
+    sure: bool = False
+
+    @property
+    def seconds(self) -> int:
+        """Since midnight."""
+        return self.hour * 3_600 + self.minute * 60 + self.second
+
+
+@dataclass(frozen=True, slots=True)
+class DaysAway:
+    """today (0), tomorrow (1), in three days (3)."""
+
+    days: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDay:
+    """A single weekday: "friday" (`which` is empty), "this friday", "next friday", "friday next week"."""
+
+    weekday: int
+    which: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A day of a month, perhaps of a year, perhaps with the weekday that it is said to be."""
+
+    month: int
+    day: int
+    year: int | None = None
+    weekday: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NumericDate:
+    """03/04/2027: which of the two is the month is open."""
+
+    first: int
+    second: int
+    year: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class DayNumber:
+    """The 15th: of this month or a later one, whichever comes; or of the month that `month` names ("this",
+    "next")."""
+
+    day: int
+    month: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MonthOfYear:
+    """A month as a point in time: "starting in june", "until march 2027"."""
+
+    month: int
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndOf:
+    """The end of a week, month, quarter or year; `this` where the phrase says that it is the present one."""
+
+    unit: str
+    this: bool = False
+
+
+Day = DaysAway | NamedDay | Date | NumericDate | DayNumber | MonthOfYear | EndOf
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Every `count` units; `doubtful` for "biweekly", which may mean twice in one."""
+
+    count: int
+    unit: str
+    doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Often:
+    """Twice a day, once a week: so many times in a unit."""
+
+    times: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Weekdays:
+    """Days of the week that repeat; `step` 2 for "every other"; `business` where business days were named."""
+
+    days: tuple[int, ...]
+    step: int = 1
+    business: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WeekdayAndDay:
+    """Friday the 13th."""
+
+    weekday: int
+    day: int
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Nth:
+    """The first Monday, the last business day: ordinals (negative from the end) and what they count.
+
+    `joint` where several weekdays share an ordinal; `every` where "every" stands before it.
+    """
+
+    positions: tuple[tuple[int, int | str], ...]
+    joint: bool = False
+    every: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MonthDays:
+    """Days of the month by their numbers; `every` where the phrase says that they repeat."""
+
+    days: tuple[int, ...]
+    every: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Of every month, of the quarter, of every other year."""
+
+    unit: str
+    step: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Months:
+    """In January and July, from June to August."""
+
+    months: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class YearlyDates:
+    """Days of the year that repeat."""
+
+    dates: tuple[Date, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """The one day on which a single callback comes."""
+
+    days: tuple[Day, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Times of day."""
+
+    times: tuple[Time, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfDay:
+    """In the morning, at night; `daily` for "every morning"."""
+
+    part: str
+    daily: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PastHour:
+    """So many minutes past the hour; `of_every_hour` where the clause itself says that it is of every hour."""
+
+    minutes: tuple[int, ...]
+    of_every_hour: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Between two times of day."""
+
+    first: Time
+    last: Time
+
+
+@dataclass(frozen=True, slots=True)
+class WorkingHours:
+    """During business hours: the phrase does not say which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The day or the time from which on; `at` is a time that follows the day."""
+
+    day: Day | None
+    time: Time | None = None
+    at: Time | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The day (inclusive) or the time up to which; `at` is a time that follows the day."""
+
+    day: Day | None
+    time: Time | None = None
+    at: Time | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """For so many units."""
+
+    count: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """So many times in all."""
+
+    times: int
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """In so long: a number of seconds, or of days, weeks, months, years; `now` is `After(0, "second")`."""
+
+    count: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """ "or the business day before": what becomes of a day that is none ("previous" or "next")."""
+
+    direction: str
+
+
+@dataclass(frozen=True, slots=True)
+class InZone:
+    """The IANA name of the zone in which the times are meant."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """ "once", "only once": a single callback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holidays:
+    """Public holidays, which only a calendar knows."""
+
+
+Left = Weekdays | Months | MonthDays | Nth | Period | YearlyDates | On | Times | Window | Holidays
+
+
+@dataclass(frozen=True, slots=True)
+class Except:
+    """What is left out."""
+
+    what: tuple[Left, ...]
+
+
+Clause = (
+    Repeat
+    | Often
+    | Weekdays
+    | WeekdayAndDay
+    | Nth
+    | MonthDays
+    | Period
+    | Months
+    | YearlyDates
+    | On
+    | Times
+    | PartOfDay
+    | PastHour
+    | Window
+    | WorkingHours
+    | Start
+    | Until
+    | For
+    | Total
+    | After
+    | Roll
+    | InZone
+    | Once
+    | Except
+)

@@ -1,0 +1,61 @@
+"""`phrase`: when, in English."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from scheduler_app.domain.triggers.kind import (
+    FieldType,
+    NotUnderstood,
+    Translation,
+    TriggerContext,
+    TriggerField,
+    TriggerKind,
+    Value,
+    written_value,
+)
+
+from .tokens import MAX_CHARACTERS
+from .translation import translate
+
+if TYPE_CHECKING:
+    from scheduler_app.domain.triggers.trigger import Trigger
+
+_PHRASE: Final = TriggerField(
+    "phrase",
+    FieldType.TEXT,
+    "When, in English: what is not understood is refused with the words that were not, what can be read in"
+    " several ways with its readings",
+    example="every other Tuesday at 9:34",
+    max_length=MAX_CHARACTERS,
+)
+
+
+class Phrase(TriggerKind):
+    """English words, translated once; nothing is guessed."""
+
+    fields = (_PHRASE,)
+
+    def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
+        """What the phrase means when it is said at the context's instant. Raises NotUnderstood."""
+        return translate(written_value(written, "phrase", str), context)
+
+    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
+        """The phrase where it means the same at any time; else the instant or the recurrence it became."""
+        if trigger.instant is not None:
+            return {"run_at": trigger.instant}
+        if trigger.pinned is None or self._timeless(trigger, created_at):
+            return trigger.written
+        return {"rrule": trigger.pinned}
+
+    def _timeless(self, trigger: "Trigger", created_at: datetime) -> bool:
+        """Whether the recurrence names no day that depends on when the phrase is said."""
+        context = TriggerContext(created_at, trigger.timezone, trigger.gap, trigger.overlap)
+        try:
+            lines = (self.translate(trigger.written, context).recurrence or "").split("\n")
+        except NotUnderstood:
+            return False  # it could be read when it was given, and cannot any more
+        return all(
+            line.startswith(("RRULE:", "EXRULE:")) and "UNTIL=" not in line and "COUNT=" not in line
+            for line in lines
+        )

@@ -1,0 +1,1 @@
+"""From clauses to what they mean together."""

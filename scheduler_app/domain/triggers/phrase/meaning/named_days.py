@@ -1,0 +1,201 @@
+"""On which days a phrase repeats: the one way in which it names them, and how many units they are apart."""
+
+from dataclasses import replace
+from datetime import date
+
+from scheduler_app.domain.triggers.phrase.clauses import (
+    DAY,
+    Clause,
+    Date,
+    MonthDays,
+    Months,
+    NamedDay,
+    Nth,
+    On,
+    PastHour,
+    Period,
+    Repeat,
+    Roll,
+    Start,
+    Times,
+    WeekdayAndDay,
+    Weekdays,
+    Window,
+    YearlyDates,
+)
+from scheduler_app.domain.triggers.phrase.rules import DayRule
+
+from . import day_rules
+from .bag import Bag
+from .day_rules import NamedDays, by_month
+from .outcome import Moment, Refused
+from .span import start_instant
+
+
+def named_days(bag: Bag, step: Repeat | None, moment: Moment, start: Start | None) -> NamedDays:
+    """The one way in which a phrase names its days."""
+    unit = "day" if step is None else step.unit
+    months_asked, period = bag.take(Months), bag.take(Period)
+    months = () if months_asked is None else months_asked.months
+    weekdays, numbered, nth = bag.take(Weekdays), bag.take(MonthDays), bag.take(Nth)
+    thirteenth, dated, on = bag.take(WeekdayAndDay), bag.take(YearlyDates), bag.take(On)
+    roll = bag.take(Roll)
+    if sum(one is not None for one in (weekdays, numbered, nth, thirteenth, dated, on)) > 1:
+        raise Refused("the days are named in two ways; name them in one, or make two schedules")
+    if on is not None:
+        weekdays, dated = _single_day(on, step)
+    if roll is not None and numbered is None and nth is None:
+        raise Refused("“or the business day …” needs a day of the month before it")
+    if period is not None and numbered is None and nth is None:
+        raise Refused(f"say on which day of the {period.unit}")
+    if weekdays is not None:
+        return _weekdays(bag, weekdays, step, months, moment)
+    scope, interval = _scope(bag, step, period, months)
+    if numbered is not None:
+        within = day_rules.quarter_months(1) if scope == "quarter" else months
+        if scope == "year" and not months:
+            raise Refused("say of which month the day is")
+        if scope == "month" or months or scope == "quarter":
+            found = day_rules.monthly(numbered.days, within, roll, moment)
+            return _apart(found, interval, scope if not months else "month")
+    if nth is not None:
+        return _ordinals(bag, nth, scope, interval, months, roll, moment, step)
+    if thirteenth is not None:
+        return day_rules.friday_the_13th(thirteenth, months)
+    if dated is not None:
+        if months or unit not in ("day", "year") or (unit == "day" and step is not None and step.count > 1):
+            raise Refused("dates do not go together with other units or months")
+        return _apart(day_rules.yearly(dated, "YEARLY"), 1 if step is None else step.count, "year")
+    return _only_units(bag, step, months, moment, start)
+
+
+def _single_day(on: On, step: Repeat | None) -> tuple[Weekdays | None, YearlyDates | None]:
+    """ "every week on friday", "every year on december 25": the day repeats because its unit does."""
+    day = on.days[0]
+    if len(on.days) == 1 and step is not None:
+        if step.unit == "week" and isinstance(day, NamedDay) and not day.which:
+            return Weekdays((day.weekday,)), None
+        if step.unit == "year" and isinstance(day, Date) and day.year is None and day.weekday is None:
+            return None, YearlyDates((day,))
+    raise Refused("one day does not go together with what repeats; say “every”, or leave the interval out")
+
+
+def _weekdays(
+    bag: Bag, weekdays: Weekdays, step: Repeat | None, months: tuple[int, ...], moment: Moment
+) -> NamedDays:
+    if step is not None and (step.unit not in ("week", "day") or (step.unit == "day" and step.count > 1)):
+        raise Refused("days of the week go together with weeks only")
+    if weekdays.step > 1:
+        if step is not None and step.count > 1:
+            raise Refused("two intervals are given; give one")
+        if len(weekdays.days) == 5:
+            ways: list[list[Clause]] = [[Weekdays((0, 2, 4))], [Weekdays(weekdays.days), Repeat(2, "week")]]
+            bag.split(weekdays, ways, "Monday, Wednesday, Friday, or all weekdays of every other week?")
+    found = day_rules.weekly(weekdays, months, moment)
+    return _apart(found, weekdays.step, "week")
+
+
+def _scope(bag: Bag, step: Repeat | None, period: Period | None, months: tuple[int, ...]) -> tuple[str, int]:
+    """The unit in which ordinals and numbers count, and how many of them lie between two."""
+    if period is not None and step is not None:
+        if step.unit != period.unit or (step.count > 1 and period.step > 1):
+            raise Refused("two units are named; name one")
+        return step.unit, max(step.count, period.step)
+    if period is not None:
+        return period.unit, period.step
+    if step is not None and step.unit in ("month", "quarter", "year"):
+        return step.unit, step.count
+    if (
+        step is not None
+        and step.unit in ("day", "week")
+        and (months or step.count > 1 or step.unit == "week")
+    ):
+        return step.unit, step.count
+    return "month", 1
+
+
+def _ordinals(
+    bag: Bag,
+    nth: Nth,
+    scope: str,
+    interval: int,
+    months: tuple[int, ...],
+    roll: Roll | None,
+    moment: Moment,
+    step: Repeat | None,
+) -> NamedDays:
+    if scope not in ("month", "quarter", "year"):
+        raise Refused("the ordinal needs a month, a quarter or a year")
+    if nth.joint:
+        bag.split(
+            nth,
+            [[replace(nth, joint=False)]],
+            "the ordinal may belong to both days or to the first; repeat it",
+        )
+    unscoped = not months and step is None and not bag.mentions(Period)
+    number, what = nth.positions[0]
+    if unscoped and nth.every and len(nth.positions) == 1 and number > 1 and isinstance(what, int):
+        ways: list[list[Clause]] = [
+            [replace(nth, every=False), Period("month")],
+            [Weekdays((what,)), Repeat(number, "week")],
+        ]
+        bag.split(nth, ways, "of the month, or so many weeks apart?")
+    if unscoped and not (
+        nth.every and all(abs(one) == 1 and isinstance(day, int) for one, day in nth.positions)
+    ):
+        bag.split(nth, [[nth, Period("month")]], "say of which month, quarter or year")
+    if roll is not None:
+        if nth.positions not in (((1, DAY),), ((-1, DAY),)) or scope != "month":
+            raise Refused("“or the business day …” needs a day of the month before it")
+        return _apart(day_rules.monthly((number,), months, roll, moment), interval, scope)
+    return _apart(day_rules.ordinal(nth, scope, months, moment), interval, "month" if months else scope)
+
+
+def _apart(found: NamedDays, count: int, unit: str) -> NamedDays:
+    """Day rules so many units apart."""
+    if count == 1:
+        return found
+    freqs = {"week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
+    freq = freqs.get(unit)
+    if freq is None or any(rule.freq != freq for rule in found.rules):
+        raise Refused("so many of these units cannot be skipped; name the months")
+    if unit == "month" and any(name == "BYMONTH" for rule in found.rules for name, _ in rule.parts):
+        raise Refused("several months apart and named months do not go together")
+    return NamedDays(found.rules, found.on_holiday, count)
+
+
+def _only_units(
+    bag: Bag, step: Repeat | None, months: tuple[int, ...], moment: Moment, start: Start | None
+) -> NamedDays:
+    """Every so many days; longer units need a day, unless the beginning gives it."""
+    if step is None or step.unit == "day":
+        if step is None and not months and not bag.mentions(Window, PastHour, Repeat, Times):
+            raise Refused("say how often")
+        count = 1 if step is None else step.count
+        if months and count > 1:
+            raise Refused("several days apart and named months do not go together")
+        return NamedDays((DayRule("DAILY", by_month(months)),), None, count)
+    if months and step.unit != "year":
+        raise Refused("say on which day")
+    if start is not None and start.day is not None and not months and step.unit != "quarter":
+        freq = {"week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}[step.unit]
+        first = start_instant(bag, start, moment, None).astimezone(moment.zone).date()
+        if first.day > 28 and step.unit != "week":
+            raise Refused("not every month has that day; say which day of the month is meant")
+        return NamedDays((DayRule(freq, _parts_of(step.unit, first)),), None, step.count)
+    today = moment.today
+    ways: dict[str, list[list[Clause]]] = {
+        "week": [[Weekdays((0,))], [Weekdays((today.weekday(),))], [Weekdays(((today.weekday() + 1) % 7,))]],
+        "month": [[MonthDays((1,), True)], [MonthDays((today.day,), True)]],
+        "quarter": [[MonthDays((1,), True)], [Nth(((-1, DAY),))]],
+        "year": [[YearlyDates((Date(1, 1),))], [YearlyDates((Date(today.month, today.day),))]],
+    }
+    bag.ask_more(ways[step.unit], f"say on which day of the {step.unit}")
+
+
+def _parts_of(unit: str, first: date) -> tuple[tuple[str, str], ...]:
+    if unit == "week":
+        return (("BYDAY", day_rules.days_of((first.weekday(),))),)
+    if unit == "month":
+        return (("BYMONTHDAY", str(first.day)),)
+    return (("BYMONTH", str(first.month)), ("BYMONTHDAY", str(first.day)))

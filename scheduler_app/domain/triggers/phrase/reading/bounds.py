@@ -1,0 +1,217 @@
+"""From when, until when, how long, how many times, and what is left out."""
+
+from scheduler_app.domain.triggers.phrase.clauses import (
+    After,
+    Clause,
+    Day,
+    DaysAway,
+    Except,
+    For,
+    Holidays,
+    InZone,
+    Left,
+    MonthDays,
+    MonthOfYear,
+    Months,
+    NamedDay,
+    Nth,
+    On,
+    Once,
+    Period,
+    Roll,
+    Start,
+    Time,
+    Times,
+    Total,
+    Until,
+    Weekdays,
+    Window,
+    YearlyDates,
+)
+from scheduler_app.domain.triggers.phrase.words import EXCEPT, STARTING, TO, UNTIL
+
+from .amounts import amount
+from .cursor import Found, Tokens, joined, number, several
+from .days import business_days, day_group, month_days, month_list, nth, period, weekday_list, yearly_dates
+from .points import dates, day, month_of_year
+from .times import time, times, window
+
+_HOLIDAYS = ("public holidays", "bank holidays", "public holiday", "bank holiday", "holidays", "a holiday")
+
+
+def start(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """starting tomorrow, from 1 december [to 10 december], starting at 6:00."""
+    between = tokens.text(position) == "between"
+    if (after := tokens.any_of(position, "as of", "as from")) is None:
+        if not between and tokens.text(position) not in STARTING:
+            return None
+        after = tokens.skip(position + 1, "from", "on")
+    if (now := tokens.any_of(after, "now on", "now", "today on")) is not None and not between:
+        return (Start(DaysAway(0)),), now
+    point = _point(tokens, after)
+    if point is None:
+        return None
+    first, after = Start(*point[0]), point[1]
+    to = tokens.text(after)
+    last = _point(tokens, after + 1) if first.day and (to == "and" if between else to in TO) else None
+    if last is None or last[0][0] is None:
+        return None if between else ((first,), after)
+    if _names_a_range(first.day) and _names_a_range(last[0][0]):
+        return None  # "from monday to friday", "from june to august" repeat
+    return (first, Until(*last[0])), last[1]
+
+
+def _names_a_range(day: Day | None) -> bool:
+    if isinstance(day, NamedDay):
+        return not day.which
+    return isinstance(day, MonthOfYear) and day.year is None
+
+
+def until(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """until 1 march, till friday, ending on 31 december, until 18:00 today."""
+    if (after := tokens.any_of(position, "up to and including", "up to")) is None:
+        if tokens.text(position) not in UNTIL:
+            return None
+        after = tokens.skip(position + 1, "on", "and", "including")
+    point = _point(tokens, after)
+    return None if point is None else ((Until(*point[0]),), point[1])
+
+
+def _point(tokens: Tokens, position: int) -> Found[tuple[Day | None, Time | None, Time | None]]:
+    """A day, a time of day with its day perhaps, or a month; and a time that follows a day."""
+    found = day(tokens, position) or month_of_year(tokens, position)
+    if found is not None:
+        at = tokens.text(found[1]) == "at"
+        later = time(tokens, found[1] + at, bare=at)
+        if later is None or (
+            joined(tokens, later[1]) is not None and time(tokens, joined(tokens, later[1]) or 0, bare=True)
+        ):
+            return (found[0], None, None), found[1]
+        return (found[0], None, later[0]), later[1]
+    position = tokens.skip(position, "at")
+    hour = time(tokens, position, bare=True)
+    if hour is None:
+        return None
+    of = day(tokens, hour[1])
+    return ((None, hour[0], None), hour[1]) if of is None else ((of[0], hour[0], None), of[1])
+
+
+def length(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """for 3 weeks, for the next 2 hours, [for] 10 times, three times."""
+    led = tokens.text(position) in ("for", "during")
+    after = tokens.says(position, "for the next") or tokens.says(position, "during the next")
+    after = after if after is not None else position + led
+    counted = number(tokens, after)
+    if tokens.text(after) in ("twice", "thrice"):
+        return (Total(2 if tokens.text(after) == "twice" else 3),), after + 1
+    named = ("times", "occurrences", "runs")
+    if counted is not None and tokens.text(counted[1]) in (*named, "time", "x"):
+        total = tokens.skip(counted[1] + 1, "only", "in")
+        return (Total(counted[0]),), counted[1] + 1 if total == counted[1] + 1 else total
+    found = amount(tokens, after) if led else None
+    if (
+        found is None
+        and led
+        and after > position + 1
+        and tokens.text(after) in ("hour", "day", "week", "month")
+    ):
+        return (For(1, tokens.text(after)),), after + 1
+    return None if found is None else ((For(*found[0]),), found[1])
+
+
+def in_so_long(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """in 10 minutes, 2 hours from now, now, once."""
+    if (after := tokens.any_of(position, "right now", "now", "immediately")) is not None:
+        return (After(0, "second"),), after
+    led = tokens.text(position) in ("in", "after")
+    found = amount(tokens, position + led)
+    if found is None:
+        return None
+    after = found[1]
+    later = tokens.any_of(after, "from now", "from today", "time")
+    if later is None and not led:
+        return None
+    return (After(*found[0]),), after if later is None else later
+
+
+def once(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """once, only once, just once."""
+    after = tokens.any_of(position, "only once", "just once", "once")
+    return None if after is None else ((Once(),), after)
+
+
+def roll(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """or the business day before, or the next business day, or the previous working day."""
+    if tokens.text(position) != "or":
+        return None
+    after = tokens.skip(position + 1, "on", "the")
+    words = {"previous": "previous", "preceding": "previous", "next": "next", "following": "next"}
+    direction = words.get(tokens.text(after))
+    end = business_days(tokens, after + (direction is not None))
+    if end is None:
+        return None
+    if direction is None:
+        ends = {"before": "previous", "after": "next"}
+        direction = ends.get(tokens.text(end))
+        end += 1
+    return None if direction is None else ((Roll(direction),), end)
+
+
+def left_out(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """except sundays, but not on 25 december, excluding august, except at midnight."""
+    if tokens.text(position) not in EXCEPT:
+        return None
+    after = tokens.skip(position + 1, "not", "for", "on")
+    if (
+        tokens.text(position) == "not"
+        and tokens.text(after) not in ("at", "in", "between")
+        and (tokens.text(after - 1) != "on")
+    ):
+        return None
+    found = several(tokens, after, _left)
+    if found is None:
+        return None
+    return (Except(tuple(one for some in found[0] for one in some)),), found[1]
+
+
+def _left(tokens: Tokens, position: int) -> Found[tuple[Left, ...]]:
+    position = tokens.skip(position, "on")
+    if (after := tokens.any_of(position, *_HOLIDAYS)) is not None:
+        return (Holidays(),), after
+    if (group := day_group(tokens, position)) is not None:
+        return (Weekdays(group[0].days),), group[1]
+    ordered = nth(tokens, position) or month_days(tokens, position)
+    if ordered is not None and (scope := period(tokens, ordered[1])) is not None:
+        return (*_left_of(ordered[0]), *_left_of(scope[0])), scope[1]
+    dated = dates(tokens, tokens.skip(position, "the"))
+    if dated is not None:
+        whole = YearlyDates(dated[0]) if yearly_dates(dated[0]) else On(dated[0])
+        return (whole,), dated[1]
+    if ordered is not None:
+        return _left_of(ordered[0]), ordered[1]
+    if (days := weekday_list(tokens, position)) is not None:
+        return (Weekdays(days[0][0]),), days[1]
+    if (of := month_list(tokens, tokens.skip(position, "in"))) is not None:
+        return (Months(of[0]),), of[1]
+    if (single := day(tokens, position)) is not None:
+        return (On((single[0],)),), single[1]
+    between = window(tokens, position)
+    if between is not None and tokens.text(position) in ("between", "from"):
+        return _left_of(between[0]), between[1]
+    at = times(tokens, position) if tokens.text(position) == "at" else None
+    return None if at is None else (_left_of(at[0]), at[1])
+
+
+def _left_of(clauses: tuple[Clause, ...]) -> tuple[Left, ...]:
+    kinds = (Weekdays, Months, MonthDays, Nth, Period, YearlyDates, On, Times, Window, Holidays)
+    return tuple(clause for clause in clauses if isinstance(clause, kinds))
+
+
+def zone(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """utc, europe/zurich, zurich time."""
+    position = tokens.skip(position, "in")
+    if tokens.text(position) in ("utc", "gmt"):
+        return (InZone("UTC"),), tokens.skip(position + 1, "time")
+    if tokens.at(position).kind == "zone":
+        return (InZone(tokens.at(position).written),), tokens.skip(position + 1, "time")
+    return None

@@ -1,0 +1,262 @@
+"""Days that repeat: weekdays, the first Monday, the 15th, of every month, in June, every 25 December."""
+
+from scheduler_app.domain.triggers.phrase.clauses import (
+    BUSINESS_DAY,
+    DAY,
+    WEEKDAY,
+    Clause,
+    Date,
+    MonthDays,
+    Months,
+    Nth,
+    Period,
+    WeekdayAndDay,
+    Weekdays,
+)
+from scheduler_app.domain.triggers.phrase.words import (
+    EVERY,
+    MONTHS,
+    PARTS_OF_DAY,
+    PLURAL_WEEKDAYS,
+    TO,
+    UNITS,
+    WEEKDAYS,
+)
+
+from .cursor import Found, Tokens, joined, number, ordinal, several, signed_ordinal
+
+WORKDAYS = (0, 1, 2, 3, 4)
+WEEKEND = (5, 6)
+_BUSINESS = (
+    "business day",
+    "business days",
+    "working day",
+    "working days",
+    "workday",
+    "workdays",
+    "work day",
+)
+_BUSINESS_MORE = ("work days", "businessday", "businessdays")
+
+
+def business_days(tokens: Tokens, position: int) -> int | None:
+    """The position after "business day(s)" or a synonym."""
+    return tokens.any_of(position, *_BUSINESS, *_BUSINESS_MORE)
+
+
+def day_group(tokens: Tokens, position: int) -> Found[Weekdays]:
+    """weekdays, weekends, business days."""
+    if (after := tokens.any_of(position, "weekday", "weekdays", "week day", "week days")) is not None:
+        return Weekdays(WORKDAYS), after
+    if (after := business_days(tokens, position)) is not None:
+        return Weekdays(WORKDAYS, business=True), after
+    after = tokens.any_of(position, "weekend day", "weekend days", "weekend", "weekends")
+    return None if after is None else (Weekdays(WEEKEND), after)
+
+
+def weekday_list(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], bool]]:
+    """Weekdays joined by commas, "and", "/" or as ranges; and whether one of them was in the plural."""
+    days: list[int] = []
+    plural = False
+    after: int | None = position
+    while after is not None:
+        after = tokens.skip(after, "on") if days else after
+        if tokens.text(after) in EVERY and days:
+            after += 1
+        found = _weekdays(tokens, after)
+        if found is None:
+            break
+        (some, several_of_it), position = found
+        days += [day for day in some if day not in days]
+        plural = plural or several_of_it
+        after = position + 1 if tokens.text(position) == "/" else joined(tokens, position)
+    return ((tuple(days), plural), position) if days else None
+
+
+def _weekdays(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], bool]]:
+    first = _weekday(tokens, position)
+    if first is None:
+        return None
+    (day, plural), position = first
+    if tokens.text(position) in TO:
+        last = _weekday(tokens, position + 1)
+        if last is not None:
+            length = (last[0][0] - day) % 7
+            return (tuple((day + step) % 7 for step in range(length + 1)), True), last[1]
+    return ((day,), plural), position
+
+
+def _weekday(tokens: Tokens, position: int) -> Found[tuple[int, bool]]:
+    word = tokens.text(position)
+    if word in PLURAL_WEEKDAYS:
+        return (PLURAL_WEEKDAYS[word], True), position + 1
+    return ((WEEKDAYS[word], False), position + 1) if word in WEEKDAYS else None
+
+
+def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """[on] mondays, monday and thursday, mon-fri, weekdays: what repeats without "every"."""
+    position = tokens.skip(position, "on", "the")
+    if tokens.text(position) == "from":
+        position += 1
+    group = day_group(tokens, position)
+    if group is not None and tokens.text(group[1] - 1).endswith("s"):
+        return (group[0],), group[1]
+    found = weekday_list(tokens, position)
+    if found is None:
+        return None
+    (days, plural), after = found
+    plural = plural or (
+        tokens.text(after).removesuffix("s") in PARTS_OF_DAY and tokens.text(after)[-1] == "s"
+    )
+    return ((Weekdays(days),), after) if plural or len(days) > 1 else None
+
+
+def friday_the_13th(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """[every] friday the 13th."""
+    position = tokens.skip(position, "on")
+    repeated = tokens.text(position) in EVERY
+    weekday = _weekday(tokens, position + repeated)
+    if weekday is None or tokens.text(weekday[1]) != "the":
+        return None
+    day = ordinal(tokens, weekday[1] + 1)
+    if day is None or tokens.text(day[1]) in ("of", *MONTHS) or not 1 <= day[0] <= 31:
+        return None
+    return (WeekdayAndDay(weekday[0][0], day[0], repeated or weekday[0][1]),), day[1]
+
+
+def nth(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """[on] [every] [the] first and third monday, last business day, third to last day."""
+    position = tokens.skip(position, "on")
+    every = tokens.text(position) in EVERY
+    position += every
+    found = several(tokens, position, _positions)
+    if found is None:
+        return None
+    positions = tuple(pair for some, _ in found[0] for pair in some)
+    return (Nth(positions, any(joint for _, joint in found[0]), every),), found[1]
+
+
+def _positions(tokens: Tokens, position: int) -> Found[tuple[tuple[tuple[int, int | str], ...], bool]]:
+    """Ordinals and what they count; and whether several weekdays share them."""
+    ordinals = several(tokens, tokens.skip(position, "the"), _the_ordinal)
+    if ordinals is None or any(number == 0 for number in ordinals[0]):
+        return None
+    what = _counted(tokens, ordinals[1])
+    if what is None:
+        return None
+    counted, after = what
+    return (tuple((number, one) for number in ordinals[0] for one in counted), len(counted) > 1), after
+
+
+def _the_ordinal(tokens: Tokens, position: int) -> Found[int]:
+    return signed_ordinal(tokens, tokens.skip(position, "the"))
+
+
+def _counted(tokens: Tokens, position: int) -> Found[tuple[int | str, ...]]:
+    if (after := business_days(tokens, position)) is not None:
+        return (BUSINESS_DAY,), after
+    if (after := tokens.any_of(position, "weekday", "weekdays", "week day")) is not None:
+        return (WEEKDAY,), after
+    if (after := tokens.any_of(position, "calendar day", "day", "days")) is not None:
+        return (DAY,), after
+    first = _weekday(tokens, position)
+    if first is None:
+        return None
+    found: list[int | str] = [first[0][0]]
+    position = first[1]
+    while (after := joined(tokens, position)) is not None and (more := _weekday(tokens, after)) is not None:
+        found.append(more[0][0])
+        position = more[1]
+    return tuple(found), position
+
+
+def edge_of_every(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """at the end of every month, at the beginning of each quarter."""
+    after = tokens.skip(position, "at", "the")
+    edge = {"end": -1, "start": 1, "beginning": 1}.get(tokens.text(after))
+    found = period(tokens, after + 1) if tokens.text(after + 1) == "of" else None
+    if edge is None or found is None or tokens.text(after + 2) not in EVERY:
+        return None
+    return (Nth(((edge, DAY),)), *found[0]), found[1]
+
+
+def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """[on] [every] [the] 15th, the 1st and the 15th, the 1st to the 5th, day 10."""
+    position = tokens.skip(position, "on")
+    every = tokens.text(position) in EVERY
+    position = tokens.skip(position + every, "the")
+    if tokens.text(position) in ("day", "days"):
+        numbers = several(tokens, position + 1, number)
+        if numbers is None or not all(1 <= day <= 31 for day in numbers[0]):
+            return None
+        return (MonthDays(numbers[0], every),), numbers[1]
+    found = several(tokens, position, _day_numbers)
+    if found is None or tokens.text(found[1]) in UNITS:
+        return None
+    days = tuple(dict.fromkeys(day for some in found[0] for day in some))
+    return ((MonthDays(days, every),), found[1]) if all(1 <= day <= 31 for day in days) else None
+
+
+def _day_numbers(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
+    first = _the_ordinal(tokens, position)
+    if first is None or first[0] < 0:
+        return None
+    if tokens.text(first[1]) in TO:
+        last = _the_ordinal(tokens, first[1] + 1)
+        if last is not None and first[0] < last[0] <= 31:
+            return tuple(range(first[0], last[0] + 1)), last[1]
+    return (first[0],), first[1]
+
+
+def month_list(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
+    """Months joined by commas or "and", or as ranges."""
+    found = several(tokens, position, _months)
+    if found is None:
+        return None
+    return tuple(dict.fromkeys(month for some in found[0] for month in some)), found[1]
+
+
+def _months(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
+    first = MONTHS.get(tokens.text(position))
+    if first is None:
+        return None
+    last = MONTHS.get(tokens.text(position + 2)) if tokens.text(position + 1) in TO else None
+    if last is None:
+        return (first,), position + 1
+    return tuple((first - 1 + step) % 12 + 1 for step in range((last - first) % 12 + 1)), position + 3
+
+
+def months(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """in january and july, of june, from june to august, every january."""
+    word = tokens.text(position)
+    led = word in ("in", "of", "during") or word in EVERY
+    position = tokens.skip(position + led, "each", "every") if led else position
+    ranged = word in ("from", "between")
+    found = month_list(tokens, position + ranged)
+    if found is None or not (led or len(found[0]) > 1):
+        return None
+    return (Months(found[0]),), found[1]
+
+
+def period(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """of the month, of every quarter, each year, in every other month."""
+    led = tokens.text(position) in ("of", "in")
+    position = position + led
+    every = tokens.text(position) in EVERY
+    if not every and not led:
+        return None
+    position = position + 1 if every else tokens.skip(position, "the")
+    step = 1
+    if every and tokens.text(position) == "other":
+        step, position = 2, position + 1
+    elif every and led and (counted := ordinal(tokens, position) or number(tokens, position)) is not None:
+        step, position = counted
+    unit = UNITS.get(tokens.text(position), "")
+    if unit not in ("month", "quarter", "year") or (not led and step > 1) or step < 1:
+        return None
+    return (Period(unit, step),), position + 1
+
+
+def yearly_dates(dates: tuple[Date, ...]) -> bool:
+    """Whether dates can repeat every year: none names its year or its weekday."""
+    return all(date.year is None and date.weekday is None for date in dates)

@@ -1,0 +1,218 @@
+"""Single days: "tomorrow", "next friday", "24 december", "03/04/2027", "the end of the year"."""
+
+import re
+
+from scheduler_app.domain.triggers.phrase.clauses import (
+    Clause,
+    Date,
+    Day,
+    DayNumber,
+    DaysAway,
+    EndOf,
+    MonthOfYear,
+    NamedDay,
+    NumericDate,
+    On,
+    PartOfDay,
+)
+from scheduler_app.domain.triggers.phrase.words import MONTHS, PARTS_OF_DAY, UNITS, WEEKDAYS
+
+from .cursor import Found, Tokens, joined, number, ordinal, several
+
+_NEXT = ("next", "this", "coming")
+
+
+def dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:
+    """24 december, december 24th 2026, friday 20 november; lists of them; several days or months of one."""
+    found: list[Date] = []
+    after: int | None = position
+    while after is not None:
+        one = _dates(tokens, tokens.skip(after, "on") if found else after)
+        if one is None:
+            break
+        found += one[0]
+        position = one[1]
+        after = joined(tokens, position)
+    return (tuple(found), position) if found else None
+
+
+def _dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:
+    weekday = WEEKDAYS.get(tokens.text(position))
+    if weekday is not None:
+        position = tokens.skip(position + 1, ",", "the")
+    iso = _iso(tokens, position)
+    if iso is not None:
+        return (Date(iso[0].month, iso[0].day, iso[0].year, weekday),), iso[1]
+    return _day_then_month(tokens, position, weekday) or _month_then_day(tokens, position, weekday)
+
+
+def _iso(tokens: Tokens, position: int) -> Found[Date]:
+    if tokens.at(position).kind != "iso":
+        return None
+    year, month, day = (int(piece) for piece in tokens.text(position).split("-"))
+    return Date(month, day, year), position + 1
+
+
+def _day_number(tokens: Tokens, position: int) -> Found[int]:
+    position = tokens.skip(position, "the")
+    found = ordinal(tokens, position) or number(tokens, position)
+    return found if found is not None and 1 <= found[0] <= 31 else None
+
+
+def _day_then_month(tokens: Tokens, position: int, weekday: int | None) -> Found[tuple[Date, ...]]:
+    days = several(tokens, position, _day_number)
+    if days is None:
+        return None
+    months = several(tokens, tokens.skip(days[1], "day", "of"), _month)
+    if months is None:
+        return None
+    year = _year(tokens, months[1])
+    found = tuple(Date(month, day, year[0], weekday) for month in months[0] for day in days[0])
+    return found, year[1]
+
+
+def _month(tokens: Tokens, position: int) -> Found[int]:
+    month = MONTHS.get(tokens.text(position))
+    return None if month is None else (month, position + 1)
+
+
+def _month_then_day(tokens: Tokens, position: int, weekday: int | None) -> Found[tuple[Date, ...]]:
+    month = _month(tokens, position)
+    if month is None:
+        return None
+    days = several(tokens, month[1], _date_in_month)
+    if days is None:
+        return None
+    year = _year(tokens, days[1])
+    return tuple(Date(month[0], day, year[0], weekday) for day in days[0]), year[1]
+
+
+def _date_in_month(tokens: Tokens, position: int) -> Found[int]:
+    """A day after its month; "december 24 and 9am" holds one only."""
+    found = _day_number(tokens, position)
+    if found is None or tokens.text(found[1]) in ("am", "pm", "h", "o'clock", "times", *MONTHS):
+        return None
+    return None if tokens.text(found[1]) in UNITS else found
+
+
+def _year(tokens: Tokens, position: int) -> tuple[int | None, int]:
+    after = tokens.skip(position, ",")
+    token = tokens.at(after)
+    if (
+        token.kind == "number"
+        and len(token.text) == 4
+        and tokens.text(after + 1) not in ("h", "hours", "hrs")
+    ):
+        return token.number, after + 1
+    return None, position
+
+
+def day(tokens: Tokens, position: int) -> Found[Day]:
+    """A single day, after "on", "starting", "until" or alone."""
+    position = tokens.skip(position, "on")
+    return (
+        _relative(tokens, position)
+        or _end(tokens, position)
+        or _numeric(tokens, tokens.skip(position, "the"))
+        or _single_date(tokens, position)
+        or _named(tokens, position)
+        or _numbered(tokens, position)
+    )
+
+
+def _relative(tokens: Tokens, position: int) -> Found[Day]:
+    for days, words in (
+        (0, "today"),
+        (1, "tomorrow"),
+        (2, "the day after tomorrow"),
+        (2, "day after tomorrow"),
+    ):
+        if (after := tokens.says(position, words)) is not None:
+            return DaysAway(days), after
+    return None
+
+
+def _end(tokens: Tokens, position: int) -> Found[Day]:
+    after = tokens.any_of(position, "at the end of", "the end of", "at end of", "end of")
+    if after is None:
+        after = tokens.any_of(position, "the last day of", "last day of")
+        if after is not None and tokens.text(after) != "this":
+            return None
+    if after is None:
+        return None
+    after = tokens.skip(after, "the", "this")
+    this = tokens.text(after - 1) == "this"
+    unit = UNITS.get(tokens.text(after), "")
+    return (EndOf(unit, this), after + 1) if unit in ("day", "week", "month", "quarter", "year") else None
+
+
+def _numeric(tokens: Tokens, position: int) -> Found[Day]:
+    if tokens.at(position).kind != "numeric":
+        return None
+    pieces = re.split("[/.]", tokens.text(position))
+    first, second = int(pieces[0]), int(pieces[1])
+    year = int(pieces[2]) if len(pieces) == 3 else None
+    # With dots the day comes first everywhere.
+    if "." in tokens.text(position) or first > 12:
+        return (Date(second, first, year), position + 1) if second <= 12 else None
+    return (Date(first, second, year) if second > 12 else NumericDate(first, second, year)), position + 1
+
+
+def _single_date(tokens: Tokens, position: int) -> Found[Day]:
+    found = dates(tokens, position)
+    return None if found is None or len(found[0]) > 1 else (found[0][0], found[1])
+
+
+def _named(tokens: Tokens, position: int) -> Found[Day]:
+    """friday, this friday, next friday, friday next week, next week on friday."""
+    if (after := tokens.says(position, "next week")) is not None:
+        later = WEEKDAYS.get(tokens.text(tokens.skip(after, "on")))
+        return None if later is None else (NamedDay(later, "next week"), tokens.skip(after, "on") + 1)
+    which = tokens.text(position) if tokens.text(position) in _NEXT else ""
+    weekday = WEEKDAYS.get(tokens.text(position + bool(which)))
+    if weekday is None:
+        return None
+    position += 1 + bool(which)
+    if not which and (after := tokens.any_of(position, "next week", "of next week")) is not None:
+        return NamedDay(weekday, "next week"), after
+    return NamedDay(weekday, which), position
+
+
+def _numbered(tokens: Tokens, position: int) -> Found[Day]:
+    """the 15th, the 15th of next month, next month on the 15th."""
+    leading = tokens.says(position, "next month")
+    start = position if leading is None else tokens.skip(leading, "on")
+    found = ordinal(tokens, tokens.skip(start, "the"))
+    if found is None or not 1 <= found[0] <= 31 or tokens.text(found[1]) in UNITS:
+        return None
+    trailing = tokens.any_of(found[1], "of next month", "next month")
+    if (this := tokens.any_of(found[1], "of this month", "this month")) is not None:
+        return DayNumber(found[0], "this"), this
+    if leading is not None or trailing is not None:
+        return DayNumber(found[0], "next"), trailing if trailing is not None else found[1]
+    return DayNumber(found[0]), found[1]
+
+
+def month_of_year(tokens: Tokens, position: int) -> Found[Day]:
+    """in june, march 2027: for a start or an end."""
+    month = _month(tokens, tokens.skip(position, "in", "of"))
+    if month is None:
+        return None
+    year = _year(tokens, month[1])
+    return MonthOfYear(month[0], year[0]), year[1]
+
+
+def on(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """The day of a single callback: tomorrow [morning], this evening, tonight, friday, monday or tuesday."""
+    if tokens.text(position) == "tonight":
+        return (On((DaysAway(0),)), PartOfDay("night")), position + 1
+    if tokens.text(position) == "this" and tokens.text(position + 1) in PARTS_OF_DAY:
+        return (On((DaysAway(0),)), PartOfDay(tokens.text(position + 1))), position + 2
+    found = day(tokens, position)
+    if found is None:
+        return None
+    days, position = [found[0]], found[1]
+    while tokens.text(position) == "or" and (more := day(tokens, position + 1)) is not None:
+        days.append(more[0])
+        position = more[1]
+    return (On(tuple(days)),), position

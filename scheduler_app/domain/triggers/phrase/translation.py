@@ -1,0 +1,114 @@
+"""A phrase translated: one meaning, or a refusal with the words that were not understood or the readings."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from scheduler_app.domain.recurrence.zones.zone import UnknownZone, find_zone
+from scheduler_app.domain.recurrence.zones.zone_hint import better_zone
+from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext
+
+from .clauses import Clause, InZone
+from .meaning.bag import Bag
+from .meaning.once import once
+from .meaning.outcome import Moment, Refused, Several
+from .meaning.repeated import repeated, repeats
+from .reading import Read, read
+from .segments import segments
+from .tokens import MAX_CHARACTERS, MAX_TOKENS, tokens_of
+
+_SHOWN: Final = 120
+MAX_READINGS: Final = 4
+_MAX_TRIES: Final = 24
+
+
+def translate(phrase: str, context: TriggerContext, *, calendar: bool = False) -> Translation:
+    """What an English phrase means when it is said at `context.at`, in `context.timezone` (a known zone).
+
+    `calendar` says that the schedule names one: business days are then those of the calendar. Raises
+    NotUnderstood.
+    """
+    if len(phrase) > MAX_CHARACTERS:
+        raise _refusal(Refused(f"has more than {MAX_CHARACTERS} characters; say it in fewer words"))
+    tokens = tokens_of(phrase)
+    if not tokens:
+        raise _refusal(Refused("is empty; say for example “every Tuesday at 9:34”"))
+    if len(tokens) > MAX_TOKENS:
+        raise _refusal(Refused(f"has more than {MAX_TOKENS} words; say it in fewer"))
+    zone = find_zone(context.timezone)
+    moment = Moment(
+        context.at.astimezone(zone.info), zone.info, zone.name, context.gap, context.overlap, calendar
+    )
+    reading = read(tokens)
+    if reading.unknown:
+        words = " ".join(reading.unknown)[:_SHOWN]
+        raise _refusal(
+            Refused(f"not understood: {words}; say it without, or in other words", reading.unknown)
+        )
+    try:
+        return _meaning(reading.clauses, moment)
+    except Refused as refusal:
+        raise _refusal(refusal) from None
+
+
+def _refusal(refused: Refused, readings: Sequence[Translation] = ()) -> NotUnderstood:
+    return NotUnderstood("phrase", refused.message, not_understood=refused.words, readings=tuple(readings))
+
+
+def _meaning(clauses: tuple[Read, ...], moment: Moment) -> Translation:
+    """The meaning of the clauses together, or of the parts that "and" joins. Raises NotUnderstood, Refused."""
+    try:
+        return _single(tuple(one.clause for one in clauses), moment)
+    except Refused:
+        parts = segments(clauses)
+        if parts is None:
+            raise
+    found = [_single(part, moment) for part in parts]
+    lines = [line for one in found for line in (one.recurrence or "").split("\n")]
+    if not all(line.startswith("RRULE:") for line in lines) or len({one.on_holiday for one in found}) > 1:
+        raise Refused("these are two schedules; make two")
+    return Translation("\n".join(dict.fromkeys(lines)), on_holiday=found[0].on_holiday)
+
+
+def _single(clauses: tuple[Clause, ...], moment: Moment) -> Translation:
+    """The one meaning of clauses. Raises NotUnderstood with readings when there are several."""
+    waiting = [clauses]
+    found: list[Translation] = []
+    reason, ask = "", False
+    refusal: Refused | None = None
+    for _ in range(_MAX_TRIES):
+        if not waiting or len(found) == MAX_READINGS:
+            break
+        try:
+            meaning = _compiled(waiting.pop(0), moment)
+        except Several as several:
+            reason, ask = reason or several.reason, ask or several.ask
+            waiting = [*several.options, *waiting]
+        except Refused as error:
+            refusal = refusal or error
+        else:
+            if meaning not in found:
+                found.append(meaning)
+    if len(found) == 1 and not ask:
+        return found[0]
+    if found:
+        raise _refusal(Refused(reason), found)
+    raise refusal or Refused(reason or "this cannot be understood")
+
+
+def _compiled(clauses: tuple[Clause, ...], moment: Moment) -> Translation:
+    bag = Bag(clauses)
+    zone = bag.take(InZone)
+    if zone is not None:
+        moment = _in_zone(zone, moment)
+    return repeated(bag, moment) if repeats(clauses) else once(bag, moment)
+
+
+def _in_zone(zone: InZone, moment: Moment) -> Moment:
+    """The same moment, seen from the zone that the phrase names."""
+    try:
+        named = find_zone(zone.name)
+    except UnknownZone:
+        raise Refused(f"{zone.name} is no IANA time zone; {better_zone(zone.name)}", (zone.name,)) from None
+    at = moment.at.astimezone(named.info)
+    return replace(moment, at=at, zone=named.info, zone_name=named.name, names_zone=True)

@@ -1,0 +1,1 @@
+"""What the documents of all collections have in common: types of fields, writes of many at once."""

@@ -1,0 +1,1 @@
+"""Events in MongoDB: their documents, and a class of verbs for each purpose."""

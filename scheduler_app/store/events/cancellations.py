@@ -1,0 +1,98 @@
+"""Cancellations: events that an edit, a pause, a deletion or a person withdraws."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from pymongo import DESCENDING
+
+from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.events.documents import finish, sources
+from scheduler_app.store.mongo import Document, Mongo
+
+
+@dataclass(frozen=True, slots=True)
+class PastCut:
+    """What became of older revisions' events past a cut."""
+
+    running: bool
+    last_sent: datetime | None
+
+
+class Cancellations:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._majority = mongo.majority("events")
+
+    def cancel_past_cut(
+        self, schedule_id: str, revision: int, cut: datetime, now: datetime, message: str, *, tenant: str
+    ) -> int:
+        """Cancels the events of older revisions after `cut`, except those that a worker has claimed, or
+        had.
+
+        An event whose lease was lost may have been sent, so it stays, with its own key. If it were
+        cancelled and counted as sent, its instant would be lost where it was not sent. If it were cancelled
+        and not counted, the new revision would send that instant again under another key.
+        """
+        if tenant_of(schedule_id) != tenant:
+            return 0
+        return finish(
+            self._events,
+            _older(schedule_id, revision, cut)
+            | {"state": sources("cancel"), "$nor": [{"lost_leases": {"$gt": 0}}]},
+            State.CANCELLED,
+            now,
+            message,
+        )
+
+    def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str, *, tenant: str) -> int:
+        """Cancels all that a deleted schedule has not sent, unless a worker has claimed it (the worker
+        cancels it then).
+
+        `revision` is its last one: the events of later ones belong to a new schedule of the same id.
+        """
+        if tenant_of(schedule_id) != tenant:
+            return 0
+        return finish(
+            self._events,
+            {"schedule_id": schedule_id, "state": sources("cancel"), "revision": {"$lte": revision}},
+            State.CANCELLED,
+            now,
+            message,
+        )
+
+    def look_past_cut(self, schedule_id: str, revision: int, cut: datetime, *, tenant: str) -> PastCut:
+        """What older revisions' events after `cut` came to, before the new one begins."""
+        if tenant_of(schedule_id) != tenant:
+            return PastCut(running=False, last_sent=None)
+        older = _older(schedule_id, revision, cut)
+        running = self._majority.find_one(older | {"state": State.RUNNING}, {"_id": 1})
+        sent = self._majority.find_one(
+            older
+            | {
+                "$or": [
+                    {"attempt": {"$gt": 0}},
+                    {"lost_leases": {"$gt": 0}},
+                    {"state": {"$in": [State.COMPLETED, State.ERROR]}},
+                ]
+            },
+            {"run_time": 1},
+            sort=[("run_time", DESCENDING), ("_id", DESCENDING)],
+        )
+        return PastCut(running=running is not None, last_sent=sent["run_time"] if sent else None)
+
+    def cancel(self, event_id: str, now: datetime, message: str, *, tenant: str) -> bool:
+        """Cancels one event; False when it is claimed or finished, or the tenant has none of that id."""
+        if tenant_of(event_id) != tenant:
+            return False
+        which = {"_id": event_id, "state": sources("cancel")}
+        return finish(self._events, which, State.CANCELLED, now, message) == 1
+
+
+def _older(schedule_id: str, revision: int, cut: datetime) -> Document:
+    return {
+        "schedule_id": schedule_id,
+        "run_time": {"$gt": cut},
+        "revision": {"$lt": revision},
+        "kind": Kind.SCHEDULED,
+    }

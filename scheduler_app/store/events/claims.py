@@ -1,0 +1,170 @@
+"""Delivery's transitions: workers claim events, and release those that they do not send."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from scheduler_app.domain.event import Event, Kind, State, from_id
+from scheduler_app.store.documents.leases import lease
+from scheduler_app.store.documents.per_document_update import own_value
+from scheduler_app.store.events.documents import (
+    CLAIMED,
+    READABLE,
+    finish,
+    sources,
+    to_events,
+    update_by_token,
+)
+from scheduler_app.store.events.history import appended, line
+from scheduler_app.store.events.set_aside import update_sound
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+
+#: Matches events that are as `scheduled` made them, and not those that came back.
+AS_MADE: Document = {
+    "kind": Kind.SCHEDULED,
+    "attempt": 0,
+    "lost_leases": 0,
+    "$expr": {"$eq": ["$due_at", "$run_time"]},
+}
+
+
+#: Recovery's grace doubles with each message that led to no claim, and this one led to one. A message that
+#: arrived twice may lead to two claims.
+_HEARD_OF = {"$max": [0, {"$subtract": ["$dispatches", 1]}]}
+
+
+class Postponement(NamedTuple):
+    """A claimed event that is to be tried later, at `due_at`."""
+
+    event_id: str
+    token: str
+    due_at: datetime
+    postponed_from: datetime
+    """When it was due before the first postponement."""
+    message: str
+    """Why, for its history."""
+
+
+class Claims:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._majority = mongo.majority("events")
+
+    def claim(
+        self, ids: Sequence[str], *, until: datetime, now: datetime, lease_seconds: float, worker: str
+    ) -> tuple[str, list[Event]]:
+        """Claims the events that are unclaimed and due up to `until`, with a fresh token. Returns both.
+
+        An event that is missing from the answer belongs to somebody else, is finished, or is not due. That
+        is no error. An event that cannot be read is set aside.
+        """
+        token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}} | READABLE
+        claimed = _claimed(token, now, lease_seconds, worker)
+        told = [event for event in map(from_id, ids) if event is not None]
+        # Usually all events are claimed, and are as they were made: then their ids tell what a read would.
+        if len(told) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
+            return token, sorted(told, key=_turn)
+        self._claim(which, claimed)
+        won = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED)
+        return token, sorted(to_events(self._events, won), key=_turn)
+
+    def _claim(self, which: Document, claimed: list[Document]) -> int | None:
+        return update_by_token(self._events, which | {"state": sources("claim")}, claimed)
+
+    def renew(self, ids: Sequence[str], token: str, lease_seconds: float) -> Sequence[str]:
+        """Renews the leases of those events that the claim still holds, from now on. Returns their ids."""
+        held = {"_id": {"$in": list(ids)}, "owner": token, "state": State.RUNNING}
+        renewed = update_by_token(self._events, held, [{"$set": {"lease_until": lease(lease_seconds)}}])
+        if renewed == len(ids):
+            return ids
+        return [row["_id"] for row in self._majority.find(held, {"_id": 1})]
+
+    def isolate(self, event_id: str, token: str) -> bool:
+        """Notes that the worker now makes this event's request, and no other suspect event's. False when
+        the claim was lost."""
+        held = {"_id": event_id, "owner": token, "state": State.RUNNING}
+        return self._events.update_one(held, {"$set": {"isolated": token}}).matched_count == 1
+
+    def postpone(self, postponements: Sequence[Postponement], now: datetime) -> int:
+        """Requeues claimed events whose origins have no room. No attempt is counted, and each event waits
+        for its own time."""
+        ids = [each.event_id for each in postponements]
+        row = own_value(ids, [_postponed(each, now) for each in postponements])
+        written = update_sound(
+            self._events,
+            {
+                "_id": {"$in": ids},
+                "state": sources("postpone"),
+                "$expr": {"$eq": ["$owner", own_value(ids, [each.token for each in postponements])]},
+            },
+            [
+                {"$set": {"row": row}},
+                {
+                    "$set": {
+                        "state": State.READY_QUEUE,
+                        "due_at": "$row.due_at",
+                        "dispatches": _HEARD_OF,
+                        "postponed_from": "$row.postponed_from",
+                        "status": appended("status", "$row.line"),
+                    }
+                },
+                {"$unset": ["row", "owner", "lease_until", "isolated"]},
+            ],
+            hint=BY_ID,
+        )
+        return written.modified
+
+    def give_back(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
+        """Releases claimed events without an attempt: no request was made, and none is counted."""
+        written = update_sound(
+            self._events,
+            {"_id": {"$in": list(ids)}, "owner": token, "state": sources("give_back")},
+            [
+                {
+                    "$set": {
+                        "state": State.READY_QUEUE,
+                        "dispatches": _HEARD_OF,
+                        "status": appended("status", line(now, State.READY_QUEUE, message)),
+                    }
+                },
+                {"$unset": ["owner", "lease_until", "isolated"]},
+            ],
+            hint=BY_ID,
+        )
+        return written.modified
+
+    def cancel_claimed(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
+        """Cancels claimed events that an edit or a deletion had withdrawn: they are not sent."""
+        return finish(
+            self._events,
+            {"_id": {"$in": list(ids)}, "owner": token, "state": sources("cancel_claimed")},
+            State.CANCELLED,
+            now,
+            message,
+        )
+
+
+def _claimed(token: str, now: datetime, lease_seconds: float, worker: str) -> list[Document]:
+    return [
+        {
+            "$set": {
+                "state": State.RUNNING,
+                "owner": token,
+                "lease_until": lease(lease_seconds),
+                "status": appended("status", line(now, State.RUNNING, f"Claimed by {worker}")),
+            }
+        },
+        {"$unset": ["dispatcher"]},
+    ]
+
+
+def _postponed(postponement: Postponement, now: datetime) -> Document:
+    return {
+        "due_at": postponement.due_at,
+        "postponed_from": postponement.postponed_from,
+        "line": line(now, State.READY_QUEUE, postponement.message),
+    }
+
+
+def _turn(event: Event) -> tuple[datetime, str]:
+    return event.due_at, event.id

@@ -1,0 +1,160 @@
+"""Events as MongoDB keeps them, and what their transitions have in common."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import datetime
+
+from pymongo.errors import AutoReconnect
+
+from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
+from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
+from scheduler_app.store.collection import Document, Documents
+from scheduler_app.store.documents.field_types import (
+    Corrupt,
+    instant,
+    one_of,
+    optional,
+    schedule_id,
+    tenant,
+    text,
+    version,
+    whole,
+)
+from scheduler_app.store.events.fields import DOCUMENT_VERSION
+from scheduler_app.store.events.history import appended, line
+from scheduler_app.store.events.set_aside import set_aside, update_sound
+from scheduler_app.store.mongo import BY_ID
+
+#: The fields that a claim reads: all but the history.
+CLAIMED = {
+    "v": 1,
+    "schedule_id": 1,
+    "revision": 1,
+    "run_time": 1,
+    "due_at": 1,
+    "kind": 1,
+    "attempt": 1,
+    "attempts_before": 1,
+    "lost_leases": 1,
+    "tenant": 1,
+    "postponed_from": 1,
+    "origin": 1,
+    "hops": 1,
+}
+
+_KINDS = tuple(kind.value for kind in Kind)
+
+#: Fields that a claim, or a postponement before it, notes on an event. The end of the claim removes them.
+WHILE_CLAIMED = ("isolated", "postponed_from")
+
+
+def sources(verb: str) -> dict[str, list[str]]:
+    """The states that a transition may start from, as a condition."""
+    return {"$in": sorted(TRANSITIONS[verb].sources)}
+
+
+#: Documents of a newer release are left to its processes.
+READABLE: Document = {"v": {"$not": {"$gt": DOCUMENT_VERSION}}}
+
+
+def to_document(event: Event, now: datetime, message: str) -> Document:
+    """A new event, with the first line of its history."""
+    document = {
+        "_id": event.id,
+        "v": DOCUMENT_VERSION,
+        "tenant": event.tenant,
+        "schedule_id": event.schedule_id,
+        "revision": event.revision,
+        "kind": event.kind.value,
+        "run_time": event.run_time,
+        "state": State.READY_QUEUE.value,
+        "due_at": event.due_at,
+        "queue": "callbacks",
+        "origin": event.origin,
+        "attempt": 0,
+        "dispatches": 0,
+        "lost_leases": 0,
+        "status": [line(now, State.READY_QUEUE, message)],
+        "attempts": [],
+        "created_at": now,
+    }
+    if event.hops:
+        document["hops"] = event.hops
+    return document
+
+
+def to_event(row: Document) -> Event:
+    """What delivery and dispatch need to know of it. Raises Corrupt."""
+    version(row.get("v"), DOCUMENT_VERSION)
+    event_id = text(row["_id"], "_id")
+    tenant(row.get("tenant"), "tenant", event_id)
+    return Event(
+        id=event_id,
+        schedule_id=schedule_id(row.get("schedule_id"), "schedule_id", event_id),
+        revision=whole(row.get("revision"), "revision", least=1),
+        run_time=instant(row.get("run_time"), "run_time"),
+        due_at=instant(row.get("due_at"), "due_at"),
+        kind=Kind(one_of(row.get("kind"), "kind", _KINDS)),
+        attempt=whole(row.get("attempt"), "attempt"),
+        attempts_before=whole(row.get("attempts_before") or 0, "attempts_before"),
+        lost_leases=whole(row.get("lost_leases") or 0, "lost_leases"),
+        hops=whole(row.get("hops") or 0, "hops"),
+        origin=stored_origin(row),
+        postponed_from=optional(instant, row.get("postponed_from"), "postponed_from"),
+    )
+
+
+def stored_origin(row: Document) -> str:
+    """The origin as it was written; UNKNOWN_ORIGIN where none was, or nothing that could be one."""
+    origin = row.get("origin")
+    return origin if isinstance(origin, str) and len(origin) <= MAX_ORIGIN else UNKNOWN_ORIGIN
+
+
+def to_events(events: Documents, rows: Iterable[Document]) -> list[Event]:
+    """The events that can be read. The others are set aside, unless a newer release wrote them."""
+    found = []
+    for row in rows:
+        try:
+            found.append(to_event(row))
+        except Corrupt as error:
+            set_aside(events, row["_id"], error)
+    return found
+
+
+def finish(
+    events: Documents,
+    which: Document,
+    state: State,
+    now: datetime,
+    message: str,
+    extra: Document | None = None,
+) -> int:
+    """Moves what matches `which` into a final state; returns how many at least. What MongoDB rejects is set
+    aside."""
+    written = update_sound(
+        events,
+        which,
+        [
+            {
+                "$set": {
+                    "state": state,
+                    "archived_at": now,
+                    "status": appended("status", line(now, state, message)),
+                }
+                | (extra or {})
+            },
+            {"$unset": ["due_at", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED]},
+        ],
+    )
+    return written.modified
+
+
+def update_by_token(events: Documents, which: Document, pipeline: list[Document]) -> int | None:
+    """An update whose effect is read back by its token. `update_many` is not retryable: after a broken
+    connection, only the collection tells which documents were won, and so it does after MongoDB has
+    rejected some of them, which are set aside. Returns how many documents matched; None when they have to
+    be read back."""
+    with suppress(AutoReconnect):
+        written = update_sound(events, which, pipeline, hint=BY_ID)
+        return written.matched if written.at_once else None
+    return None

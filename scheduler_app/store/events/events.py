@@ -1,0 +1,100 @@
+"""Makes events, shows them, and redrives dead letters."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pymongo.errors import BulkWriteError
+
+from scheduler_app.domain.event import LIVING, Event, State
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.documents.field_types import EARLIEST, LATEST
+from scheduler_app.store.events.documents import (
+    CLAIMED,
+    sources,
+    to_document,
+    to_events,
+    update_by_token,
+)
+from scheduler_app.store.events.history import appended, line
+from scheduler_app.store.events.record import EventRecord, to_record
+from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.mongo import Document, Mongo, new_token
+
+
+class Events:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._majority = mongo.majority("events")
+
+    def insert(self, events: Sequence[Event], now: datetime, message: str) -> int:
+        """Stores events; those that exist already stay as they are. Returns how many were new. Raises
+        BulkWriteError when MongoDB rejects some of them; the others are stored then."""
+        if not events:
+            return 0
+        documents = [to_document(event, now, message) for event in events]
+        try:
+            return len(self._events.insert_many(documents, ordered=False).inserted_ids)
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return int(error.details["nInserted"])
+
+    def redrive(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> list[Event]:
+        """Makes the tenant's dead letters among these due at once, with a new budget of attempts. Returns
+        those that were in error, found by the token in `redrive`: `update_many` says only how many there
+        were.
+        """
+        own = [each for each in ids if tenant_of(each) == tenant]
+        token, which = new_token(), {"_id": {"$in": own}, "state": sources("redrive")}
+        pipeline: list[Document] = [
+            {
+                "$set": {
+                    "state": State.READY_QUEUE,
+                    "due_at": now,
+                    "attempts_before": "$attempt",
+                    "lost_leases": 0,
+                    "isolated_losses": 0,
+                    "dispatches": 0,
+                    "redrive": token,
+                    "status": appended("status", line(now, State.READY_QUEUE, message)),
+                }
+            },
+            # Retention removes events by this field, and this event is alive again.
+            {"$unset": ["archived_at"]},
+        ]
+        if update_by_token(self._events, which, pipeline) is None:
+            # The documents that MongoDB rejected are repaired by now.
+            update_by_token(self._events, which, pipeline)
+        won = self._majority.find({"_id": {"$in": own}, "redrive": token}, CLAIMED)
+        return to_events(self._events, won)
+
+    def get(self, event_id: str, *, tenant: str) -> EventRecord | None:
+        """The tenant's event of that id."""
+        if tenant_of(event_id) != tenant:
+            return None
+        row = self._events.find_one({"_id": event_id})
+        return to_record(row) if row else None
+
+    def any_of_schedule(self, schedule_id: str) -> bool:
+        return self._events.find_one({"schedule_id": schedule_id}, {"_id": 1}) is not None
+
+    def living_by_state(self) -> dict[str, int]:
+        """How many events there are in each living state, by index alone."""
+        # Not `$exists`, for which mongod would fetch each document.
+        ever = {"$gt": datetime.fromtimestamp(0, UTC)}
+        return {
+            state: self._events.count_documents({"state": state, "due_at": ever}, hint="due_v2")
+            for state in sorted(LIVING)
+        }
+
+    def dead_letters(self, *, tenant: str, most: int) -> int:
+        """How many of the tenant's events are in error; no more than `most` are counted."""
+        which = {"state": State.ERROR.value, "tenant": tenant}
+        return self._events.count_documents(which, hint="dead_v2", limit=most)
+
+    def oldest_due(self) -> datetime | None:
+        """When the event that has waited for longest was due; None where none waits."""
+        waiting = {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lt": LATEST}}
+        row = self._events.find_one(waiting, {"due_at": 1}, sort=[("due_at", 1)])
+        # An array of dates is found like a date, until an inspection sets its event aside.
+        return row["due_at"] if row and isinstance(row["due_at"], datetime) else None

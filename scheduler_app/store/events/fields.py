@@ -1,0 +1,193 @@
+"""Checks of the fields of stored events, and what replaces those that are wrong."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.domain.event import LIVING, Kind, State, from_id, schedule_of
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.documents.field_types import (
+    EARLIEST,
+    LATEST,
+    Corrupt,
+    fields,
+    instant,
+    items,
+    one_of,
+    schedule_id,
+    tenant,
+    text,
+    version,
+    whole,
+    wrong,
+)
+
+DOCUMENT_VERSION = 1
+
+_KINDS = tuple(kind.value for kind in Kind)
+_STATES = tuple(state.value for state in State)
+
+
+def _revision(value: Any, name: str) -> int:
+    return whole(value, name, least=1)
+
+
+def _list_of_lines(value: Any, name: str) -> list[Any]:
+    for line in items(value, name):
+        if not isinstance(line, dict):
+            raise wrong(f"an item of {name}", line, "an object")
+    return list(value)
+
+
+#: Fields that each event has, and that must fit its id.
+OWNED: dict[str, Callable[[Any, str, str], str]] = {"tenant": tenant, "schedule_id": schedule_id}
+#: Fields that each event has.
+REQUIRED: dict[str, Callable[[Any, str], Any]] = {
+    "_id": text,
+    "v": lambda value, name: version(value, DOCUMENT_VERSION),
+    "revision": _revision,
+    "kind": lambda value, name: one_of(value, name, _KINDS),
+    "run_time": instant,
+    "state": lambda value, name: one_of(value, name, _STATES),
+    "attempt": whole,
+    "status": _list_of_lines,
+    "attempts": _list_of_lines,
+    "created_at": instant,
+}
+#: Fields that only some events have. Readers accept them missing, null, or right.
+OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
+    "attempts_before": whole,
+    "lost_leases": whole,
+    "dispatches": whole,
+    "archived_at": instant,
+    "hops": whole,
+    "origin": text,
+    "postponed_from": instant,
+    "isolated": text,
+    "isolated_losses": whole,
+    "corrupt": fields,
+}
+
+
+def faults_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """The fields that are not what they must be, each with the reason."""
+    found: dict[str, str] = {}
+    for name, check_owner in OWNED.items():
+        try:
+            check_owner(row.get(name), name, row["_id"] if isinstance(row["_id"], str) else "")
+        except Corrupt as error:
+            found[name] = str(error)
+    for name, check in REQUIRED.items():
+        try:
+            check(row.get(name), name)
+        except Corrupt as error:
+            found[name] = str(error)
+    for name, check in OPTIONAL.items():
+        if row.get(name) is not None:
+            try:
+                check(row[name], name)
+            except Corrupt as error:
+                found[name] = str(error)
+    due_at = row.get("due_at")
+    if ("due_at" in row or row.get("state") in _LIVING) and not _is_instant(due_at):
+        found["due_at"] = str(wrong("due_at", due_at, "a date"))
+    return found
+
+
+def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
+    """Replacements of the faulty fields, so that the event can be listed and redriven: what its id tells,
+    and else a neutral value."""
+    event_id = row["_id"] if isinstance(row["_id"], str) else ""
+    told = from_id(event_id)
+    default: dict[str, Any] = {
+        "v": DOCUMENT_VERSION,
+        "tenant": tenant_of(event_id),
+        "schedule_id": schedule_of(event_id),
+        "revision": told.revision if told else 1,
+        "kind": Kind.SCHEDULED.value if told else Kind.MANUAL.value,
+        "run_time": told.run_time if told else _a_time_of(row),
+        "state": State.ERROR.value,
+        "attempt": 0,
+        "dispatches": 0,
+        "lost_leases": 0,
+        "attempts_before": 0,
+        "isolated_losses": 0,
+        "created_at": _a_time_of(row),
+        "status": _lines(row.get("status")),
+        "attempts": _lines(row.get("attempts")),
+    }
+    return {name: default[name] for name in faults if name in default}
+
+
+def sound(row: dict[str, Any]) -> dict[str, Any]:
+    """The event as it can be shown, without what is wrong in it. `corrupt` holds the reasons."""
+    faults = faults_of(row)
+    shown = _with_sound_lines(row)
+    if not faults:
+        return shown
+    told = {name: value for name, value in shown.items() if name not in faults}
+    put = {"run_time": _a_time_of(row), "kind": Kind.SCHEDULED.value, "schedule_id": ""}
+    return put | told | mended(row, faults) | {"corrupt": faults}
+
+
+def _with_sound_lines(row: dict[str, Any]) -> dict[str, Any]:
+    lists = {name: row[name] for name in ("status", "attempts") if name in row}
+    right = {name: _shown_lines(name, value) for name, value in lists.items()}
+    return row if all(right[name] is lists[name] for name in lists) else row | right
+
+
+#: What is shown of a line; other fields are for the store itself.
+_LINE: dict[str, tuple[type, ...]] = {
+    "time": (datetime,),
+    "status": (str,),
+    "message": (str,),
+    "number": (int, float),
+    "started_at": (datetime,),
+    "duration_ms": (int, float),
+    "lag_ms": (int, float),
+    "status_code": (int, float, type(None)),
+    "error": (str, type(None)),
+    "snippet": (str,),
+    "worker": (str,),
+    "late": (bool,),
+}
+
+
+def _shown_lines(name: str, lines: Any) -> Any:
+    if type(lines) is not list:
+        return []
+    if all(map(_is_sound_line, lines)):
+        return lines
+    return [
+        {key: value for key, value in line.items() if _is_shown(key, value)}
+        for line in lines
+        if isinstance(line, dict)
+    ]
+
+
+def _is_sound_line(line: Any) -> bool:
+    return isinstance(line, dict) and all(_is_shown(key, value) for key, value in line.items())
+
+
+def _is_shown(key: str, value: Any) -> bool:
+    if key not in _LINE:
+        return True
+    if isinstance(value, float) and value - value != 0:  # NaN and the infinities are no JSON
+        return False
+    return isinstance(value, _LINE[key])
+
+
+def _lines(value: Any) -> list[Any]:
+    return [line for line in value if isinstance(line, dict)] if type(value) is list else []
+
+
+def _a_time_of(row: Mapping[str, Any]) -> datetime:
+    names = ("created_at", "run_time", "due_at", "archived_at")
+    return next((row[name] for name in names if _is_instant(row.get(name))), EARLIEST)
+
+
+def _is_instant(value: Any) -> bool:
+    return isinstance(value, datetime) and EARLIEST <= value < LATEST
+
+
+_LIVING = tuple(state.value for state in LIVING)

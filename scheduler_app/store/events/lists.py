@@ -1,0 +1,148 @@
+"""Lists of events, in the order of their run times."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler_app.domain.event import LIVING, State
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.events.record import EventRecord, to_record
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.paging import Page, PagedQuery, RowFilter, Window
+
+#: Of so many schedules the events are merged from an index; of more each event's schedule is asked about.
+#: mongod merges at most 200 ranges in the order of their index, and sorts more of them.
+SCHEDULES_MERGED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """Filters of a list of events, beside their schedule and their states; all that are given must match."""
+
+    origin: str | None = None
+    """Of the URL that the schedule had when the event was made."""
+    status: Codes | None = None
+    """Of the last attempt's answer."""
+    error: str | None = None
+    """Part of the last attempt's error or of the history's last line, whatever the case of its letters."""
+    tag: str | None = None
+    """Of the schedule, as it is now."""
+    early_withdrawals: bool = True
+    """Whether events are included that were cancelled before they were due."""
+
+
+EVERYTHING = Narrowing()
+
+
+class EventLists:
+    """Reads only. No index has every state, because each transition of each event would write to it. Events
+    in `error` have an index of their own, and so have the pending events of a schedule. Other states, and
+    the filters of a Narrowing, are checked row by row among what an index returns."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._schedules = mongo.collection("schedules")
+
+    def page(
+        self,
+        window: Window,
+        *,
+        tenant: str,
+        schedule_id: str | None = None,
+        states: Collection[State] | None = None,
+        narrowing: Narrowing = EVERYTHING,
+        soonest_first: bool = False,
+    ) -> Page[EventRecord]:
+        """A tenant's events, of one schedule or of all; in these states, or in any. The window's times are
+        run times, and the newest comes first unless `soonest_first`.
+        """
+        fits = _fits(narrowing)
+        field, known = "", None
+        if schedule_id is not None and tenant_of(schedule_id) != tenant:
+            return Page([], None)
+        owners: list[str] | None = None if schedule_id is None else [schedule_id]
+        if narrowing.tag is not None:
+            tagged = self._tagged(tenant, narrowing.tag, SCHEDULES_MERGED + 1)
+            if len(tagged) <= SCHEDULES_MERGED:
+                owners = tagged if owners is None else [each for each in owners if each in tagged]
+            else:
+                field, known = "schedule_id", self._among_tagged(narrowing.tag)
+        if owners == []:
+            return Page([], None)
+        which, hint = _index(tenant, owners, states)
+        if states is not None and "state" not in which:
+            fits.append({"$in": ["$state", sorted(states)]})
+        if owners is not None and "schedule_id" not in which:
+            fits.append({"$in": ["$schedule_id", owners]})
+        row_filter = RowFilter({"$and": fits}, field, known) if fits or known else None
+        listing = PagedQuery(
+            *(self._events, "run_time", which, hint, row_filter),
+            ascending=soonest_first,
+            merged=isinstance(which.get("schedule_id"), dict),
+        )
+        found = listing.page(window)
+        return Page(list(map(to_record, found.rows)), found.next)
+
+    def _tagged(self, tenant: str, tag: str, limit: int) -> list[str]:
+        """Schedules that have a tag, deleted ones included: their history stays."""
+        rows = self._schedules.find({"tenant": tenant, "tags": tag}, {"_id": 1}, hint="list_tag_v1")
+        return [row["_id"] for row in rows.limit(limit) if isinstance(row["_id"], str)]
+
+    def _among_tagged(self, tag: str) -> Any:
+        def known(ids: Collection[str]) -> set[str]:
+            rows = self._schedules.find({"_id": {"$in": list(ids)}, "tags": tag}, {"_id": 1}, hint="_id_")
+            return {row["_id"] for row in rows}
+
+        return known
+
+
+def _index(tenant: str, owners: list[str] | None, states: Collection[State] | None) -> tuple[Document, str]:
+    """What the best index for it tells of a list, and that index."""
+    if states is not None and set(states) == {State.ERROR}:
+        return {"state": State.ERROR.value, "tenant": tenant}, "dead_v2"
+    if owners is None:
+        return {"tenant": tenant}, "list_v1"
+    of_owners: Document = {"schedule_id": owners[0] if len(owners) == 1 else {"$in": owners}}
+    if states is not None and LIVING.issuperset(states):
+        return of_owners | {"due_at": {"$exists": True}}, "pending_v1"
+    return of_owners, "schedule_v1"
+
+
+def _fits(narrowing: Narrowing) -> list[Document]:
+    """Expressions of an event that a corrupt one does not make fail."""
+    found: list[Document] = []
+    if narrowing.origin is not None:
+        found.append({"$eq": [{"$ifNull": ["$origin", UNKNOWN_ORIGIN]}, {"$literal": narrowing.origin}]})
+    if narrowing.status is not None:
+        ranges = narrowing.status.ranges
+        status = "$$last.status_code"
+        between = [{"$and": [{"$gte": [status, low]}, {"$lte": [status, high]}]} for low, high in ranges]
+        found.append(_with_last("$attempts", {"$or": between}))
+    if narrowing.error is not None:
+        says = [_with_last(f"${name}", _says(f"$$last.{field}", narrowing.error)) for name, field in _SAYINGS]
+        found.append({"$or": says})
+    if not narrowing.early_withdrawals:
+        cancelled = {"$eq": ["$state", State.CANCELLED.value]}
+        found.append({"$not": [{"$and": [cancelled, {"$lt": ["$archived_at", "$run_time"]}]}]})
+    return found
+
+
+_SAYINGS = (("attempts", "error"), ("status", "message"))
+
+
+def _with_last(path: str, expression: Document) -> Document:
+    """`expression` of `$$last`, the last item of a list."""
+    items = {"$cond": [{"$isArray": path}, path, []]}
+    return {"$let": {"vars": {"last": {"$arrayElemAt": [items, -1]}}, "in": expression}}
+
+
+def _says(path: str, words: str) -> Document:
+    text = {"$toLower": {"$cond": [{"$eq": [{"$type": path}, "string"]}, path, ""]}}
+    return {"$gte": [{"$indexOfCP": [text, {"$literal": _lower(words)}]}, 0]}
+
+
+def _lower(words: str) -> str:
+    """In lower case as mongod makes it: letters of ASCII alone."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in words)

@@ -1,0 +1,172 @@
+"""Dispatch's transitions: take waiting events, and put them back where their message was not sent."""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.store.documents.field_types import EARLIEST, Corrupt, items, text
+from scheduler_app.store.documents.leases import lease, lease_over
+from scheduler_app.store.events.documents import READABLE, sources, stored_origin
+from scheduler_app.store.events.history import appended, line
+from scheduler_app.store.events.set_aside import set_aside, update_sound
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.telemetry import get_logger, metrics
+
+log = get_logger(__name__)
+
+PAGE_VERSION = 1
+
+
+class Due(NamedTuple):
+    """What dispatch needs to know of a waiting event. They sort by when they are due."""
+
+    due_at: datetime
+    id: str
+    origin: str = UNKNOWN_ORIGIN
+    """A hint: the URL may have been edited since."""
+    lost_leases: int = 0
+
+
+class Outbox:
+    """An event is marked before its message is published; the mark also keeps other dispatchers from it.
+    Before the mark, the ids are stored as a page with a lease, so that a crash in between costs two
+    seconds. (A dispatcher that marks after its page's lease and then dies leaves a lost message.)
+    """
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._majority = mongo.majority("events")
+        self._pages = mongo.collection("outbox")
+
+    def due(
+        self, until: datetime, *, limit: int, after: datetime | None = None, but: Collection[str] = ()
+    ) -> list[Due]:
+        """Waiting events due up to `until` (and after `after`), oldest first; none of the origins in `but`,
+        which the index leaves out."""
+        which = _waiting(until)
+        if after is not None:
+            which["due_at"]["$gt"] = after
+        if but:
+            # Documents of older releases have no origin, which counts as unknown.
+            which["origin"] = {"$nin": [*but, *([None] if UNKNOWN_ORIGIN in but else [])]}
+        # In one batch, and so in one round trip: by default the first has 101 rows.
+        rows = self._events.find(which, _DUE).sort("due_at", 1).limit(limit).batch_size(limit)
+        return self._readable(rows)
+
+    def take(
+        self, events: Sequence[Due], until: datetime, now: datetime, *, lease_seconds: float
+    ) -> tuple[str, list[Due]]:
+        """Marks those of the events that still wait and are due up to `until`, by a token in `dispatcher`.
+        Returns the token and the events that were won, oldest first. The caller publishes their messages,
+        and then calls `sent`.
+        Raises a STORE_FAULT, after which recovery puts back what was won.
+        """
+        token, ids = new_token(), [event.id for event in events]
+        page = {"v": PAGE_VERSION, "ids": {"$literal": ids}, "until": lease(lease_seconds)}
+        self._pages.update_one({"_id": token}, [{"$set": page}], upsert=True)
+        # If the connection breaks here, nobody knows which events are marked: recovery puts them back by
+        # the page.
+        written = update_sound(
+            self._events,
+            {**_waiting(until), "_id": {"$in": ids}},
+            [
+                {
+                    "$set": {
+                        "state": State.WORKER_QUEUE,
+                        "dispatcher": token,
+                        "dispatched_at": now,
+                        "dispatches": {"$add": [{"$ifNull": ["$dispatches", 0]}, 1]},
+                        "status": appended(
+                            "status", line(now, State.WORKER_QUEUE, "Event queued for a worker")
+                        ),
+                    }
+                }
+            ],
+            hint=BY_ID,
+        )
+        # Usually all are won: then what was read of them before is good enough for an eta.
+        if written.at_once and written.matched == len(events):
+            return token, sorted(events)
+        won = self._majority.find({"_id": {"$in": ids}, "dispatcher": token}, _DUE)
+        return token, sorted(self._readable(won))
+
+    def _readable(self, rows: Iterable[Document]) -> list[Due]:
+        found = []
+        for row in rows:
+            # The other fields are checked where they are needed. An id that is no text fits into no
+            # message.
+            if isinstance(row["_id"], str):
+                found.append(_due(row))
+            else:
+                set_aside(self._events, row["_id"], Corrupt("_id is no text"))
+        return found
+
+    def sent(self, token: str) -> None:
+        """Removes the page, whose messages are published."""
+        self._pages.delete_one({"_id": token})
+
+    def put_back(self, token: str, now: datetime) -> int:
+        """Requeues the events that were taken, except those that a worker has claimed meanwhile. Returns
+        how many."""
+        return sum(self._put_back(page, now) for page in self._pages.find({"_id": token}))
+
+    def put_back_abandoned(self, now: datetime, *, limit: int) -> int:
+        """Does the same for up to `limit` pages whose lease is over: their dispatcher died before `sent`,
+        or was slow."""
+        over = self._pages.find(lease_over("until")).limit(limit)
+        return sum(self._put_back(page, now) for page in over)
+
+    def _put_back(self, page: Document, now: datetime) -> int:
+        try:
+            ids = [text(each, "an item of ids") for each in items(page.get("ids"), "ids")]
+        except Corrupt as error:
+            self._discard(page, error)
+            return 0
+        which = {"_id": {"$in": ids}, "dispatcher": page["_id"], "state": sources("put_back")}
+        message = "Put back: its message may not have been sent"
+        written = update_sound(
+            self._events,
+            which,
+            [
+                {
+                    "$set": {
+                        "state": State.READY_QUEUE,
+                        # Recovery's grace doubles with each message that led to no claim; this one was not
+                        # sent.
+                        "dispatches": {"$subtract": ["$dispatches", 1]},
+                        "status": appended("status", line(now, State.READY_QUEUE, message)),
+                    }
+                },
+                {"$unset": ["dispatcher"]},
+            ],
+            hint=BY_ID,
+        )
+        self.sent(page["_id"])
+        return written.modified
+
+    def _discard(self, page: Document, error: Corrupt) -> None:
+        """Removes a page whose ids cannot be read. Recovery treats its events as those of a lost message,
+        some seconds after they were due."""
+        self.sent(page["_id"])
+        metrics.pages_discarded.inc()
+        log.error(
+            "outbox.discarded",
+            message="A page of the outbox is corrupt and was removed; its events are recovered as overdue",
+            token=str(page["_id"])[:200],
+            reason=str(error),
+        )
+
+
+_DUE = {"due_at": 1, "origin": 1, "lost_leases": 1}
+
+
+def _due(row: Document) -> Due:
+    lost = row.get("lost_leases")
+    return Due(row["due_at"], row["_id"], stored_origin(row), lost if isinstance(lost, int) else 0)
+
+
+def _waiting(until: datetime) -> Document:
+    # Dispatch cannot compare dates before 1970 with its own.
+    return {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lte": until}} | READABLE

@@ -1,0 +1,79 @@
+"""Events with their history, as the store shows them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple, TypedDict
+
+from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.collection import Document
+from scheduler_app.store.events.fields import sound
+
+
+class StatusLine(TypedDict, total=False):
+    """A line of an event's `status`; one that somebody bent lacks what was wrong."""
+
+    time: datetime
+    status: str
+    message: str
+
+
+class AttemptLine(TypedDict, total=False):
+    """A line of an event's `attempts`; one that somebody bent lacks what was wrong."""
+
+    number: int
+    started_at: datetime
+    duration_ms: float
+    lag_ms: float
+    status_code: int | None
+    error: str | None
+    snippet: str
+    worker: str
+    late: bool
+
+
+class EventRecord(NamedTuple):
+    """An event with its history. Where its document is corrupt, what is wrong is left out or replaced."""
+
+    id: str
+    schedule_id: str
+    revision: int
+    kind: Kind
+    run_time: datetime
+    state: State
+    attempt: int
+    """Attempts made so far."""
+    status: Sequence[StatusLine]
+    attempts: Sequence[AttemptLine]
+    created_at: datetime
+    due_at: datetime | None
+    """The next attempt; None for a finished event."""
+    archived_at: datetime | None
+    """When it was finished; None for one that is not."""
+    corrupt: Mapping[str, str] | None
+    """The fields of its document that are wrong, or were, each with the reason."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose it is; its id says so."""
+        return tenant_of(self.id)
+
+
+def to_record(row: Document) -> EventRecord:
+    """The record of a stored event, corrupt or not."""
+    shown = sound(row)
+    return EventRecord(
+        id=str(shown["_id"]),
+        schedule_id=shown["schedule_id"],
+        revision=int(shown["revision"]),
+        kind=Kind(shown["kind"]),
+        run_time=shown["run_time"],
+        state=State(shown["state"]),
+        attempt=int(shown["attempt"]),
+        status=shown["status"],
+        attempts=shown["attempts"],
+        created_at=shown["created_at"],
+        due_at=shown.get("due_at"),
+        archived_at=shown.get("archived_at"),
+        corrupt=shown.get("corrupt"),
+    )

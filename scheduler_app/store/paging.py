@@ -1,0 +1,184 @@
+"""Pages of lists that are in the order of time.
+
+A page begins after a row, and not after a number of rows: rows that are inserted or removed elsewhere neither
+repeat a row nor hide one.
+"""
+
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from pymongo import ASCENDING, DESCENDING
+from pymongo.collection import Collection as MongoCollection
+
+from scheduler_app.clock import monotonic
+from scheduler_app.store.documents.field_types import EARLIEST, LATEST
+from scheduler_app.store.mongo import Document
+
+Row = TypeVar("Row")
+
+#: A call looks at so many rows for a filter that no index answers. Its page is short then, and `Page.next`
+#: goes on from there. That takes less than a second, unless documents are large.
+MAX_EXAMINED = 100_000
+#: A call looks for so long.
+MAX_SECONDS = 3.0
+BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A row's place in a list ordered by (moment, id). Neither ever changes."""
+
+    moment: datetime
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Row]):
+    """Some rows of a list; `next` is where the next page begins, None at the end."""
+
+    rows: list[Row]
+    next: Position | None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a list that is asked for: `since` inclusive, `until` exclusive, strictly after `after`."""
+
+    limit: int
+    after: Position | None = None
+    skip: int = 0
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """The part of a filter that the list's index cannot answer."""
+
+    matches: Document
+    """An expression on a row, true for rows that match. It must not fail on any row, corrupt ones
+    included."""
+    field: str = ""
+    """The field whose values `known` judges, a batch of rows at a time, where the row alone does not tell."""
+    known: Callable[[Collection[str]], Collection[str]] | None = None
+    """Returns those of the given values that match."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagedQuery:
+    """A list: the rows of a collection that match `which`, in the order of an index that ends in (`moment`,
+    `_id`), both descending; `ascending` reads it from its other end. A document whose `moment` is no date is
+    in no list."""
+
+    collection: MongoCollection[Document]
+    moment: str
+    which: Document
+    hint: str | None = None
+    row_filter: RowFilter | None = None
+    ascending: bool = False
+    merged: bool = False
+    """Whether `which` is of several ranges of the index, each with few rows of one moment."""
+
+    def page(self, window: Window) -> Page[Document]:
+        if self.row_filter is None:
+            found = list(self._find(window, window.limit + 1, skip=window.skip))
+            rows = found[: window.limit]
+            return Page(rows, self._position(rows[-1]) if len(found) > len(rows) else None)
+        chosen, following = self._choose(self.row_filter, window)
+        # A row that no longer matches is not shown.
+        still = {"_id": {"$in": chosen}, "$expr": self.row_filter.matches}
+        rows = list(self.collection.find(still, hint="_id_")) if chosen else []
+        rows.sort(key=lambda row: (row[self.moment], str(row["_id"])), reverse=not self.ascending)
+        return Page(rows, following)
+
+    def _choose(self, row_filter: RowFilter, window: Window) -> tuple[list[Any], Position | None]:
+        """The ids of a page, and where the next page begins, among as many rows as one call may look at."""
+        chosen: list[Any] = []
+        seen: Document | None = None
+        most, wanted = MAX_EXAMINED + window.skip, window.skip + window.limit
+        examined, end = 0, monotonic() + MAX_SECONDS
+        with closing(self._batches(row_filter, window, most + 1)) as batches:
+            for batch in batches:
+                fitting = _fitting(row_filter, batch)
+                for row, fits in zip(batch, fitting, strict=True):
+                    over = examined == most or (monotonic() > end and len(chosen) >= window.skip)
+                    if seen and (over or (fits and len(chosen) == wanted)):
+                        return chosen[window.skip :], self._position(seen)
+                    if fits:
+                        chosen.append(row["_id"])
+                    seen = row
+                    examined += 1
+        return chosen[window.skip :], None
+
+    def _batches(
+        self, row_filter: RowFilter, window: Window, most: int
+    ) -> Generator[list[Document], None, None]:
+        """Rows in the list's order, with what is to be judged: as many as a page wants first, where most
+        pages are found, and then a thousand at a time."""
+        fields: Document = {"_id": 1, self.moment: 1, "fits": row_filter.matches}
+        if row_filter.field:
+            fields[row_filter.field] = 1
+        few = min(most, 2 * (window.skip + window.limit))
+        first = list(self._find(window, few, fields))
+        yield first
+        if few <= len(first) < most:
+            onward = replace(window, after=self._position(first[-1]))
+            with self._find(onward, most - few, fields).batch_size(BATCH) as cursor:
+                while batch := list(islice(cursor, BATCH)):
+                    yield batch
+
+    def _find(self, window: Window, limit: int, fields: Document | None = None, *, skip: int = 0) -> Any:
+        direction = ASCENDING if self.ascending else DESCENDING
+        order = [(self.moment, direction), ("_id", direction)]
+        return self.collection.find(
+            self._query(window), fields, sort=order, skip=skip, limit=limit, hint=self.hint
+        )
+
+    def _query(self, window: Window) -> Document:
+        # A row whose moment is no date has no place in the list: it would be lost between two pages, or
+        # come twice.
+        since: Document = {"$gte": window.since or EARLIEST}
+        until: Document = {"$lt": window.until or LATEST}
+        last = window.after
+        if last is None:
+            return self.which | {self.moment: since | until}
+        if self.ascending:
+            before, beyond = last.moment < since["$gte"], last.moment >= until["$lt"]
+            onward, further = until | {"$gt": last.moment}, {"$gt": last.id}
+        else:
+            before, beyond = last.moment >= until["$lt"], last.moment < since["$gte"]
+            onward, further = since | {"$lt": last.moment}, {"$lt": last.id}
+        if before:
+            return self.which | {self.moment: since | until}
+        later = self.which | {self.moment: onward}
+        if beyond:
+            return later
+        if self.merged:
+            # The planner merges several ranges, and not those of an $or: it would sort.
+            onward |= {"$gte" if self.ascending else "$lte": last.moment}
+            onward.pop("$gt" if self.ascending else "$lt")
+            seen = {"$lte" if self.ascending else "$gte": last.id}
+            return self.which | {self.moment: onward, "$nor": [{self.moment: last.moment, "_id": seen}]}
+        # Two ranges that the planner merges in order: thousands of rows may share the last one's moment, and
+        # none of those already seen is passed over again.
+        return {"$or": [self.which | {self.moment: last.moment, "_id": further}, later]}
+
+    def _position(self, row: Document) -> Position:
+        return Position(row[self.moment], str(row["_id"]))
+
+
+def _fitting(row_filter: RowFilter, batch: Sequence[Document]) -> list[bool]:
+    fitting = [row["fits"] is True for row in batch]
+    if row_filter.known is None:
+        return fitting
+    # Only text is asked for; another value may not even have a hash.
+    values = [
+        str(row[row_filter.field]) if isinstance(row.get(row_filter.field), str) else "" for row in batch
+    ]
+    asked = {value for value, fits in zip(values, fitting, strict=True) if fits and value}
+    known = row_filter.known(asked) if asked else ()
+    return [fits and value in known for value, fits in zip(values, fitting, strict=True)]

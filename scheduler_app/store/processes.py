@@ -1,0 +1,177 @@
+"""Processes: each writes its document every few seconds; a document disappears a minute after the last
+write."""
+
+import math
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from scheduler_app.store.documents.field_types import (
+    Corrupt,
+    fields,
+    flag,
+    instant,
+    items,
+    number,
+    text,
+    whole,
+)
+from scheduler_app.store.mongo import Document, Mongo, new_token
+
+#: A process that has not written for this long is missed, seconds.
+MISSED_SECONDS = 15
+MOST_NODES = 1_000
+#: A clock that is put back leaves reports of the future behind, for a while.
+LONGEST_AHEAD_MS = 86_400_000
+
+
+class OriginLoad(NamedTuple):
+    """What a worker has of one receiver."""
+
+    origin: str
+    in_flight: int
+    waiting: int
+    postponed: int
+    full_seconds: float
+    """How long events have been waiting because the origin is at its limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessRecord:
+    """A process as it reported itself. What it did not report, or what is wrong in its document, has its
+    default."""
+
+    id: str
+    role: str
+    """`api`, `beat`, `worker` or `doctor`."""
+    seen_at: datetime
+    """When it reported, by mongod's clock."""
+    age_seconds: float
+    """How long ago that was."""
+    host: str = ""
+    name: str = ""
+    version: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The settings on which processes must agree, by name (see `shared_settings`)."""
+    last_tick_at: datetime | None = None
+    """When a beat's last tick ended."""
+    clock_offset_seconds: float = 0.0
+    """mongod's clock minus the process's."""
+    clock_jump_seconds: float = 0.0
+    """By how much mongod's clock has jumped, while the process goes on by monotonic time."""
+    consuming: bool = True
+    """Whether a worker takes messages."""
+    events: int = 0
+    """Events that a worker holds."""
+    events_limit: int | None = None
+    origins: tuple[OriginLoad, ...] = ()
+
+
+class Processes:
+    def __init__(self, mongo: Mongo, settings: Mapping[str, Any]) -> None:
+        """`settings`: those of this process on which all must agree, nothing secret."""
+        self._nodes = mongo.collection("nodes")
+        self.settings = settings
+        # Not host and pid alone: after a reboot, or in containers, they come again.
+        self._id = f"{socket.gethostname()}-{os.getpid()}-{new_token()[:6]}"
+
+    def report(self, role: str, **facts: Any) -> None:
+        """Reports that this process lives. `facts` are its version, clock offset, last tick and counters."""
+        self._nodes.update_one(
+            {"_id": self._id},
+            [
+                {
+                    "$set": {
+                        "v": 1,
+                        "role": role,
+                        "host": socket.gethostname(),
+                        "pid": os.getpid(),
+                        "seen_at": "$$NOW",
+                    }
+                    | {"settings": {"$literal": self.settings}}
+                    | {name: {"$literal": fact} for name, fact in facts.items()}
+                }
+            ],
+            upsert=True,
+        )
+
+    def leave(self) -> None:
+        """Removes the document of this process, which ends."""
+        self._nodes.delete_one({"_id": self._id})
+
+    def alive(self) -> list[ProcessRecord]:
+        """The processes that reported within `MISSED_SECONDS`, by mongod's clock, by their roles and ids."""
+        oldest = {"$subtract": ["$$NOW", MISSED_SECONDS * 1000]}
+        age = {"$divide": [{"$subtract": ["$$NOW", "$seen_at"]}, 1000]}
+        is_date = {"$lt": ["$seen_at", {"$add": ["$$NOW", LONGEST_AHEAD_MS]}]}
+        found = self._nodes.aggregate(
+            [
+                # Other types come before dates, or after all of them; to reckon with one would fail for all.
+                {"$match": {"$expr": {"$and": [{"$gt": ["$seen_at", oldest]}, is_date]}}},
+                {"$limit": MOST_NODES},
+                {"$set": {"age_seconds": age}},
+            ],
+            batchSize=MOST_NODES,
+        )
+        records = [record for row in found if (record := _record(row)) is not None]
+        return sorted(records, key=lambda record: (record.role, record.id))
+
+
+def _record(row: Document) -> ProcessRecord | None:
+    """The process, without what is wrong in its document, which it writes again in a few seconds; None where
+    not even its role is known."""
+    right = {field: row[field] for field in _CHECKS if _is_right(field, row.get(field))}
+    if not {"_id", "role", "seen_at", "age_seconds"} <= right.keys():
+        return None
+    right["id"] = right.pop("_id")
+    right["origins"] = tuple(_load(each) for each in right.get("origins", ()))
+    return ProcessRecord(**right)
+
+
+def _load(load: Document) -> OriginLoad:
+    return OriginLoad(*(load[field] for field in OriginLoad._fields))
+
+
+def _is_right(field: str, value: object) -> bool:
+    try:
+        _CHECKS[field](value, field)
+    except Corrupt:
+        return False
+    return True
+
+
+def _any_number(value: object, name: str) -> float:
+    return number(value, name, least=-math.inf)
+
+
+def _origins(value: object, name: str) -> list[Document]:
+    loads = items(value, name)
+    for load in loads:
+        text(fields(load, name).get("origin"), name)
+        for count in ("in_flight", "waiting", "postponed"):
+            whole(load.get(count), name)
+        number(load.get("full_seconds"), name)
+    return loads
+
+
+#: The fields that a record has, by their names in the document.
+_CHECKS: dict[str, Callable[[Any, str], object]] = {
+    "_id": text,
+    "role": text,
+    "host": text,
+    "name": text,
+    "version": text,
+    "settings": fields,
+    "seen_at": instant,
+    "age_seconds": _any_number,
+    "last_tick_at": instant,
+    "clock_offset_seconds": _any_number,
+    "clock_jump_seconds": _any_number,
+    "consuming": flag,
+    "events": whole,
+    "events_limit": whole,
+    "origins": _origins,
+}

@@ -1,0 +1,43 @@
+"""Reads stored schedules; a `CorruptSchedule` stands for one that cannot be read."""
+
+from dataclasses import dataclass
+
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store.documents.field_types import Corrupt, Newer
+from scheduler_app.store.encryption import SecretBox, UnreadableSecret
+from scheduler_app.store.mongo import Document
+from scheduler_app.store.schedules.documents import from_document
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptSchedule:
+    """A stored schedule that cannot be read, and why."""
+
+    schedule_id: str
+    reason: str
+    readable_elsewhere: bool = False
+    """Nothing is wrong with it: a newer release wrote it, or this process lacks the key to its secrets."""
+
+
+def read(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
+    """The schedule that a document makes, or why it makes none."""
+    try:
+        return from_document(row, secret_box)
+    except (Newer, UnreadableSecret) as error:
+        return CorruptSchedule(row["_id"], str(error), readable_elsewhere=True)
+    except Corrupt as error:
+        return CorruptSchedule(row["_id"], str(error))
+    except Exception as error:  # somebody bent the document by hand: any error may come of it
+        return CorruptSchedule(row["_id"], f"{type(error).__name__}: {error}")
+
+
+def read_whole(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
+    """The same for whoever shows the schedule: what it sends can be shown, too."""
+    found = read(row, secret_box)
+    if isinstance(found, Schedule) and found.action.body is not None:
+        try:
+            found.action.body.shown()
+        except ValueError as error:
+            kind = found.action.body.kind.value
+            return CorruptSchedule(found.id, f"action.body.data is no {kind}: {error}"[:300])
+    return found

@@ -1,0 +1,263 @@
+"""A schedule as MongoDB keeps it, and back."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from scheduler_app.config import MAX_TIMEOUT_SECONDS
+from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
+from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, LastRun, Schedule, ScheduleState
+from scheduler_app.domain.signing import Retiring, Signing
+from scheduler_app.store.documents.field_types import (
+    Corrupt,
+    fields,
+    flag,
+    instant,
+    items,
+    number,
+    one_of,
+    optional,
+    tenant,
+    text,
+    version,
+    whole,
+    wrong,
+)
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.mongo import Document
+from scheduler_app.store.schedules.sealed_parts import SEALED_VERSION, opened, sealed
+from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
+
+#: Of a document without sealed parts; with them it is `SEALED_VERSION`, the newest that is read.
+DOCUMENT_VERSION = 1
+
+#: Documents of a newer release are left to its processes.
+READABLE: Document = {"v": {"$not": {"$gt": SEALED_VERSION}}}
+#: No timeout is shorter, whoever asked for it.
+LEAST_TIMEOUT_SECONDS = 0.001
+_STATES = tuple(state.value for state in ScheduleState)
+_BODY_KINDS = tuple(kind.value for kind in BodyKind)
+
+#: Most schedules have the same ones, and reading them is half of what reading a schedule costs.
+_codes = lru_cache(maxsize=256)(Codes)
+
+
+def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
+    """The document without what moves on beside people's edits: claims, what is owed, the last run. None is
+    left out: partial indexes ask what exists."""
+    action, retry = schedule.action, schedule.retry
+    document: Document = {
+        "_id": schedule.id,
+        "v": DOCUMENT_VERSION,
+        "tenant": schedule.tenant,
+        "name": schedule.name,
+        **trigger_document(schedule.trigger),
+        "action": {
+            "type": "http",
+            "url": action.url,
+            "method": action.method,
+            "headers": [[name, value] for name, value in action.headers],
+            "body": _body(action.body),
+        },
+        "retry": {
+            "max_retries": retry.max_retries,
+            "backoff_seconds": retry.backoff_seconds,
+            "backoff_max_seconds": retry.backoff_max_seconds,
+            "codes": list(retry.codes.written),
+        },
+        "timeout_seconds": schedule.timeout_seconds,
+        "success": list(schedule.success.written),
+        "tags": list(schedule.tags),
+        "state": schedule.state.value,
+        "reason": schedule.reason,
+        "version": schedule.version,
+        "revision": schedule.revision,
+        "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
+        "revised_at": schedule.revised_at,
+        "cuts": [list(cut) for cut in schedule.cuts] or None,
+        "next_run_at": schedule.next_run_at,
+        "finishes_at": schedule.finishes_at,
+        "cut_pending": schedule.cut_pending or None,
+        "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
+        "zone_data": schedule.zone_data,
+        "signing": _signing_document(schedule.signing),
+        "hops": schedule.hops or None,
+        "created_at": schedule.created_at,
+        "updated_at": schedule.updated_at,
+    }
+    return sealed({key: value for key, value in document.items() if value is not None}, envelope)
+
+
+def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
+    """Raises Corrupt for a document that somebody bent, Newer for a newer release's, and UnreadableSecret."""
+    version(row.get("v"), SEALED_VERSION)
+    row = opened(row, envelope)
+    get = row.get
+    action, retry = fields(get("action"), "action"), fields(get("retry"), "retry")
+    body, revision = action.get("body"), whole(get("revision"), "revision", least=1)
+    if "query" in action:
+        raise Corrupt("action.query is empty, and sealed is missing or does not have it")
+    schedule_id = text(row["_id"], "_id")
+    tenant(get("tenant"), "tenant", schedule_id)
+    return Schedule(
+        id=schedule_id,
+        name=text(get("name"), "name"),
+        trigger=read_trigger(row),
+        action=Action(
+            url=text(action.get("url"), "action.url"),
+            method=one_of(action.get("method"), "action.method", METHODS),
+            headers=tuple(_header(each, envelope) for each in items(action.get("headers"), "action.headers")),
+            body=None if body is None else _read_body(fields(body, "action.body")),
+        ),
+        created_at=instant(get("created_at"), "created_at"),
+        updated_at=instant(get("updated_at"), "updated_at"),
+        retry=RetryPolicy(
+            max_retries=whole(retry.get("max_retries"), "retry.max_retries", most=MAX_RETRIES),
+            backoff_seconds=number(
+                retry.get("backoff_seconds"), "retry.backoff_seconds", most=MAX_BACKOFF_SECONDS
+            ),
+            backoff_max_seconds=number(
+                retry.get("backoff_max_seconds"), "retry.backoff_max_seconds", most=MAX_BACKOFF_SECONDS
+            ),
+            codes=_read_codes(retry.get("codes"), "retry.codes"),
+        ),
+        timeout_seconds=number(
+            get("timeout_seconds"), "timeout_seconds", least=LEAST_TIMEOUT_SECONDS, most=MAX_TIMEOUT_SECONDS
+        ),
+        success=_read_codes(get("success"), "success"),
+        tags=tuple([text(tag, "an item of tags") for tag in items(get("tags") or [], "tags")]),
+        state=ScheduleState(one_of(get("state"), "state", _STATES)),
+        reason=optional(text, get("reason"), "reason"),
+        version=whole(get("version"), "version", least=1),
+        revision=revision,
+        first_revision=whole(get("first_revision") or 1, "first_revision", least=1, most=revision),
+        revised_at=instant(get("revised_at"), "revised_at"),
+        cuts=tuple([read_cut(each) for each in items(get("cuts") or [], "cuts")]),
+        next_run_at=optional(instant, get("next_run_at"), "next_run_at"),
+        finishes_at=optional(instant, get("finishes_at"), "finishes_at"),
+        cut_pending=bool(optional(flag, get("cut_pending"), "cut_pending")),
+        checkpoint=optional(fields, get("checkpoint"), "checkpoint"),
+        zone_data=optional(text, get("zone_data"), "zone_data"),
+        signing=_opened_signing(get("signing"), envelope),
+        owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
+        hops=whole(get("hops") or 0, "hops"),
+        last_run=_last_run(get("last_run")),
+    )
+
+
+def _last_run(value: Any) -> LastRun | None:
+    """None also for one that somebody bent: it is shown, and nothing else depends on it."""
+    if value is None:
+        return None
+    try:
+        row = fields(value, "last_run")
+        return LastRun(
+            time=instant(row.get("time"), "last_run.time"),
+            outcome=text(row.get("outcome"), "last_run.outcome"),
+            event_id=text(row.get("event_id"), "last_run.event_id"),
+            ended_at=optional(instant, row.get("ended_at"), "last_run.ended_at"),
+        )
+    except Corrupt:
+        return None
+
+
+def to_owed_document(owed: OwedRange) -> Document:
+    document = {
+        "revision": owed.revision,
+        **trigger_document(owed.trigger),
+        "next_run_at": owed.next_run_at,
+        "until": owed.until,
+        "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
+    }
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
+    """Raises Corrupt."""
+    fields(row, "an item of owed")
+    return OwedRange(
+        revision=whole(row.get("revision"), "owed.revision", least=1),
+        trigger=read_trigger(row),
+        next_run_at=instant(row.get("next_run_at"), "owed.next_run_at"),
+        until=instant(row.get("until"), "owed.until"),
+        checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
+    )
+
+
+def _read_codes(value: Any, name: str) -> Codes:
+    # To a cache 5.0 and True are numbers like 5 and 1, and a list has no hash.
+    written = [
+        code if isinstance(code, str) else whole(code, f"an item of {name}") for code in items(value, name)
+    ]
+    try:
+        return _codes(tuple(written))
+    except ValueError as error:
+        raise Corrupt(f"{name}: {error}") from None
+
+
+def _header(pair: Any, envelope: SecretBox) -> tuple[str, str]:
+    if len(items(pair, "an item of action.headers")) != 2:
+        raise Corrupt("an item of action.headers is no pair of a name and a value")
+    name, value = text(pair[0], "a name in action.headers"), pair[1]
+    if isinstance(value, dict):
+        return name, _unsealed(value, "action.headers", envelope)
+    return name, text(value, "a value in action.headers")
+
+
+def _unsealed(value: Any, name: str, envelope: SecretBox) -> str:
+    single = fields(value, name)
+    text(single.get("value"), f"{name}: a sealed value")
+    whole(single.get("enc"), f"{name}: enc", most=1)
+    return envelope.open_single(single)
+
+
+def read_cut(pair: Any) -> tuple[int, datetime]:
+    """A revision before the present one, and when it began. Raises Corrupt."""
+    if len(items(pair, "an item of cuts")) != 2:
+        raise Corrupt("an item of cuts is no pair of a revision and a date")
+    return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")
+
+
+def _read_body(body: Mapping[str, Any]) -> Body:
+    data = body.get("data")
+    if not isinstance(data, bytes):
+        raise wrong("action.body.data", data, "binary data")
+    return Body(BodyKind(one_of(body.get("kind"), "action.body.kind", _BODY_KINDS)), data)
+
+
+def _body(body: Body | None) -> Document | None:
+    return {"kind": body.kind.value, "data": body.data} if body else None
+
+
+def _signing_document(signing: Signing | None) -> Document | None:
+    if signing is None:
+        return None
+    return {
+        "secret": {"enc": 0, "value": signing.secret},
+        "since": signing.since,
+        "retiring": [
+            {"secret": {"enc": 0, "value": old.secret}, "until": old.until} for old in signing.retiring
+        ],
+    }
+
+
+def _opened_signing(value: Any, envelope: SecretBox) -> Signing | None:
+    if value is None:
+        return None
+    kept = fields(value, "signing")
+    retiring = [
+        fields(old, "an item of signing.retiring") for old in items(kept.get("retiring"), "signing.retiring")
+    ]
+    return Signing(
+        secret=_unsealed(kept.get("secret"), "signing.secret", envelope),
+        since=instant(kept.get("since"), "signing.since"),
+        retiring=tuple(
+            Retiring(
+                _unsealed(old.get("secret"), "signing.retiring", envelope),
+                instant(old.get("until"), "signing.retiring: until"),
+            )
+            for old in retiring
+        ),
+    )

@@ -1,0 +1,93 @@
+"""Owed ranges: occurrences that edits left to beats, stored with their schedules, claimed oldest first.
+
+The claim is apart from that of the schedule's own expansion: neither waits for the other.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pymongo.errors import AutoReconnect
+
+from scheduler_app.domain.owed import MAX_OWED, OwedRange
+from scheduler_app.store.documents.leases import lease, unclaimed
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.schedules.documents import from_owed_document, to_owed_document
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedOwed:
+    """A schedule's oldest owed range; None with the reason where its document can no longer be read."""
+
+    schedule_id: str
+    created_at: datetime | None
+    range: OwedRange | None
+    reason: str = ""
+
+
+class Owed:
+    def __init__(self, mongo: Mongo) -> None:
+        self._schedules = mongo.collection("schedules")
+        self._majority = mongo.majority("schedules")
+
+    def waiting(self, *, limit: int) -> list[str]:
+        """Schedules with owed ranges that no beat has claimed, those furthest behind first."""
+        rows = self._schedules.find(_free(), {"_id": 1}).sort("owed.next_run_at", 1).limit(limit)
+        return [row["_id"] for row in rows]
+
+    def claim(self, ids: Sequence[str], *, lease_seconds: float) -> tuple[str, list[ClaimedOwed]]:
+        """Claims those that are still free. Returns the token and the oldest range of each."""
+        token = new_token()
+        # Claimed ranges are read back by the token: `update_many` is not retryable after a broken
+        # connection.
+        with suppress(AutoReconnect):
+            self._schedules.update_many(
+                {**_free(), "_id": {"$in": list(ids)}},
+                [{"$set": {"owed_owner": token, "owed_lease_until": lease(lease_seconds)}}],
+                hint=BY_ID,
+            )
+        which = {"_id": {"$in": list(ids)}, "owed_owner": token}
+        return token, [_claimed(row) for row in self._majority.find(which, {"created_at": 1, "owed": 1})]
+
+    def advance(self, schedule_id: str, token: str, remainder: OwedRange | None) -> bool:
+        """Replaces the oldest range by `remainder`, or removes it for None, and releases the schedule.
+
+        Events first, this second: a crash between the two expands once more, onto the same ids. False when
+        the schedule was deleted meanwhile, or the claim was lost.
+        """
+        first = [to_owed_document(remainder)] if remainder else []
+        return self._replace_oldest(schedule_id, token, first, {})
+
+    def drop(self, schedule_id: str, token: str, reason: str, now: datetime) -> bool:
+        """Removes the oldest range, which cannot be expanded; the schedule says why in its `reason`."""
+        said = {"reason": {"$literal": reason[:1000]}, "updated_at": now}
+        return self._replace_oldest(schedule_id, token, [], said)
+
+    def _replace_oldest(self, schedule_id: str, token: str, first: list[Document], said: Document) -> bool:
+        # Edits append ranges meanwhile.
+        others = {"$cond": [{"$isArray": "$owed"}, {"$slice": ["$owed", 1, MAX_OWED]}, []]}
+        left: Document = {"$concatArrays": [{"$literal": first}, others]}
+        result = self._schedules.update_one(
+            {"_id": schedule_id, "owed_owner": token},
+            [
+                {"$set": {"owed": left} | said},
+                {"$set": {"owed": {"$cond": [{"$eq": ["$owed", []]}, "$$REMOVE", "$owed"]}}},
+                {"$unset": ["owed_owner", "owed_lease_until"]},
+            ],
+        )
+        return result.matched_count == 1
+
+
+def _claimed(row: Document) -> ClaimedOwed:
+    try:
+        return ClaimedOwed(row["_id"], row["created_at"], from_owed_document(row["owed"][0]))
+    except Exception as error:  # somebody bent the document by hand: any error may come of it
+        return ClaimedOwed(row["_id"], None, None, f"{type(error).__name__}: {error}")
+
+
+def _free() -> dict[str, Any]:
+    return {
+        "owed": {"$exists": True},
+    } | unclaimed("owed_owner", "owed_lease_until")

@@ -1,0 +1,308 @@
+"""Inserts schedules, edits them by version, shows and removes them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import repeat
+from typing import cast
+
+import bson
+from bson import ObjectId
+from bson.raw_bson import RawBSONDocument
+from pymongo.errors import BulkWriteError
+from pymongo.read_concern import ReadConcern
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.tenants import tenant_of, whole_id
+from scheduler_app.store.documents.field_types import MAX_WHOLE, Corrupt, whole
+from scheduler_app.store.documents.group_commit import GroupCommit
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.faults import REJECTED, only_duplicates
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.paging import Page, PagedQuery, RowFilter, Window
+from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
+from scheduler_app.store.schedules.decoded_cache import DecodedCache
+from scheduler_app.store.schedules.documents import to_document, to_owed_document
+from scheduler_app.store.schedules.sealed_parts import WIPE
+from scheduler_app.store.schedules.set_aside import set_aside_corrupt
+from scheduler_app.store.schedules.trigger_documents import TRIGGER_FIELDS
+
+NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
+#: A linearizable read waits for a majority, for ever if it is told no limit.
+LOOK_MS = 5_000
+RAISED = {"$add": ["$version", 1]}
+
+
+class Schedules:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
+        self._schedules = mongo.collection("schedules")
+        self._majority = mongo.majority("schedules")
+        self._linearizable = self._schedules.with_options(read_concern=ReadConcern("linearizable"))
+        self._secret_box = secret_box
+        self._group_commit = GroupCommit(self._insert_each)
+        options = self._majority.codec_options
+        self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
+        self._readings = DecodedCache(partial(read, secret_box=secret_box), options)
+
+    # -- people's edits ----------------------------------------------------------------------------------
+
+    @staticmethod
+    def new_id(*, tenant: str) -> str:
+        """A fresh id of a tenant's, 24 hex digits, rising with time. Raises InvalidField for a tenant that
+        cannot be one."""
+        return whole_id(tenant, str(ObjectId()))
+
+    def insert(self, schedule: Schedule, *, request_seed: str | None = None) -> bool:
+        """False when some document has the id, a deleted schedule's included. `request_seed` tells which
+        request made the schedule (see `made_by`)."""
+        document = self._new_document(schedule, request_seed)
+        # Encoded here: a document that cannot be encoded is this caller's error, and not that of all
+        # callers in the group.
+        return self._group_commit.do(
+            RawBSONDocument(bson.encode(document, False, self._schedules.codec_options))
+        )
+
+    def insert_many(
+        self, schedules: Sequence[Schedule], *, request_seeds: Sequence[str] | None = None
+    ) -> set[int]:
+        """Inserts in bulk; returns the positions of those whose id some document has."""
+        if not schedules:
+            return set()
+        return self._insert(list(map(self._new_document, schedules, request_seeds or repeat(None))))
+
+    def _insert_each(self, documents: Sequence[RawBSONDocument]) -> list[bool]:
+        refused = self._insert(documents)
+        return [position not in refused for position in range(len(documents))]
+
+    def _insert(self, documents: Sequence[Document | RawBSONDocument]) -> set[int]:
+        try:
+            self._schedules.insert_many(documents, ordered=False)
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return {failure["index"] for failure in error.details["writeErrors"]}
+        return set()
+
+    def _new_document(self, schedule: Schedule, request_seed: str | None) -> Document:
+        document = to_document(schedule, self._secret_box)
+        return document if request_seed is None else document | {"seed": request_seed}
+
+    def made_by(self, request_seed: str, schedule_id: str, *, tenant: str) -> "Schedule | None":
+        """The schedule, if the request of that `request_seed` has made it; None also when somebody has
+        deleted it since."""
+        if tenant_of(schedule_id) != tenant:
+            return None
+        row = self._majority.find_one({"_id": schedule_id, "seed": request_seed, "state": NOT_DELETED})
+        found = read(row, self._secret_box) if row else None
+        return found if isinstance(found, Schedule) else None
+
+    def update(self, schedule: Schedule, *, version: int) -> bool:
+        """Writes an edit that leaves the trigger alone, made of the schedule as it stood at `version`.
+
+        False when another edit came first. The cursor is left alone: a beat may have moved it meanwhile.
+        """
+        document = to_document(schedule, self._secret_box)
+        kept = {key: value for key, value in document.items() if key not in _CURSOR}
+        change: Document = {"$set": kept}
+        if gone := [key for key in ("signing", "sealed") if key not in document]:
+            change["$unset"] = dict.fromkeys(gone, "")
+        return self._write(schedule.id, version, schedule.revision, change)
+
+    def revise(self, schedule: Schedule, *, version: int, owed: OwedRange | None = None) -> bool:
+        """Writes an edit that begins a new revision (`Schedule.revise`), in one write with its cut and with
+        the range `owed` that it leaves to beats.
+
+        It clears `owner`: a beat that is expanding the schedule as it was is refused when it comes to
+        advance it.
+        """
+        document = to_document(schedule, self._secret_box)
+        gone = ["owner", "lease_until", *(key for key in _OPTIONAL if key not in document)]
+        change: Document = {"$set": document, "$unset": dict.fromkeys(gone, "")}
+        if owed is not None:
+            # Appended and not set: a beat that expands an older range at this moment is not disturbed.
+            change["$push"] = {"owed": to_owed_document(owed)}
+        return self._write(schedule.id, version, schedule.revision - 1, change)
+
+    def _write(self, schedule_id: str, version: int, revision: int, change: Document) -> bool:
+        change["$set"].pop("_id")
+        which = {"_id": schedule_id, "version": version, "revision": revision, "state": NOT_DELETED}
+        return self._schedules.update_one(which, change).matched_count == 1
+
+    def delete(
+        self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None
+    ) -> int | None:
+        """Returns the last revision; None when the tenant has no such schedule, or not at `version`. The
+        document stays until its last event is gone, its secrets do not: nothing of it is sent any more
+        (`Schedule.voids`)."""
+        if tenant_of(schedule_id) != tenant:
+            return None
+        which: Document = {"_id": schedule_id, "state": NOT_DELETED}
+        if version is not None:
+            which["version"] = version
+        deleted: Document = {"state": ScheduleState.DELETED.value, "deleted_at": now, "updated_at": now}
+        gone = [
+            "next_run_at",
+            "finishes_at",
+            "owner",
+            "lease_until",
+            "owed",
+            "owed_owner",
+            "owed_lease_until",
+        ]
+        change: list[Document] = [{"$set": deleted}, {"$unset": gone}, *WIPE]
+        left = {"revision": 1}
+        try:
+            raised = [*change, {"$set": {"version": RAISED}}]
+            row = self._schedules.find_one_and_update(which, raised, left)
+        except REJECTED:
+            # A version that is no number cannot rise. The schedule is deleted, whatever else is wrong with
+            # it.
+            row = self._schedules.find_one_and_update(which, change, left)
+        return _last_revision(row) if row else None
+
+    # -- retention ---------------------------------------------------------------------------------------
+
+    def deleted_before(self, moment: datetime, *, limit: int) -> list[str]:
+        rows = self._schedules.find({"deleted_at": {"$lt": moment}}, {"_id": 1}).sort("deleted_at", 1)
+        return [row["_id"] for row in rows.limit(limit)]
+
+    def remove(self, schedule_id: str) -> None:
+        self._schedules.delete_one({"_id": schedule_id, "state": ScheduleState.DELETED.value})
+
+    # -- look --------------------------------------------------------------------------------------------
+
+    def get(
+        self, schedule_id: str, *, tenant: str, linearizable: bool = False
+    ) -> Schedule | CorruptSchedule | None:
+        """None when the tenant has none of that id or it was deleted. `linearizable`: as it is
+        at this moment, which costs the primary a question to the other members."""
+        if tenant_of(schedule_id) != tenant:
+            return None
+        collection = self._linearizable if linearizable else self._majority
+        row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
+        return read_whole(row, self._secret_box) if row else None
+
+    def exists(self, schedule_id: str, *, tenant: str) -> bool:
+        """Whether the tenant has such a schedule, deleted ones included: their history stays readable."""
+        return (
+            tenant_of(schedule_id) == tenant
+            and self._schedules.find_one({"_id": schedule_id}, {"_id": 1}) is not None
+        )
+
+    def for_delivery(self, ids: Sequence[str]) -> dict[str, Schedule | CorruptSchedule]:
+        """Schedules by id, deleted ones included; read after the claim of their events, never before.
+
+        They come without their cursors, which a delivery has no use for: expansion moves those time and
+        again, and what has not changed but for them need not be decoded anew. An active one that cannot be
+        read is set aside.
+        """
+        found: dict[str, Schedule | CorruptSchedule] = {}
+        rows = self._raw.find({"_id": {"$in": list(ids)}}, _CURSORS_LEFT_OUT)
+        for row in cast("Iterable[RawBSONDocument]", rows):
+            reading = self._readings.of(bytes(row.raw))
+            if isinstance(reading, CorruptSchedule) and row.get("state") == ScheduleState.ACTIVE.value:
+                set_aside_corrupt(self._schedules, row, reading)
+            found[reading.schedule_id if isinstance(reading, CorruptSchedule) else reading.id] = reading
+        return found
+
+    def count_by_state(self, *, tenant: str, most: int) -> dict[str, int]:
+        """How many schedules the tenant has in each state but deleted, by index alone; no more than `most`
+        of each are counted."""
+        return {
+            state.value: self._schedules.count_documents(
+                {"tenant": tenant, "state": state.value}, hint="list_state_v1", limit=most
+            )
+            for state in ScheduleState
+            if state is not ScheduleState.DELETED
+        }
+
+    def page(
+        self,
+        window: Window,
+        *,
+        tenant: str,
+        state: str | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        last_outcome: str | None = None,
+    ) -> Page[Schedule | CorruptSchedule]:
+        """The tenant's schedules that match all that is given, newest first; the window's times are creation
+        times. One filter is told by an index, the others are looked for among what it leaves."""
+        wanted = {"tags": tag, "name": name, "last_run.outcome": last_outcome, "state": state}
+        given = {field: value for field, value in wanted.items() if value is not None}
+        best = next((field for field in given if field in _INDEXES and _is_indexed(field, given)), None)
+        which: Document = {"tenant": tenant} | ({best: given[best]} if best else {})
+        fits: list[Document] = [
+            {"$eq": [f"${field}", {"$literal": value}]} for field, value in given.items() if field != best
+        ]
+        if state is None:
+            fits.append({"$ne": ["$state", ScheduleState.DELETED.value]})
+        hint = _INDEXES[best] if best else "list_v1"
+        row_filter = RowFilter({"$and": fits}) if fits else None
+        found = PagedQuery(self._schedules, "created_at", which, hint, row_filter).page(window)
+        return Page([read_whole(row, self._secret_box) for row in found.rows], found.next)
+
+
+def _last_revision(row: Document) -> int:
+    """The last revision of a deleted schedule. Where it cannot be read, no successor's events have to be
+    spared."""
+    try:
+        return whole(row.get("revision"), "revision")
+    except Corrupt:
+        return MAX_WHOLE
+
+
+#: The most selective first: few schedules share a tag or a name, and most are in one state.
+_INDEXES = {
+    "tags": "list_tag_v1",
+    "name": "list_name_v1",
+    "last_run.outcome": "list_outcome_v1",
+    "state": "list_state_v1",
+}
+
+
+def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
+    """Whether an index answers the filter. That of outcomes has all but success, which most schedules
+    have."""
+    return field != "last_run.outcome" or given[field] > State.COMPLETED
+
+
+_CURSORS_LEFT_OUT = dict.fromkeys(
+    (
+        "last_run",
+        "next_run_at",
+        "finishes_at",
+        "checkpoint",
+        "cut_pending",
+        "owner",
+        "lease_until",
+        "owed",
+        "owed_owner",
+        "owed_lease_until",
+    ),
+    0,
+)
+#: Fields that expansion advances, and that an edit of anything but the trigger leaves alone.
+_CURSOR = (
+    "next_run_at",
+    "finishes_at",
+    "cut_pending",
+    "checkpoint",
+    "state",
+    "reason",
+    "revised_at",
+    "zone_data",
+)
+_OPTIONAL = (
+    "zone_data",
+    *TRIGGER_FIELDS,
+    "next_run_at",
+    "finishes_at",
+    "checkpoint",
+    "reason",
+    "cut_pending",
+    "signing",
+    "sealed",
+)

@@ -1,0 +1,76 @@
+"""New schedules under the ids of deleted ones, whose documents stay until their last event is gone."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from pymongo import ReplaceOne
+
+from scheduler_app.domain.schedule import Predecessor, Schedule, ScheduleState
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.documents.field_types import Corrupt, instant, items, optional, text, whole
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.schedules.documents import READABLE, read_cut, to_document
+
+_LEFT = dict.fromkeys(("revision", "version", "revised_at", "cuts", "seed"), 1)
+
+
+class Successors:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
+        self._schedules = mongo.collection("schedules")
+        self._majority = mongo.majority("schedules")
+        self._secret_box = secret_box
+
+    def predecessors(self, ids: Sequence[str], *, tenant: str) -> dict[str, Predecessor]:
+        """What the tenant's deleted schedules of these ids leave; nothing for one whose document cannot be
+        read."""
+        own = [each for each in ids if tenant_of(each) == tenant]
+        which = {"_id": {"$in": own}, "state": ScheduleState.DELETED.value}
+        found: dict[str, Predecessor] = {}
+        for row in self._majority.find(which | READABLE, _LEFT, hint=BY_ID):
+            with suppress(Corrupt):
+                found[row["_id"]] = _predecessor(row)
+        return found
+
+    def replace(
+        self, wanted: Sequence[tuple[Schedule, Predecessor]], *, request_seeds: Sequence[str | None]
+    ) -> list[bool]:
+        """Writes each schedule over its predecessor, by one bulk; False where something else came first.
+
+        Read back by a token: a bulk says how many it replaced, and not which.
+        """
+        if not wanted:
+            return []
+        token = new_token()
+        self._schedules.bulk_write(
+            [
+                ReplaceOne(
+                    {
+                        "_id": made.id,
+                        "state": ScheduleState.DELETED.value,
+                        "revision": deleted.revision,
+                        "version": deleted.version,
+                    },
+                    to_document(made, self._secret_box)
+                    | {"incarnation": token}
+                    | ({} if request_seed is None else {"seed": request_seed}),
+                )
+                for (made, deleted), request_seed in zip(wanted, request_seeds, strict=True)
+            ],
+            ordered=False,
+        )
+        which: dict[str, Any] = {"_id": {"$in": [made.id for made, _ in wanted]}, "incarnation": token}
+        won = {row["_id"] for row in self._majority.find(which, {"_id": 1}, hint=BY_ID)}
+        return [made.id in won for made, _ in wanted]
+
+
+def _predecessor(row: Document) -> Predecessor:
+    """Raises Corrupt."""
+    return Predecessor(
+        revision=whole(row.get("revision"), "revision", least=1),
+        version=whole(row.get("version"), "version", least=1),
+        revised_at=instant(row.get("revised_at"), "revised_at"),
+        cuts=tuple([read_cut(each) for each in items(row.get("cuts") or [], "cuts")]),
+        request_seed=optional(text, row.get("seed"), "seed"),
+    )

@@ -1,0 +1,254 @@
+"""Whatever the store is asked for in the name of one tenant, it neither shows nor changes another's data."""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
+from scheduler_app.store import Store
+from scheduler_app.store.events.cancellations import PastCut
+from scheduler_app.store.events.lists import Narrowing
+from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.idempotency import Answered, Begun
+from scheduler_app.store.paging import Window
+from tests.builders import event, schedule
+
+SECOND = timedelta(seconds=1)
+#: Whose data there are, and who asks.
+OWNERS_AND_STRANGERS = [(TENANT, "acme"), ("acme", TENANT), ("acme", "acme-2")]
+
+
+@dataclass
+class World:
+    """One tenant's schedules and events of each kind, and a stranger to them."""
+
+    store: Store
+    now: datetime
+    owner: str
+    stranger: str
+
+    def __post_init__(self) -> None:
+        store, now = self.store, self.now
+        self.living, self.deleted = whole_id(self.owner, "s1"), whole_id(self.owner, "s2")
+        assert store.schedules.insert(schedule(now, self.living, tags=("t",)), request_seed="seed-1")
+        assert store.schedules.insert(schedule(now, self.deleted))
+        self.waiting = event(now + SECOND, self.living)
+        self.dead = event(now, self.living)
+        store.events.insert([self.waiting, self.dead, event(now, self.deleted)], now, "made")
+        token, _ = store.claims.claim([self.dead.id], until=now, now=now, lease_seconds=9, worker="w")
+        ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
+        assert store.outcomes.record([ended]) == []
+        assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
+        begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
+        assert isinstance(begun, Begun)
+        store.idempotency.finish(begun, 200, {}, b"said")
+
+    def documents(self) -> dict[tuple[str, Any], Any]:
+        names = ("schedules", "events", "idempotency", "outbox")
+        return {
+            (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
+        }
+
+
+def _page(world: World, **asked: Any) -> list[Any]:
+    return world.store.event_lists.page(Window(limit=9), tenant=world.stranger, **asked).rows
+
+
+def _begin(world: World) -> bool:
+    """The same key of the same owner is free to a stranger."""
+    begun = world.store.idempotency.begin("open", "k:1", "another", tenant=world.stranger)
+    return isinstance(begun, Begun)
+
+
+#: Every verb that acts for one tenant: how a stranger calls it, and what that gives.
+OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
+    "schedules.new_id": (
+        lambda w: tenant_of(w.store.schedules.new_id(tenant=w.stranger)) != w.stranger,
+        False,
+    ),
+    "schedules.made_by": (lambda w: w.store.schedules.made_by("seed-1", w.living, tenant=w.stranger), None),
+    "schedules.delete": (lambda w: w.store.schedules.delete(w.living, w.now, tenant=w.stranger), None),
+    "schedules.get": (lambda w: w.store.schedules.get(w.living, tenant=w.stranger), None),
+    "schedules.exists": (lambda w: w.store.schedules.exists(w.living, tenant=w.stranger), False),
+    "schedules.count_by_state": (
+        lambda w: sum(w.store.schedules.count_by_state(tenant=w.stranger, most=9).values()),
+        0,
+    ),
+    "schedules.page": (lambda w: w.store.schedules.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "successors.predecessors": (
+        lambda w: w.store.successors.predecessors([w.deleted], tenant=w.stranger),
+        {},
+    ),
+    "cancellations.cancel_past_cut": (
+        lambda w: w.store.cancellations.cancel_past_cut(
+            w.living, 9, w.now - SECOND, w.now, "no", tenant=w.stranger
+        ),
+        0,
+    ),
+    "cancellations.cancel_all": (
+        lambda w: w.store.cancellations.cancel_all(w.deleted, 9, w.now, "no", tenant=w.stranger),
+        0,
+    ),
+    "cancellations.look_past_cut": (
+        lambda w: w.store.cancellations.look_past_cut(w.living, 9, w.now - SECOND, tenant=w.stranger),
+        PastCut(running=False, last_sent=None),
+    ),
+    "cancellations.cancel": (
+        lambda w: w.store.cancellations.cancel(w.waiting.id, w.now, "no", tenant=w.stranger),
+        False,
+    ),
+    "events.redrive": (lambda w: w.store.events.redrive([w.dead.id], w.now, "no", tenant=w.stranger), []),
+    "events.get": (lambda w: w.store.events.get(w.waiting.id, tenant=w.stranger), None),
+    "events.dead_letters": (lambda w: w.store.events.dead_letters(tenant=w.stranger, most=9), 0),
+    "event_lists.page": (
+        lambda w: [
+            *_page(w),
+            *_page(w, schedule_id=w.living),
+            *_page(w, schedule_id=w.living, states={State.READY_QUEUE}),
+            *_page(w, schedule_id=w.living, states={State.ERROR}),
+            *_page(w, narrowing=Narrowing(tag="t")),
+        ],
+        [],
+    ),
+    "idempotency.begin": (_begin, True),
+}
+
+#: Those that are given a document, or a claim or token that an earlier verb gave out: they write the document
+#: itself, whose id names its tenant, or what that token holds.
+BY_DOCUMENT_OR_TOKEN = {
+    *("schedules.insert", "schedules.insert_many", "schedules.update", "schedules.revise"),
+    *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
+    *("idempotency.finish", "idempotency.give_up"),
+}
+#: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
+ACROSS_TENANTS = {
+    *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
+    *("events.living_by_state", "events.oldest_due"),
+    *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
+    *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
+    "cursors.finish_ended",
+    *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
+    *(f"outbox.{verb}" for verb in ("due", "take", "sent", "put_back", "put_back_abandoned")),
+    *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
+    *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
+    *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
+    *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
+    *(f"processes.{verb}" for verb in ("report", "leave", "alive")),
+}
+
+
+def verbs(store: Store) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every public method of what a store is made of, but for the connection and the key."""
+    for name, part in vars(store).items():
+        if not name.startswith("_") and name not in ("mongo", "secret_box"):
+            for verb, method in inspect.getmembers(part, inspect.isroutine):
+                if not verb.startswith("_"):
+                    yield f"{name}.{verb}", method
+
+
+@pytest.fixture(params=OWNERS_AND_STRANGERS, ids="-".join)
+def world(request: pytest.FixtureRequest, store: Store, now: datetime) -> World:
+    owner, stranger = request.param
+    return World(store, now, owner, stranger)
+
+
+def test_every_verb_is_either_for_one_tenant_or_across_them(store: Store) -> None:
+    found = dict(verbs(store))
+    asks = {
+        name
+        for name, method in found.items()
+        if (given := inspect.signature(method).parameters.get("tenant"))
+        and given.kind is given.KEYWORD_ONLY
+        and given.default is given.empty
+    }
+    assert asks == set(OF_ONE_TENANT)
+    assert found.keys() - asks == BY_DOCUMENT_OR_TOKEN | ACROSS_TENANTS
+
+
+@pytest.mark.parametrize("verb", OF_ONE_TENANT)
+def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
+    before = world.documents()
+    call, nothing = OF_ONE_TENANT[verb]
+    assert call(world) == nothing
+    after = world.documents()
+    assert {key: after.get(key) for key in before} == before
+
+
+def test_the_owner_sees_and_changes_its_own(world: World) -> None:
+    """The world is one in which each of these verbs has something to do."""
+    store, now, owner = world.store, world.now, world.owner
+    assert store.schedules.made_by("seed-1", world.living, tenant=owner)
+    assert store.schedules.exists(world.deleted, tenant=owner)
+    assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 1
+    assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 1
+    assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
+    assert store.events.dead_letters(tenant=owner, most=9) == 1
+    assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
+    assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
+    assert [each.tenant for each in store.events.redrive([world.dead.id], now, "again", tenant=owner)] == [
+        owner
+    ]
+    assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
+    assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
+    assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
+
+
+def test_two_tenants_may_choose_the_same_id(store: Store, now: datetime) -> None:
+    ids = [whole_id(tenant, "nightly") for tenant in (TENANT, "acme", "acme-2")]
+    assert all(store.schedules.insert(schedule(now, each)) for each in ids)
+    assert store.events.insert([event(now, each) for each in ids], now, "made") == 3
+    _, claimed = store.claims.claim(
+        [event_id(each, 1, now) for each in ids], until=now, now=now, lease_seconds=9, worker="w"
+    )
+    assert sorted(each.tenant for each in claimed) == ["acme", "acme-2", TENANT]
+    assert {each.schedule_id for each in claimed} == set(ids)
+    assert set(store.schedules.for_delivery(ids)) == set(ids)
+
+
+def test_an_event_read_from_its_document_has_the_tenant_of_its_id(store: Store, now: datetime) -> None:
+    made = event(now, "acme:s1", attempt=1)  # not as it was made: its claim reads it
+    store.events.insert([made], now, "made")
+    store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {"attempt": 1}})
+    _, (claimed,) = store.claims.claim([made.id], until=now, now=now, lease_seconds=9, worker="w")
+    assert (claimed.tenant, claimed.schedule_id, claimed.attempt) == ("acme", "acme:s1", 1)
+
+
+@pytest.mark.parametrize(
+    ("bent", "reason"),
+    [
+        ({"tenant": "acme"}, "tenant is 'acme', and the document's id is one of 'default'"),
+        ({"schedule_id": "acme:s1"}, "schedule_id is 'acme:s1', which is another tenant's"),
+    ],
+)
+def test_an_event_that_was_bent_to_another_tenant_is_set_aside(
+    store: Store, now: datetime, bent: dict[str, str], reason: str
+) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    store.mongo.collection("events").update_one({"_id": made.id}, {"$set": {"attempt": 1} | bent})
+    _, claimed = store.claims.claim([made.id], until=now, now=now, lease_seconds=9, worker="w")
+    assert claimed == []
+    (shown,) = store.event_lists.page(Window(limit=9), tenant=TENANT).rows
+    assert (shown.state, shown.tenant, shown.schedule_id) == ("error", TENANT, "s1")
+    assert reason in shown.status[-1]["message"]
+
+
+def test_every_tenant_s_forgotten_events_are_found(store: Store, now: datetime) -> None:
+    made = [event(now, whole_id(tenant, "s1")) for tenant in (TENANT, "acme", "zebra")]
+    store.events.insert(made, now, "made")
+    events = store.mongo.collection("events")
+    events.update_many({}, {"$unset": {"due_at": ""}})
+    # An index finds an array by what is in it, and this one has no tenant's name.
+    events.insert_one({"_id": "x", "tenant": ["b", "y"], "run_time": now})
+    assert store.inspections.forgotten_events(now, now + SECOND, limit=2) == 2
+    assert store.inspections.forgotten_events(now, now + SECOND, limit=9) == 1
+    assert _states(store, [each.id for each in made]) == {"error"}
+
+
+def _states(store: Store, ids: Sequence[str]) -> set[str]:
+    return {row["state"] for row in store.mongo.collection("events").find({"_id": {"$in": list(ids)}})}

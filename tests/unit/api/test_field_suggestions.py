@@ -1,0 +1,49 @@
+"""What a request is advised that gives a field which does not exist."""
+
+import pytest
+
+from api.wire.field_suggestions import meant
+
+KNOWN = {"rrule", "run_at", "json", "callback_url", "max_retries"}
+
+
+@pytest.mark.parametrize(
+    ("tried", "advice"),
+    [
+        ("crontab", "use rrule, such as FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"),
+        ("interval", "use rrule, such as FREQ=SECONDLY;INTERVAL=5"),
+        (
+            "delay_seconds",
+            "use run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z",
+        ),
+        ("payload", "use json for a JSON value, or body for text"),
+        ("callbackUrl", "use callback_url"),
+        ("max-retries", "use max_retries"),
+        ("max_retrys", "use max_retries"),
+        ("dry_run", "give it as a parameter of the query, ?dry_run=true"),
+    ],
+)
+def test_the_advice_names_the_field_that_was_meant(tried: str, advice: str) -> None:
+    found = meant(tried, KNOWN)
+    assert found is not None
+    assert found.advice == advice
+
+
+def test_a_kind_of_its_own_is_advised_before_a_rule() -> None:
+    kinds = {"cron", "phrase", "every_seconds", "delay_seconds"}
+    tried = {"crontab": "cron", "frequency": "phrase", "interval": "every_seconds", "delay": "delay_seconds"}
+    for name, field in tried.items():
+        found = meant(name, KNOWN | kinds)
+        assert found is not None
+        assert (found.advice, found.field) == (f"use {field}", field)
+
+
+@pytest.mark.parametrize("tried", ["colour", "x" * 100])
+def test_where_nothing_comes_near_there_is_no_advice(tried: str) -> None:
+    assert meant(tried, KNOWN) is None
+
+
+def test_advice_for_a_schedule_is_not_given_for_other_things() -> None:
+    assert meant("dry_run", {"limit"}) is None
+    assert meant("version", {"limit"}) is None
+    assert meant("crontab", {"limit"}) is None

@@ -1,0 +1,113 @@
+"""The table of a schedule's fields: what follows from a row, and that no field lacks one."""
+
+from dataclasses import fields as dataclass_fields
+from datetime import UTC, datetime
+from typing import get_type_hints
+
+import pytest
+
+from api.wire import NewSchedule, PreviewInput, ScheduleInput, ScheduleOutput
+from api.wire.field_suggestions import meant
+from api.wire.presenters import exported, shown
+from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField
+from scheduler_app.client import ScheduleFields
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.schedule import Body, Schedule
+from scheduler_app.store import SecretBox
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+GIVEN = [row for row in SCHEDULE_FIELDS if row.input is not None]
+#: A Draft's fields that no request gives: what was found behind `sealed`.
+NOT_ASKED_FOR = {"known"}
+
+
+def named(row: ScheduleField) -> str:
+    return row.name
+
+
+@pytest.fixture
+def schedule() -> Schedule:
+    draft = Draft(
+        name="n",
+        trigger={"rrule": "FREQ=DAILY"},
+        url="https://example.com/?token=secret",
+        headers=(("X-Key", "secret"),),
+        body=Body.from_json({"a": 1}),
+        retry_codes=Codes((503,)),
+        max_retries=0,
+    )
+    return draft.schedule("an-id", NOW, max_retries=5)
+
+
+def test_every_field_of_a_draft_has_a_row() -> None:
+    drafted = {field.name for field in dataclass_fields(Draft)}
+    assert {row.draft_name for row in GIVEN} - {"id"} == drafted - NOT_ASKED_FOR
+
+
+@pytest.mark.parametrize("row", SCHEDULE_FIELDS, ids=named)
+def test_every_field_has_a_meaning_of_its_own(row: ScheduleField) -> None:
+    assert row.meaning
+    assert not row.meaning.endswith(".")
+    assert row.input or row.output
+
+
+@pytest.mark.parametrize("row", SCHEDULE_FIELDS, ids=named)
+def test_schemas_take_and_show_what_their_rows_say(row: ScheduleField) -> None:
+    for schema, field in (
+        (ScheduleInput(), row.input),
+        (NewSchedule(), row.creation or row.input),
+        (PreviewInput(), row.preview),
+        (ScheduleOutput(), row.output),
+    ):
+        assert (row.name in schema.fields) == (field is not None)
+        if field is not None:
+            assert type(schema.fields[row.name]) is type(field)
+            assert schema.fields[row.name].metadata["description"]
+
+
+def test_the_client_s_keyword_arguments_are_the_fields_that_a_request_may_give() -> None:
+    assert get_type_hints(ScheduleFields).keys() == {row.name for row in GIVEN}
+
+
+def test_another_name_leads_to_one_field_and_hides_none() -> None:
+    seen: set[str] = set()
+    known = {row.name for row in GIVEN}
+    for row in SCHEDULE_FIELDS:
+        for alias in row.aliases.split():
+            assert alias not in seen | {each.name for each in SCHEDULE_FIELDS}, alias
+            seen.add(alias)
+            advice = meant(alias, known)
+            assert advice is not None
+            assert advice.advice == f"use {row.name}"
+
+
+def test_what_only_answers_show_is_to_be_left_out() -> None:
+    known = {row.name for row in GIVEN}
+    for row in SCHEDULE_FIELDS:
+        if row.input is None:
+            advice = meant(row.name, known)
+            assert advice is not None
+            assert "leave it out" in advice.advice
+
+
+def test_an_answer_shows_every_field_that_has_a_value_and_no_secret(schedule: Schedule) -> None:
+    view = shown(schedule, NOW)
+    given = {"id", "name", "rrule", "callback_url", "headers", "json", "retry_codes", "max_retries"}
+    made = {"recurrence", "dtstart", "description", "next_run_at", "state", "version", "created_at"}
+    assert view.keys() >= given | made
+    assert view.keys().isdisjoint({"run_at", "body", "body_base64", "reason", "last_run", "signing_since"})
+    assert "secret" not in repr(view)
+    assert view["max_retries"] == 0
+
+
+def test_an_export_is_what_a_creation_takes_and_leaves_out_what_is_empty(schedule: Schedule) -> None:
+    view = exported(schedule, NOW, SecretBox())
+    creation = NewSchedule().fields
+    read = {name: creation[name].deserialize(value) for name, value in view.items()}
+    assert read["retry_codes"] == schedule.retry.codes
+    assert read["headers"] == (("X-Key", MASK),)
+    assert view["max_retries"] == 0
+    assert view["json"] == MASK
+    assert view.keys().isdisjoint({"run_at", "tags", "signing", "reason", "sealed"})

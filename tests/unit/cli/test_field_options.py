@@ -1,0 +1,53 @@
+"""The options of `scheduler create` follow from the client's types."""
+
+from typing import get_type_hints
+
+import click
+from click.testing import CliRunner
+
+from scheduler_app.cli.field_options import field_options, given_fields
+from scheduler_app.client import ScheduleFields
+
+found: dict[str, object] = {}
+
+
+@click.command()
+@field_options(ScheduleFields, without=("id",))
+def command(**options: object) -> None:
+    found.clear()
+    found.update(given_fields(options))
+
+
+def run(*arguments: str) -> dict[str, object]:
+    done = CliRunner().invoke(command, arguments)
+    assert done.exit_code == 0, done.output
+    return dict(found)
+
+
+def test_every_field_has_an_option_but_those_without() -> None:
+    assert {option.name for option in command.params} == get_type_hints(ScheduleFields).keys() - {"id"}
+    assert all(isinstance(each, click.Option) and each.help for each in command.params)
+
+
+def test_values_have_the_types_that_the_api_takes() -> None:
+    given = run("--max-retries", "0", "--timeout-seconds", "2.5", "--no-signing", "--method", "post")
+    assert given == {"max_retries": 0, "timeout_seconds": 2.5, "signing": False, "method": "POST"}
+    assert run("--tag", "a", "--tag", "b", "--retry-code", "5xx") == {
+        "tags": ["a", "b"],
+        "retry_codes": ["5xx"],
+    }
+
+
+def test_a_field_that_may_only_be_true_is_a_flag() -> None:
+    assert run("--on-demand") == {"on_demand": True}
+    assert CliRunner().invoke(command, ["--no-on-demand"]).exit_code == 2
+
+
+def test_what_was_not_given_is_left_out() -> None:
+    assert run() == {}
+
+
+def test_a_word_that_is_none_of_the_choices_is_refused() -> None:
+    done = CliRunner().invoke(command, ["--gap", "sideways"])
+    assert done.exit_code == 2
+    assert "shift" in done.output

@@ -1,0 +1,56 @@
+"""What people see of ids and times in a narrow terminal."""
+
+import sys
+
+import pytest
+from click import unstyle
+
+from scheduler_app.cli.output import show_record, table
+
+ID = "nightly-report-of-the-finance-department-in-zurich-0123456789abc"
+EVENT = f"{ID}-12-20261121T120002Z"
+TIME = "2026-11-21T12:00:02Z"
+
+
+def narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+
+def test_ids_and_times_stay_whole_where_words_are_folded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow_terminal(monkeypatch)
+    words = "The receiver answered 503 Service Unavailable, and so did it at each of the ten attempts before."
+    row = ["completed", TIME, 3, words, EVENT]
+    table(["state", "run time", "attempts", "what", "event"], [row], unbroken=("state", "run time", "event"))
+    lines = capsys.readouterr().out.splitlines()
+    for value in ("completed", TIME, EVENT):
+        assert sum(value in line for line in lines) == 1, value
+    assert len(lines) > 3, "the words are folded"
+    assert "receiver" in "".join(lines)
+
+
+def test_what_fits_is_not_wider_than_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow_terminal(monkeypatch)
+    table(["id", "name", "next run"], [["my-first", "n" * 300, TIME]], unbroken=("id", "next run"))
+    assert max(map(len, unstyle(capsys.readouterr().out).splitlines())) <= 80
+
+
+def test_the_fields_of_one_thing_are_a_line_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow_terminal(monkeypatch)
+    url = "https://example.com/" + "a" * 200
+    show_record(
+        {"id": ID, "next_run_at": TIME, "callback_url": url, "tags": ["[red]a"], "reason": None}, False
+    )
+    assert capsys.readouterr().out.splitlines() == [
+        f"id            {ID}",
+        f"next_run_at   {TIME}",
+        f"callback_url  {url}",
+        'tags          ["[red]a"]',
+        "reason        null",
+    ]

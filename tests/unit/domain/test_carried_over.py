@@ -1,0 +1,22 @@
+"""The fields that a draft carries over into a schedule as they are."""
+
+from dataclasses import fields
+from datetime import UTC, datetime
+
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.schedule import CarriedOver, Schedule
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_they_have_the_same_names_and_types_in_a_schedule() -> None:
+    kept = {field.name: field.type for field in fields(Schedule)}
+    carried = {field.name: field.type for field in fields(CarriedOver)}
+    assert carried.items() <= kept.items()
+
+
+def test_what_was_not_given_keeps_its_default_and_then_its_value() -> None:
+    made = Draft(trigger={"rrule": "FREQ=DAILY"}, tags=("a",)).schedule("an-id", NOW, max_retries=3)
+    assert (made.name, made.tags, made.timeout_seconds) == ("", ("a",), 10)
+    edited = Draft(name="n", timeout_seconds=5).edit(made, NOW)
+    assert (edited.name, edited.tags, edited.timeout_seconds) == ("n", ("a",), 5)

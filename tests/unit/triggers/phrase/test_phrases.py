@@ -1,0 +1,15 @@
+"""Phrases as people write them mean what a careful person expects, or are refused."""
+
+import pytest
+
+from tests.unit.triggers.phrase.expected import Row, rows
+from tests.unit.triggers.phrase.judged import RIGHT, judge
+
+AGREED = rows("agreed.txt")
+OURS = rows("phrases.txt")
+
+
+@pytest.mark.parametrize("row", [*AGREED, *OURS], ids=lambda row: row.phrase or "(empty)")
+def test_phrase_means_what_a_careful_person_expects(row: Row) -> None:
+    verdict, shown = judge(row)
+    assert verdict == RIGHT, shown
