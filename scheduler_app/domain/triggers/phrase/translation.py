@@ -35,10 +35,6 @@ def translate(phrase: str, context: TriggerContext, *, calendar: bool = False) -
         raise _refusal(Refused("is empty; say for example “every Tuesday at 9:34”"))
     if len(tokens) > MAX_TOKENS:
         raise _refusal(Refused(f"has more than {MAX_TOKENS} words; say it in fewer"))
-    zone = find_zone(context.timezone)
-    moment = Moment(
-        context.at.astimezone(zone.info), zone.info, zone.name, context.gap, context.overlap, calendar
-    )
     reading = read(tokens)
     if reading.unknown:
         words = " ".join(reading.unknown)[:_SHOWN]
@@ -46,17 +42,24 @@ def translate(phrase: str, context: TriggerContext, *, calendar: bool = False) -
             Refused(f"not understood: {words}; say it without, or in other words", reading.unknown)
         )
     try:
-        return _meaning(reading.clauses, moment)
+        return meaning_of(reading.clauses, moment_of(context, calendar=calendar))
     except Refused as refusal:
         raise _refusal(refusal) from None
+
+
+def moment_of(context: TriggerContext, *, calendar: bool = False) -> Moment:
+    """When and where a phrase is said."""
+    zone = find_zone(context.timezone)
+    at = context.at.astimezone(zone.info)
+    return Moment(at, zone.info, zone.name, context.gap, context.overlap, calendar)
 
 
 def _refusal(refused: Refused, readings: Sequence[Translation] = ()) -> NotUnderstood:
     return NotUnderstood("phrase", refused.message, not_understood=refused.words, readings=tuple(readings))
 
 
-def _meaning(clauses: tuple[Read, ...], moment: Moment) -> Translation:
-    """The meaning of the clauses together, or of the parts that "and" joins. Raises NotUnderstood, Refused."""
+def meaning_of(clauses: tuple[Read, ...], moment: Moment) -> Translation:
+    """The meaning of the clauses, or of the parts that "and" joins. Raises NotUnderstood or Refused."""
     try:
         return _single(tuple(one.clause for one in clauses), moment)
     except Refused:

@@ -35,7 +35,7 @@ def date_of(bag: Bag, clause: Clause, day: Day, today: date) -> date:
     choices = dates_of(day, today)
     if len(choices) == 1:
         return choices[0]
-    bag.split(
+    raise bag.ambiguity(
         clause,
         [[_with_day(clause, choice)] for choice in choices],
         "the day can be read in two ways",

@@ -101,12 +101,12 @@ def _needed(bag: Bag, at: Time | None, moment: Moment) -> Time:
         return at
     now = moment.at
     options = [(Times((Time(0),)),), (Times((Time(now.hour, now.minute, now.second),)),)]
-    bag.ask_more(options, "no time of day is given; say at what time")
+    raise bag.missing(options, "no time of day is given; say at what time")
 
 
 def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
     if len(on.days) > 1:
-        bag.split(on, [[On((day,))] for day in on.days], "one of several days is meant; say which")
+        raise bag.ambiguity(on, [[On((day,))] for day in on.days], "one of several days is meant; say which")
     day = on.days[0]
     if isinstance(day, EndOf) and not (day.this and day.unit != "week"):
         options: list[list[Clause]] = [
@@ -114,8 +114,8 @@ def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
             [Nth(((-1, DAY),)), Period(day.unit)],
         ]
         if day.unit in ("month", "quarter", "year"):
-            bag.split(on, options, "the end of this one, or of every one? Say the date, or “every”")
-        bag.split(on, options[:1], "say the day")
+            raise bag.ambiguity(on, options, "the end of this one, or of every one? Say the date, or “every”")
+        raise bag.ambiguity(on, options[:1], "say the day")
     found = date_of(bag, on, day, moment.today)
     at = _needed(bag, at, moment)
     if at == Time(0, sure=True):

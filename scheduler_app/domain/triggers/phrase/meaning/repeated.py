@@ -70,7 +70,7 @@ def _steps(bag: Bag) -> Steps:
     while (found := bag.take(Repeat)) is not None:
         if found.doubtful:
             plain = replace(found, doubtful=False)
-            bag.split(
+            raise bag.ambiguity(
                 found,
                 [[plain], [Often(2, found.unit)]],
                 f"every {found.count} {found.unit}s, or twice in one?",

@@ -58,7 +58,7 @@ def _ask_which_end(bag: Bag, until: Until, month: MonthOfYear, moment: Moment) -
         first = months_later(first, 12)
     before, end = first - timedelta(1), months_later(first, 1) - timedelta(1)
     options = [[Until(fixed(day), until.time, until.at)] for day in (before, end)]
-    bag.split(until, options, "the month may be meant with its days or without; say the last day")
+    raise bag.ambiguity(until, options, "the month may be meant with its days or without; say the last day")
 
 
 def end_after(length: For, start: datetime | None, moment: Moment) -> datetime:
