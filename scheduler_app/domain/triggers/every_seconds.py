@@ -25,7 +25,7 @@ _SECOND: Final = timedelta(seconds=1)
 _EVERY_SECONDS: Final = TriggerField(
     "every_seconds",
     FieldType.WHOLE,
-    "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after this is given",
+    "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after it is given",
     example=300,
     minimum=1,
     maximum=MAX_SECONDS,

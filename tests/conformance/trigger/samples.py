@@ -85,7 +85,7 @@ SAMPLES = {
         ),
     ),
     "delay_seconds": Samples(
-        written=({"delay_seconds": 1}, {"delay_seconds": 7 * 86_400}),
+        written=({"delay_seconds": 90}, {"delay_seconds": 7 * 86_400}),
         refused=(
             Refusal({"delay_seconds": 0}, "delay_seconds", "at least 1"),
             Refusal({"delay_seconds": -5}, "delay_seconds", "at least 1"),

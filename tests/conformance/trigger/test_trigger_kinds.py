@@ -1,5 +1,6 @@
 """What every trigger kind must do. The kinds are those of the registry."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 from typing import Any
@@ -52,7 +53,7 @@ def made(given: Given, timezone: str = ZURICH, at: datetime = AT, *, active: boo
 def stored(trigger: Trigger) -> Trigger:
     """The trigger that another process reads, after MongoDB's own encoding."""
     document = {key: value for key, value in trigger_document(trigger).items() if value is not None}
-    options: CodecOptions[dict[str, Any]] = CodecOptions(tz_aware=True, tzinfo=UTC)
+    options: CodecOptions[Mapping[str, Any]] = CodecOptions(tz_aware=True, tzinfo=UTC)
     return read_trigger(bson.decode(bson.encode(document), options))
 
 
