@@ -141,6 +141,23 @@ class FieldProblem(Output):
     detail = fields.String(required=True)
 
 
+class ReadingOccurrence(Output):
+    run_time = fields.String(required=True, metadata={"description": "In UTC"})
+    local = fields.String(required=True, metadata={"description": "With the offset of the timezone"})
+    dst = fields.String(metadata={"description": "What a clock change does to it; absent otherwise"})
+
+
+class Reading(Output):
+    """One way to read a text that can be read in several ways."""
+
+    recurrence = fields.String(metadata={"description": "To be given as `rrule` instead of the text"})
+    run_at = fields.String(metadata={"description": "To be given as `run_at` instead of the text"})
+    description = fields.String(required=True)
+    occurrences = fields.List(
+        fields.Nested(ReadingOccurrence), required=True, metadata={"description": "The first three"}
+    )
+
+
 class Problem(Output):
     """An error (RFC 9457)."""
 
@@ -156,6 +173,14 @@ class Problem(Output):
         },
     )
     errors_omitted = fields.Integer(metadata={"description": "How many more are wrong; absent for none"})
+    not_understood = fields.List(
+        fields.String(),
+        metadata={"description": "Of a text that says when: the words that were not understood"},
+    )
+    readings = fields.List(
+        fields.Nested(Reading),
+        metadata={"description": "Of a text that says when: what it may mean, to choose from"},
+    )
 
 
 class Message(Output):

@@ -73,7 +73,7 @@ def changed(value: Any, *, numbers: bool = False) -> Iterator[Any]:
         if not numbers:
             yield not value
     elif isinstance(value, int):
-        yield value + 1
+        yield value - 1 if value == 6 else value + 1  # there is no seventh day of the week after Sunday
     elif isinstance(value, str):
         if not numbers and value in _OTHERS:
             yield _OTHERS[value]
