@@ -12,7 +12,7 @@ from pathlib import Path
 from dateutil.rrule import rrulestr
 
 #: Wednesday.
-SAID_AT = datetime(2026, 11, 18, 10, 15, 30)  # noqa: DTZ001 - local time, as dateutil takes it
+SAID_AT = datetime(2026, 11, 18, 10, 15, 30)
 SHOWN = 25
 _SHORT = {
     "WD": "BYDAY=MO,TU,WE,TH,FR",
@@ -94,11 +94,11 @@ def _times(rule: str, start: datetime | None) -> list[datetime]:
 
 def _moment(text: str) -> datetime:
     if "T" in text and "-" not in text:
-        return datetime.strptime(text, "%Y%m%dT%H%M%S")  # noqa: DTZ007
+        return datetime.strptime(text, "%Y%m%dT%H%M%S")
     date, _, clock = text.strip().replace("T", " ").partition(" ")
     year, month, day = (int(piece) for piece in date.split("-"))
     pieces = [int(piece) for piece in clock.split(":")] if clock else [0]
-    return datetime(year, month, day, *pieces)  # noqa: DTZ001
+    return datetime(year, month, day, *pieces)
 
 
 def in_utc(local: datetime) -> datetime:

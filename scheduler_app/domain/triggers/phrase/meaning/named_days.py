@@ -46,7 +46,7 @@ def named_days(bag: Bag, step: Repeat | None, moment: Moment, start: Start | Non
         weekdays, dated = _single_day(on, step)
     if roll is not None and numbered is None and nth is None:
         raise Refused("“or the business day …” needs a day of the month before it")
-    if period is not None and numbered is None and nth is None:
+    if period is not None and numbered is None and nth is None and (weekdays is None or period.step > 1):
         raise Refused(f"say on which day of the {period.unit}")
     if weekdays is not None:
         return _weekdays(bag, weekdays, step, months, moment)
@@ -90,7 +90,9 @@ def _weekdays(
             raise Refused("two intervals are given; give one")
         if len(weekdays.days) == 5:
             ways: list[list[Clause]] = [[Weekdays((0, 2, 4))], [Weekdays(weekdays.days), Repeat(2, "week")]]
-            raise bag.ambiguity(weekdays, ways, "Monday, Wednesday, Friday, or all weekdays of every other week?")
+            raise bag.ambiguity(
+                weekdays, ways, "Monday, Wednesday, Friday, or all weekdays of every other week?"
+            )
     found = day_rules.weekly(weekdays, months, moment)
     return _apart(found, weekdays.step, "week")
 

@@ -49,7 +49,7 @@ def _dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:
 def _iso(tokens: Tokens, position: int) -> Found[Date]:
     if tokens.at(position).kind != "iso":
         return None
-    year, month, day = (int(piece) for piece in tokens.text(position).split("-"))
+    year, month, day = (int(piece) for piece in re.split("[-/]", tokens.text(position)))
     return Date(month, day, year), position + 1
 
 

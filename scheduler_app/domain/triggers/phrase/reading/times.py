@@ -56,6 +56,13 @@ def _hour(tokens: Tokens, hour: int, position: int, *, bare: bool, padded: bool)
             fits = len(minute.text) == 2 and minute.number < 60
             return (Time(hour, minute.number), position + 2) if fits else None
         return Time(hour), position + 1
+    spoken = number(tokens, position) if tokens.at(position - 1).kind == "word" else None
+    if spoken is not None and after.kind == "word" and spoken[0] % 5 == 0 and 10 <= spoken[0] < 60:
+        half = tokens.text(spoken[1])  # "nine thirty"
+        if half in ("am", "pm"):
+            return _with_meridiem(hour, spoken[0], 0, half, spoken[1] + 1)
+        if half not in UNITS and half not in _NOT_AFTER_A_TIME:
+            return Time(hour, spoken[0], bare=1 <= hour <= 12), spoken[1]
     if after.text in ("o'clock", "oclock"):
         if tokens.text(position + 1) in ("am", "pm"):
             return _with_meridiem(hour, 0, 0, tokens.text(position + 1), position + 2)
