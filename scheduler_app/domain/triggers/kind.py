@@ -101,6 +101,8 @@ class TriggerContext:
     """Whether somebody chose the timezone; a single local time is refused where nobody did."""
     active: bool = True
     """Whether the schedule is going to run: only then is a single instant in the past refused."""
+    calendar: bool = False
+    """Whether the schedule names a calendar, which then says what a business day is."""
 
 
 @dataclass(frozen=True, slots=True)

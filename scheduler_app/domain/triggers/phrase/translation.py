@@ -22,11 +22,11 @@ MAX_READINGS: Final = 4
 _MAX_TRIES: Final = 24
 
 
-def translate(phrase: str, context: TriggerContext, *, calendar: bool = False) -> Translation:
+def translate(phrase: str, context: TriggerContext) -> Translation:
     """What an English phrase means when it is said at `context.at`, in `context.timezone` (a known zone).
 
-    `calendar` says that the schedule names one: business days are then those of the calendar. Raises
-    NotUnderstood.
+    With a calendar in the context business days are the calendar's, and the result says how the rule rolls.
+    Raises NotUnderstood.
     """
     if len(phrase) > MAX_CHARACTERS:
         raise _refusal(Refused(f"has more than {MAX_CHARACTERS} characters; say it in fewer words"))
@@ -42,16 +42,16 @@ def translate(phrase: str, context: TriggerContext, *, calendar: bool = False) -
             Refused(f"not understood: {words}; say it without, or in other words", reading.unknown)
         )
     try:
-        return meaning_of(reading.clauses, moment_of(context, calendar=calendar))
+        return meaning_of(reading.clauses, moment_of(context))
     except Refused as refusal:
         raise _refusal(refusal) from None
 
 
-def moment_of(context: TriggerContext, *, calendar: bool = False) -> Moment:
+def moment_of(context: TriggerContext) -> Moment:
     """When and where a phrase is said."""
     zone = find_zone(context.timezone)
     at = context.at.astimezone(zone.info)
-    return Moment(at, zone.info, zone.name, context.gap, context.overlap, calendar)
+    return Moment(at, zone.info, zone.name, context.gap, context.overlap, context.calendar)
 
 
 def _refusal(refused: Refused, readings: Sequence[Translation] = ()) -> NotUnderstood:

@@ -1,7 +1,5 @@
 """Business days: Monday to Friday by themselves, and the calendar's where the schedule names one."""
 
-from datetime import datetime
-
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
@@ -10,7 +8,7 @@ from tests.unit.triggers.phrase.judged import SAID, times_of
 
 
 def said(phrase: str, *, calendar: bool = False) -> Translation:
-    return translate(phrase, TriggerContext(SAID), calendar=calendar)
+    return translate(phrase, TriggerContext(SAID, calendar=calendar))
 
 
 def days(phrase: str) -> list[str]:

@@ -10,6 +10,7 @@ from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerCon
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     Except,
+    InZone,
     Often,
     On,
     Once,
@@ -91,8 +92,8 @@ def changed(value: Any, *, numbers: bool = False) -> Iterator[Any]:
                 yield replace(value, **{field.name: one})
 
 
-#: What may be said twice: "monthly on the 1st of the month", "today at 18:00", "every morning at 7am".
-_MAY_REPEAT = (Repeat, Often, Once, Period, On, PartOfDay, Times, Start)
+#: What may be said twice: "monthly on the 1st of the month", "today at 18:00", "every morning at 7am", "UTC".
+_MAY_REPEAT = (InZone, Repeat, Often, Once, Period, On, PartOfDay, Times, Start)
 
 
 @pytest.mark.parametrize("row", UNDERSTOOD, ids=lambda row: row.phrase)
