@@ -18,11 +18,11 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Period,
     Repeat,
     Start,
-    Time,
     Times,
     Window,
 )
 from scheduler_app.domain.triggers.phrase.meaning.outcome import Refused
+from scheduler_app.domain.triggers.phrase.moments import Time
 from scheduler_app.domain.triggers.phrase.reading import Read, read
 from scheduler_app.domain.triggers.phrase.tokens import tokens_of
 from scheduler_app.domain.triggers.phrase.translation import meaning_of, moment_of

@@ -4,8 +4,8 @@ from calendar import monthrange
 from dataclasses import replace
 from datetime import date, timedelta
 
-from scheduler_app.domain.triggers.phrase.clauses import (
-    Clause,
+from scheduler_app.domain.triggers.phrase.clauses import Clause, On, Start, Until
+from scheduler_app.domain.triggers.phrase.moments import (
     Date,
     Day,
     DayNumber,
@@ -13,9 +13,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     MonthOfYear,
     NamedDay,
     NumericDate,
-    On,
-    Start,
-    Until,
 )
 from scheduler_app.domain.triggers.phrase.words import MONTHS_OF
 

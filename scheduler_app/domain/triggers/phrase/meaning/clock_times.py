@@ -3,7 +3,8 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from scheduler_app.domain.triggers.phrase.clauses import PartOfDay, Time, Times, Window
+from scheduler_app.domain.triggers.phrase.clauses import PartOfDay, Times, Window
+from scheduler_app.domain.triggers.phrase.moments import Time
 
 from .bag import Bag
 from .outcome import Refused

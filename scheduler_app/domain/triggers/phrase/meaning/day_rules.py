@@ -93,8 +93,8 @@ def _rolled(day: int, months: tuple[int, ...], direction: OnHoliday) -> DayRule:
     around = (day, day + step, day + 2 * step)
     if ((day < 0) != (step < 0) and abs(day) < 3) or (day > 0 and not 1 <= min(around) < max(around) <= 28):
         raise Refused(
-            "the business day may lie in another month, or the month may lack that day; leave these words out and "
-            "give the schedule a calendar and on_holiday"
+            "the business day may lie in another month, or the month may lack that day; leave these "
+            "words out and give the schedule a calendar and on_holiday"
         )
     parts = (*by_month(months), ("BYDAY", WORKDAYS), ("BYMONTHDAY", numbers(around)))
     return DayRule("MONTHLY", (*parts, ("BYSETPOS", "1" if step > 0 else "-1")))

@@ -6,10 +6,8 @@ from datetime import date
 from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     Clause,
-    Date,
     MonthDays,
     Months,
-    NamedDay,
     Nth,
     On,
     PastHour,
@@ -23,6 +21,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Window,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date, NamedDay
 from scheduler_app.domain.triggers.phrase.rules import DayRule
 
 from . import day_rules

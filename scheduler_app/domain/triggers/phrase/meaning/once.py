@@ -8,21 +8,16 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     After,
     Clause,
-    Date,
-    DayNumber,
-    DaysAway,
-    EndOf,
     MonthDays,
-    NamedDay,
     Nth,
     On,
     Once,
     PartOfDay,
     Period,
-    Time,
     Times,
     WeekdayAndDay,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date, DayNumber, DaysAway, EndOf, NamedDay, Time
 from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
 
 from .bag import Bag

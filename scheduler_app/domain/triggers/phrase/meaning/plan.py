@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scheduler_app.domain.triggers.kind import Translation
-from scheduler_app.domain.triggers.phrase.clauses import For, Repeat, Start, Time, Total, Until
+from scheduler_app.domain.triggers.phrase.clauses import For, Repeat, Start, Total, Until
+from scheduler_app.domain.triggers.phrase.moments import Time
 from scheduler_app.domain.triggers.phrase.rules import DayRule, Plan, bodies, text_of
 
 from .bag import Bag

@@ -14,7 +14,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Period,
     Repeat,
     Start,
-    Time,
     Times,
     Until,
     WeekdayAndDay,
@@ -23,6 +22,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WorkingHours,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import Time
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 
 from .bag import Bag

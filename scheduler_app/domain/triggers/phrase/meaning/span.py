@@ -2,7 +2,8 @@
 
 from datetime import datetime, time, timedelta
 
-from scheduler_app.domain.triggers.phrase.clauses import For, MonthOfYear, Start, Time, Until
+from scheduler_app.domain.triggers.phrase.clauses import For, Start, Until
+from scheduler_app.domain.triggers.phrase.moments import MonthOfYear, Time
 from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
 
 from .bag import Bag

@@ -9,14 +9,12 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     MonthDays,
     Months,
-    NamedDay,
     Nth,
     On,
     PastHour,
     Period,
     Repeat,
     Start,
-    Time,
     Until,
     WeekdayAndDay,
     Weekdays,
@@ -24,6 +22,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WorkingHours,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import NamedDay, Time
 from scheduler_app.domain.triggers.phrase.rules import Plan, text_of
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 

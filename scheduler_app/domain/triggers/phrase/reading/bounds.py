@@ -6,24 +6,19 @@ from scheduler_app.domain.recurrence.zone import zone_names
 from scheduler_app.domain.triggers.phrase.clauses import (
     After,
     Clause,
-    Day,
-    DaysAway,
     Except,
     For,
     Holidays,
     InZone,
     Left,
     MonthDays,
-    MonthOfYear,
     Months,
-    NamedDay,
     Nth,
     On,
     Once,
     Period,
     Roll,
     Start,
-    Time,
     Times,
     Total,
     Until,
@@ -31,6 +26,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Window,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import Day, DaysAway, MonthOfYear, NamedDay, Time
 from scheduler_app.domain.triggers.phrase.words import EXCEPT, STARTING, TO, UNTIL
 
 from .amounts import amount

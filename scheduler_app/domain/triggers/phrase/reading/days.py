@@ -5,7 +5,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     WEEKDAY,
     Clause,
-    Date,
     MonthDays,
     Months,
     Nth,
@@ -13,6 +12,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WeekdayAndDay,
     Weekdays,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date
 from scheduler_app.domain.triggers.phrase.words import (
     EVERY,
     MONTHS,

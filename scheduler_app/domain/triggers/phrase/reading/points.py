@@ -2,8 +2,8 @@
 
 import re
 
-from scheduler_app.domain.triggers.phrase.clauses import (
-    Clause,
+from scheduler_app.domain.triggers.phrase.clauses import Clause, On, PartOfDay
+from scheduler_app.domain.triggers.phrase.moments import (
     Date,
     Day,
     DayNumber,
@@ -12,8 +12,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     MonthOfYear,
     NamedDay,
     NumericDate,
-    On,
-    PartOfDay,
 )
 from scheduler_app.domain.triggers.phrase.words import MONTHS, PARTS_OF_DAY, UNITS, WEEKDAYS
 

@@ -2,13 +2,13 @@
 
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
-    Date,
     Often,
     PartOfDay,
     Repeat,
     Weekdays,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date
 from scheduler_app.domain.triggers.phrase.words import ADVERBS, DOUBTFUL_ADVERBS, EVERY, PARTS_OF_DAY, UNITS
 
 from .amounts import amount

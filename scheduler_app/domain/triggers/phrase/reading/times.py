@@ -7,11 +7,11 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     PartOfDay,
     PastHour,
-    Time,
     Times,
     Window,
     WorkingHours,
 )
+from scheduler_app.domain.triggers.phrase.moments import Time
 from scheduler_app.domain.triggers.phrase.words import EVERY, MONTHS, PARTS_OF_DAY, TO, UNITS
 
 from .cursor import Found, Tokens, joined, number
