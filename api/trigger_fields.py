@@ -49,9 +49,8 @@ def _whole(field: TriggerField) -> AnyField:
 _INPUTS: dict[FieldType, Callable[[TriggerField], AnyField]] = {
     FieldType.TEXT: _text,
     FieldType.WHOLE: _whole,
-    FieldType.TRUE: lambda field: fields.Boolean(
-        truthy={True}, falsy=set(), validate=validate.Equal(True), allow_none=True
-    ),
+    # false is refused by the kind, with the remedy; generators of clients fail on an enum of booleans.
+    FieldType.TRUE: lambda field: fields.Boolean(truthy={True}, falsy={False}, allow_none=True),
     FieldType.TIME: lambda field: Time(allow_none=True),
 }
 _OUTPUTS: dict[FieldType, Callable[[], AnyField]] = {

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from enum import Enum
+from typing import Final, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.recurrence import Gap, Overlap
-from scheduler_app.domain.retry import Codes, RetryPolicy
+from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import (
     DEFAULT_METHOD,
     DEFAULT_METHOD_WITH_BODY,
@@ -23,45 +24,49 @@ from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited
 UTC_NAME = "UTC"
 
 
-class _NotGiven:
+class NotGiven(Enum):
+    """The type of a field that was left out; None is a value that was given."""
+
+    NOT_GIVEN = "NOT_GIVEN"
+
     def __repr__(self) -> str:
-        return "NOT_GIVEN"
+        return self.name
 
 
-#: A field that was left out; None is a value that was given.
-NOT_GIVEN: Any = _NotGiven()
+NOT_GIVEN: Final = NotGiven.NOT_GIVEN
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
     """The fields that were given; the others are NOT_GIVEN. Values are valid one by one, not yet together."""
 
-    name: str = NOT_GIVEN
-    trigger: Given = NOT_GIVEN
+    name: str | NotGiven = NOT_GIVEN
+    trigger: Given | NotGiven = NOT_GIVEN
     """The trigger fields by their wire names (`rrule`, `run_at`, …); None takes one away."""
-    timezone: str = NOT_GIVEN
-    gap: Gap = NOT_GIVEN
-    overlap: Overlap = NOT_GIVEN
-    url: str = field(default=NOT_GIVEN, repr=False)
-    method: str = NOT_GIVEN
-    headers: tuple[tuple[str, str], ...] = field(default=NOT_GIVEN, repr=False)
-    body: Body | None = field(default=NOT_GIVEN, repr=False)
-    sealed: str = field(default=NOT_GIVEN, repr=False)
+    timezone: str | NotGiven = NOT_GIVEN
+    gap: Gap | NotGiven = NOT_GIVEN
+    overlap: Overlap | NotGiven = NOT_GIVEN
+    url: str | NotGiven = field(default=NOT_GIVEN, repr=False)
+    method: str | NotGiven = NOT_GIVEN
+    headers: tuple[tuple[str, str], ...] | NotGiven = field(default=NOT_GIVEN, repr=False)
+    body: Body | NotGiven | None = field(default=NOT_GIVEN, repr=False)
+    sealed: str | NotGiven = field(default=NOT_GIVEN, repr=False)
     """The secrets of an exported schedule, which its masks stand for; whoever has the key opens it."""
-    known: Action = field(default=NOT_GIVEN, repr=False)
+    known: Action | NotGiven = field(default=NOT_GIVEN, repr=False)
     """What was in `sealed`."""
-    max_retries: int = NOT_GIVEN
-    backoff_seconds: float = NOT_GIVEN
-    backoff_max_seconds: float = NOT_GIVEN
-    retry_codes: Codes = NOT_GIVEN
-    timeout_seconds: float = NOT_GIVEN
-    success: Codes = NOT_GIVEN
-    tags: tuple[str, ...] = NOT_GIVEN
-    signing: bool = NOT_GIVEN
+    max_retries: int | NotGiven = NOT_GIVEN
+    backoff_seconds: float | NotGiven = NOT_GIVEN
+    backoff_max_seconds: float | NotGiven = NOT_GIVEN
+    retry_codes: Codes | NotGiven = NOT_GIVEN
+    timeout_seconds: float | NotGiven = NOT_GIVEN
+    success: Codes | NotGiven = NOT_GIVEN
+    tags: tuple[str, ...] | NotGiven = NOT_GIVEN
+    signing: bool | NotGiven = NOT_GIVEN
     """Whether callbacks are signed; whoever stores the schedule makes the secret."""
-    state: ScheduleState = NOT_GIVEN
+    state: ScheduleState | NotGiven = NOT_GIVEN
     """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
-    reason: str | None = NOT_GIVEN
+    reason: str | NotGiven | None = NOT_GIVEN
     """Why it is in error, for one that is."""
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
@@ -81,7 +86,7 @@ class Draft:
             updated_at=now,
             retry=self._retry(self._default_retry(max_retries)),
             timeout_seconds=_given(self.timeout_seconds, DEFAULT_TIMEOUT_SECONDS),
-            success=_given(self.success, Schedule.__dataclass_fields__["success"].default),
+            success=_given(self.success, SUCCESS_CODES),
             tags=_given(self.tags, ()),
             state=state,
             reason=_given(self.reason, None) if state is ScheduleState.ERROR else None,
@@ -167,5 +172,5 @@ class Draft:
         return policy
 
 
-def _given(value: Any, otherwise: Any) -> Any:
-    return otherwise if value is NOT_GIVEN else value
+def _given(value: _T | NotGiven, otherwise: _T) -> _T:
+    return otherwise if isinstance(value, NotGiven) else value

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Overlap
-from scheduler_app.domain.recurrence.seconds import FIRST_SECOND, LAST_SECOND, local_second, to_datetime
-from scheduler_app.domain.recurrence.zone import Reading, UnknownZone, Zone, find_zone
-from scheduler_app.domain.recurrence.zone_hint import better_zone
+from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, LAST_SECOND, local_second, to_datetime
+from scheduler_app.domain.recurrence.zones.zone import Reading, UnknownZone, Zone, find_zone
+from scheduler_app.domain.recurrence.zones.zone_hint import better_zone
 
 
 def timezone_named(name: str) -> Zone:

@@ -218,7 +218,7 @@ class Expansion:
                 return None
             start = recurrence.after(cut)
         instants, following = (
-            recurrence.filling(start, until, OCCURRENCES_A_SCHEDULE) if start else ([], None)
+            recurrence.between_and_next(start, until, OCCURRENCES_A_SCHEDULE) if start else ([], None)
         )
         last = instants[-1] if instants else now
         return instants, Advance(

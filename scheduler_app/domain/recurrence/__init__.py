@@ -17,7 +17,7 @@ from .never import Never
 from .occurrence import Occurrence
 from .once import Once
 from .recurrence import Recurrence
-from .zone import zone_data_version
+from .zones.zone import zone_data_version
 
 __all__ = [
     "AnyRecurrence",

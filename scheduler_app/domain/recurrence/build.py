@@ -10,17 +10,17 @@ from itertools import groupby
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
-from .counted_rule import CountedRule, RuleOfSet
-from .implied_parts import explicit
-from .recurrence_set import RecurrenceSet
-from .rule import Frequency, Rule
-from .seconds import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
-from .steps import Steps
-from .tied_rule import Start, tie
-from .time_text import write_date, write_time
-from .until import until_instant
-from .written import WrittenDate, WrittenText
-from .zone import Zone, find_zone
+from .rules.bound_rule import Start, bind
+from .rules.counted_rule import CountedRule, RuleOfSet
+from .rules.recurrence_set import RecurrenceSet
+from .rules.rule import Frequency, Rule
+from .rules.step_budget import StepBudget
+from .text.implied_parts import explicit
+from .text.parsed_text import ParsedDate, ParsedText
+from .text.time_text import write_date, write_time
+from .text.until import until_instant
+from .timeline import DAY, FIRST_SECOND, LAST_SECOND, local_datetime
+from .zones.zone import Zone, find_zone
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Choices:
     last_in_overlap: bool
 
 
-def build(written: WrittenText, choices: Choices, now: int, steps: Steps, *, stored: bool) -> Built:
+def build(written: ParsedText, choices: Choices, now: int, steps: StepBudget, *, stored: bool) -> Built:
     """The set of a text; `now` is the UTC second that a missing DTSTART is pinned to. `stored`: the text is a
     canonical one, perhaps of an earlier release (see `implied_parts`)."""
     start = _start(written, choices, now)
@@ -84,7 +84,7 @@ def build(written: WrittenText, choices: Choices, now: int, steps: Steps, *, sto
     return Built(start, written.start is not None, found, "\n".join(lines), notes)
 
 
-def _start(written: WrittenText, choices: Choices, now: int) -> Start:
+def _start(written: ParsedText, choices: Choices, now: int) -> Start:
     """DTSTART; where there is none, the first RDATE of a set without rules, else `now`."""
     zone = choices.zone
     if written.start is not None:
@@ -107,13 +107,13 @@ def _read(local: int, zone: Zone, last: bool) -> tuple[int, str]:
     return (late if last and kind == "overlap" else early), kind
 
 
-def _instant(date: WrittenDate, zone: Zone, last: bool) -> tuple[int, str]:
+def _instant(date: ParsedDate, zone: Zone, last: bool) -> tuple[int, str]:
     if date.time.utc:
         return date.time.second, ""
     return _read(date.time.second, date.zone or zone, last)
 
 
-def _instants(dates: Iterable[WrittenDate], start: Start) -> Iterable[tuple[int, bool]]:
+def _instants(dates: Iterable[ParsedDate], start: Start) -> Iterable[tuple[int, bool]]:
     """`(UTC second, whether a gap moved it)` of each date that exists."""
     for date in dates:
         instant, kind = _instant(date, start.zone, start.last_in_overlap)
@@ -121,12 +121,12 @@ def _instants(dates: Iterable[WrittenDate], start: Start) -> Iterable[tuple[int,
             yield instant, kind == "gap"
 
 
-def _excludes_day(date: WrittenDate, written: WrittenText) -> bool:
+def _excludes_day(date: ParsedDate, written: ParsedText) -> bool:
     """Whether an EXDATE means a whole day: a date beside a DTSTART that has a time."""
     return date.time.date_only and not (written.start is not None and written.start.time.date_only)
 
 
-def _notes(written: WrittenText, start: Start) -> tuple[str, ...]:
+def _notes(written: ParsedText, start: Start) -> tuple[str, ...]:
     """How dates without a time are read, and how to give them one."""
     if written.start is not None and written.start.time.date_only:
         return ()
@@ -149,20 +149,20 @@ def _notes(written: WrittenText, start: Start) -> tuple[str, ...]:
 
 
 def _rules(
-    name: str, rules: Iterable[Rule], written: WrittenText, start: Start, steps: Steps
+    name: str, rules: Iterable[Rule], written: ParsedText, start: Start, steps: StepBudget
 ) -> tuple[tuple[RuleOfSet, ...], list[str]]:
-    """The rules tied to their start, and their canonical lines."""
+    """The rules bound to their start, and their canonical lines."""
     found: list[RuleOfSet] = []
     lines = []
     for rule in dict.fromkeys(rules):
         if written.start is not None and written.start.time.date_only:
             _check_has_no_time(rule)
         until = until_instant(rule.until, written.start, start) if rule.until is not None else None
-        tied = tie(rule, start, until, name, steps)
+        bound = bind(rule, start, until, name, steps)
         if rule.count is None:
-            found.append(tied)
+            found.append(bound)
         else:
-            found.append(CountedRule(tied, rule.count))
+            found.append(CountedRule(bound, rule.count))
         lines.append(f"{name}:{rule.text(None if until is None else write_time(until, utc=True))}")
     return tuple(found), lines
 
@@ -186,7 +186,7 @@ def _date_line(name: str, zone: Zone, locals_: Iterable[int]) -> str:
     return f"{name}:{values}" if utc else f"{name};TZID={zone.name}:{values}"
 
 
-def _date_lines(name: str, dates: Iterable[WrittenDate], default: Zone) -> list[str]:
+def _date_lines(name: str, dates: Iterable[ParsedDate], default: Zone) -> list[str]:
     """One line for each zone, its dates in order."""
     utc = find_zone("UTC")
     pairs = {((utc if date.time.utc else date.zone or default), date.time.second) for date in dates}

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeGuard
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
-from .zone import zone_data_version
+from .zones.zone import zone_data_version
 
 _VERSION: Final = 1
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from .occurrence import Occurrence
-from .seconds import require_aware
+from .timeline import require_aware
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class Never:
         require_aware(end, "end")
         return []
 
-    def filling(self, start: datetime, end: datetime, limit: int) -> tuple[list[datetime], datetime | None]:
+    def between_and_next(
+        self, start: datetime, end: datetime, limit: int
+    ) -> tuple[list[datetime], datetime | None]:
         """Always empty, and nothing follows."""
         return self.between(start, end, limit), None
 

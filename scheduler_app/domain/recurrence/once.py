@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from .occurrence import Occurrence
-from .seconds import require_aware
+from .timeline import require_aware
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ class Once:
         require_aware(end, "end")
         return [self.instant] if start <= self.instant < end and limit != 0 else []
 
-    def filling(self, start: datetime, end: datetime, limit: int) -> tuple[list[datetime], datetime | None]:
+    def between_and_next(
+        self, start: datetime, end: datetime, limit: int
+    ) -> tuple[list[datetime], datetime | None]:
         """As `between`, and the instant if it comes after those."""
         found = self.between(start, end, limit)
         return found, None if found or self.instant < start else self.instant

@@ -10,16 +10,16 @@ from scheduler_app.domain.errors import InvalidRecurrence
 
 from .build import Built, Choices, build
 from .checkpoint import fingerprint, read_checkpoint, write_checkpoint
-from .count_ahead import Mark
-from .counted_rule import CountedRule
 from .description import describe
 from .occurrence import Occurrence
-from .recurrence_set import RecurrenceSet
-from .seconds import ceil_second, floor_second, local_datetime, require_aware, to_datetime
-from .steps import Steps
-from .surprises import Surprises, outlook
-from .tied_rule import Start
-from .written import read_text, zone_named
+from .rules.bound_rule import Start
+from .rules.counted_rule import CountedRule
+from .rules.instance_count import Mark
+from .rules.recurrence_set import RecurrenceSet
+from .rules.step_budget import StepBudget
+from .text.parsed_text import read_text, zone_named
+from .timeline import ceil_second, floor_second, local_datetime, require_aware, to_datetime
+from .warnings.warnings import Warnings, outlook
 
 MAX_RESULTS: Final = 1_000_000
 _GAPS: Final = ("shift", "skip")
@@ -40,7 +40,7 @@ class Recurrence:
     overlap: str
     _start: Start = field(compare=False, repr=False)
     _set: RecurrenceSet = field(compare=False, repr=False)
-    _surprises: Surprises = field(compare=False, repr=False)
+    _warnings: Warnings = field(compare=False, repr=False)
 
     @classmethod
     def parse(
@@ -68,7 +68,7 @@ class Recurrence:
         _check_choice("gap", gap, _GAPS)
         _check_choice("overlap", overlap, _OVERLAPS)
         written = read_text(text)
-        steps = Steps(parsing=True)
+        steps = StepBudget(parsing=True)
         choices = Choices(zone_named("timezone", timezone or "UTC"), gap == "skip", overlap == "last")
         built = build(written, choices, now, steps, stored=stored)
         _use_checkpoint(built, checkpoint, gap, overlap)
@@ -81,7 +81,7 @@ class Recurrence:
                 f"leave out the {what} to use it."
             )
         asked_for = built.explicit_start and not start_implied
-        seen = Surprises(built, asked_for, now - 1, outlook(built, now - 1, steps), tuple(notes))
+        seen = Warnings(built, asked_for, now - 1, outlook(built, now - 1, steps), tuple(notes))
         return cls(built.text, built.start.zone.name, gap, overlap, built.start, built.set, seen)
 
     @property
@@ -94,19 +94,19 @@ class Recurrence:
     def description(self) -> str:
         """The recurrence in plain English; a rule that there are no words for is quoted."""
         # A DTSTART that nobody wrote is the second after the creation.
-        later = self._start.instant > self._surprises.now + 1
+        later = self._start.instant > self._warnings.now + 1
         return describe(self._set, self._start, later)
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What may surprise the person who wrote it, seen from the time of creation, and what to do."""
-        return self._surprises.sentences()
+        return self._warnings.sentences()
 
     def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """The first occurrence after an aware `instant` (or at it, if `inclusive`), in UTC; None: no more."""
         require_aware(instant, "instant")
         first = ceil_second(instant) if inclusive else floor_second(instant) + 1
-        found = next(self._set.instants(first, Steps()), None)
+        found = next(self._set.instants(first, StepBudget()), None)
         return None if found is None else to_datetime(found)
 
     def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
@@ -116,11 +116,13 @@ class Recurrence:
         """
         return [to_datetime(second) for second in self._between(start, end, limit, None)]
 
-    def filling(self, start: datetime, end: datetime, limit: int) -> tuple[list[datetime], datetime | None]:
+    def between_and_next(
+        self, start: datetime, end: datetime, limit: int
+    ) -> tuple[list[datetime], datetime | None]:
         """As `between`, and the occurrence that follows those; None: no more. One search for both."""
         stop = ceil_second(require_aware(end, "end"))
         found: list[datetime] = []
-        for second in self._set.instants(ceil_second(require_aware(start, "start")), Steps()):
+        for second in self._set.instants(ceil_second(require_aware(start, "start")), StepBudget()):
             if second >= stop or len(found) == limit:
                 return found, to_datetime(second)
             found.append(to_datetime(second))
@@ -140,7 +142,7 @@ class Recurrence:
         counted = _counted(self._set)
         if not counted:
             return None
-        done = [rule.done_before(second, Steps()) for rule in counted]
+        done = [rule.done_before(second, StepBudget()) for rule in counted]
         return write_checkpoint(fingerprint(self.text, self.gap, self.overlap), second, done)
 
     def _between(
@@ -150,7 +152,7 @@ class Recurrence:
         stop = ceil_second(require_aware(end, "end"))
         if limit == 0:
             return
-        for number, second in enumerate(self._set.instants(first, Steps(), shifted), 1):
+        for number, second in enumerate(self._set.instants(first, StepBudget(), shifted), 1):
             if second >= stop:
                 return
             if limit is None and number > MAX_RESULTS:

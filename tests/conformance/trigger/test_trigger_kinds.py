@@ -26,9 +26,10 @@ from tests.conformance.trigger.samples import AT, SAMPLES, Refusal, context
 
 ZURICH = "Europe/Zurich"
 DAY = timedelta(days=1)
-#: Spans that hold the clock changes of 2026 and of 2031, the start, and the far end of the calendar.
+#: Spans that hold the start, the clock changes of 2026 and of 2031, and the far end of the calendar.
 SPANS = (
     (AT, AT + DAY / 2),
+    (AT + 3 * DAY, AT + 20 * DAY),
     (datetime(2026, 3, 28, 20, tzinfo=UTC), datetime(2026, 3, 29, 6, tzinfo=UTC)),
     (datetime(2031, 3, 30, tzinfo=UTC), datetime(2031, 3, 30, 6, tzinfo=UTC)),
     (datetime(2031, 4, 1, tzinfo=UTC), datetime(2031, 6, 1, tzinfo=UTC)),
@@ -151,7 +152,7 @@ def test_what_is_exported_fires_at_the_same_instants_wherever_it_is_taken(
     kind: TriggerKind, given: Given
 ) -> None:
     trigger = stored(made(given))
-    later = AT + 3 * DAY + timedelta(milliseconds=421)
+    later = AT + 3 * DAY + timedelta(seconds=1_234, milliseconds=421)
     taken = made(dict(trigger.portable(AT)), at=later, active=False)
     assert fires(taken, later, later) == fires(trigger, after=later)
 
@@ -204,7 +205,7 @@ def test_a_preview_shows_what_expansion_makes(kind: TriggerKind, given: Given) -
     for start, end in SPANS:
         between = recurrence.between(start, end, limit=LIMIT)
         assert [each.instant for each in recurrence.occurrences(start, end, limit=LIMIT)] == between
-        filled, following = recurrence.filling(start, end, LIMIT)
+        filled, following = recurrence.between_and_next(start, end, LIMIT)
         assert filled == between
         assert following == recurrence.after(between[-1] if between else start - timedelta(milliseconds=1))
 

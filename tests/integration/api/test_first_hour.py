@@ -21,8 +21,8 @@ def deep(levels: int) -> list[Any]:
 @pytest.mark.parametrize(
     ("fields", "pointer", "remedy"),
     [
-        ({"every_seconds": 5}, "every_seconds", "FREQ=SECONDLY;INTERVAL=5"),
-        ({"calendar": "ch"}, "calendar", "this takes body, body_base64, callback_url, gap, headers,"),
+        ({"every_seconds": 5}, "every_seconds", "exactly one of rrule, every_seconds"),
+        ({"calendar": "ch"}, "calendar", "this takes body, body_base64, callback_url, delay_seconds"),
         ({"run_overlap": "skip"}, "run_overlap", "Unknown field: this takes"),
         ({"dry_run": True}, "dry_run", "?dry_run=true"),
         ({"next_run_at": "2030-01-01T00:00:00Z"}, "next_run_at", "leave it out"),

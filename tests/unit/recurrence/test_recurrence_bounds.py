@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence
-from scheduler_app.domain.recurrence.steps import PARSE_LIMIT, Steps
+from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
 
 CREATED = datetime(2026, 11, 21, tzinfo=UTC)
 MINUTES = ",".join(map(str, range(60)))
@@ -115,6 +115,6 @@ def test_a_count_asked_for_at_the_end_of_time_costs_steps_and_not_the_length_of_
     zurich = "DTSTART;TZID=Europe/Zurich:20260329T023000\nRRULE:FREQ="
     for rule in ("YEARLY", "MONTHLY;BYDAY=MO,TU;BYSETPOS=-1", "DAILY;BYHOUR=1,2;BYSETPOS=-1"):
         found = Recurrence.parse(f"{zurich}{rule};COUNT=100000", created_at=CREATED)
-        steps = Steps()
+        steps = StepBudget()
         next(found._set.instants(9998 * 146_097 // 400 * 86_400, steps), None)
         assert steps.limit - steps.left < 20_000

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.recurrence.calendar_rule import CalendarRule
-from scheduler_app.domain.recurrence.elapsed_rule import ElapsedRule
+from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
+from scheduler_app.domain.recurrence.rules.elapsed_rule import ElapsedRule
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 START = "DTSTART;TZID=Europe/Zurich:20200101T023000\nRRULE:"

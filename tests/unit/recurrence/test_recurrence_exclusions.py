@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence, recurrence
-from scheduler_app.domain.recurrence.steps import Steps
+from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from tests.unit.recurrence.everyday_sets import everyday_set
 from tests.unit.recurrence.random_sets import LAST, random_set
 
@@ -171,7 +171,7 @@ def test_exceptions_that_people_write_are_jumped_over_in_their_zone(
     assert found.after(instant(after)) == (None if expected is None else instant(expected))
 
 
-class Spent(Steps):
+class Spent(StepBudget):
     """Remembers the most steps that any look-up took between two occurrences."""
 
     most = 0
@@ -188,7 +188,7 @@ def check_that_none_raises(seed: int, number: int, monkeypatch: pytest.MonkeyPat
     Every tenth set is made to be hard. What cannot be told of it within the steps is refused: this is rare,
     and of sets that people write almost unheard of.
     """
-    monkeypatch.setattr(recurrence, "Steps", Spent)
+    monkeypatch.setattr(recurrence, "StepBudget", Spent)
     monkeypatch.setattr(Spent, "most", 0)
     random = Random(seed)
     counted = dict.fromkeys(("accepted", "never fire", "hard refused", "everyday refused", "instants"), 0)

@@ -23,9 +23,9 @@ def test_it_occurs_once_to_the_millisecond() -> None:
 
 def test_filling_a_time_says_what_follows_it() -> None:
     once = Once(INSTANT)
-    assert once.filling(INSTANT, INSTANT + MOMENT, 1) == ([INSTANT], None)
-    assert once.filling(INSTANT - MOMENT, INSTANT, 1) == ([], INSTANT)
-    assert once.filling(INSTANT + MOMENT, INSTANT + 2 * MOMENT, 1) == ([], None)
+    assert once.between_and_next(INSTANT, INSTANT + MOMENT, 1) == ([INSTANT], None)
+    assert once.between_and_next(INSTANT - MOMENT, INSTANT, 1) == ([], INSTANT)
+    assert once.between_and_next(INSTANT + MOMENT, INSTANT + 2 * MOMENT, 1) == ([], None)
 
 
 def test_an_offset_becomes_utc_and_microseconds_are_cut_as_bson_cuts_them() -> None:

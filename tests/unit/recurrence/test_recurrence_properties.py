@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence, recurrence
-from scheduler_app.domain.recurrence.steps import PARSE_LIMIT, Steps
+from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
 from tests.unit.recurrence.rrule_walker import NAMES, day_passes, shows, walk
 
 RULES = int(os.environ.get("RECURRENCE_RULES", "700"))
@@ -184,8 +184,14 @@ def test_a_window_is_the_sum_of_its_halves_and_each_step_of_after(data: st.DataO
         end = everything[-1]
         cut = begin + (end - begin) * data.draw(st.floats(0, 1))
         assert found.between(begin, cut) + found.between(cut, end) == everything[:-1]
-        assert found.filling(begin, cut, 12) == (found.between(begin, cut), found.after(cut, inclusive=True))
-        assert found.filling(begin, end, 3) == (everything[:-1][:3], everything[min(3, len(everything) - 1)])
+        assert found.between_and_next(begin, cut, 12) == (
+            found.between(begin, cut),
+            found.after(cut, inclusive=True),
+        )
+        assert found.between_and_next(begin, end, 3) == (
+            everything[:-1][:3],
+            everything[min(3, len(everything) - 1)],
+        )
 
 
 @share(0.2)
@@ -332,15 +338,15 @@ TEXT = st.one_of(
 @share(0.25)
 @given(TEXT)
 def test_no_text_raises_anything_else_or_takes_more_than_its_steps(text: str) -> None:
-    budgets: list[Steps] = []
+    budgets: list[StepBudget] = []
 
-    class Counted(Steps):
+    class Counted(StepBudget):
         def __init__(self, *, parsing: bool = False) -> None:
             super().__init__(parsing=parsing)
             budgets.append(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recurrence, "Steps", Counted)
+        patch.setattr(recurrence, "StepBudget", Counted)
         try:
             found = Recurrence.parse(text, created_at=CREATED)
             found.after(CREATED)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from scheduler_app.domain.recurrence import InvalidRecurrence, Recurrence
-from scheduler_app.domain.recurrence.steps import Steps
+from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 EVER = datetime(1900, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -115,7 +115,7 @@ def test_a_rule_of_1970_costs_the_steps_of_one_of_yesterday() -> None:
             f"DTSTART:{start}T090000Z\nRRULE:RSCALE=GREGORIAN;FREQ=MONTHLY;INTERVAL=2;BYMONTHDAY=31;SKIP=FORWARD",
             created_at=CREATED,
         )
-        steps = Steps()
+        steps = StepBudget()
         next(found._set.instants(739_940 * 86_400, steps))
         return steps.limit - steps.left
 

@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.domain.recurrence import Recurrence, exception_surprises
-from scheduler_app.domain.recurrence.steps import PARSE_LIMIT, Steps
+from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence.rules.step_budget import PARSE_LIMIT, StepBudget
+from scheduler_app.domain.recurrence.warnings import exception_warnings
 
 CREATED = datetime(2026, 1, 1, 8, 30, 30, tzinfo=UTC)
 START = "DTSTART:20260105T093000Z\nRRULE:"
@@ -146,14 +147,14 @@ def test_every_warning_says_what_to_do() -> None:
 
 
 def test_warnings_never_refuse_a_rule_and_take_bounded_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    budgets: list[Steps] = []
+    budgets: list[StepBudget] = []
 
-    class Counted(Steps):
+    class Counted(StepBudget):
         def __init__(self, *, parsing: bool = False) -> None:
             super().__init__(parsing=parsing)
             budgets.append(self)
 
-    monkeypatch.setattr(exception_surprises, "Steps", Counted)
+    monkeypatch.setattr(exception_warnings, "StepBudget", Counted)
     years = ",".join(f"{year}0106T093000Z" for year in range(2030, 9000, 4))
     rare = "FREQ=YEARLY;INTERVAL=4;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO"
     start = "DTSTART:20240229T093000Z\nRRULE:"

@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from scheduler_app.domain.recurrence import zone_data_version
-from scheduler_app.domain.recurrence.footer import footer_transitions
-from scheduler_app.domain.recurrence.seconds import floor_second, local_second, to_datetime
-from scheduler_app.domain.recurrence.zone import UnknownZone, find_zone
+from scheduler_app.domain.recurrence.timeline import floor_second, local_second, to_datetime
+from scheduler_app.domain.recurrence.zones.posix_tz import posix_tz_transitions
+from scheduler_app.domain.recurrence.zones.zone import UnknownZone, find_zone
 from tests.unit.recurrence.rrule_walker import zone_info
 
 NAMES = resources.files("tzdata").joinpath("zones").read_text(encoding="ascii").split()
@@ -60,7 +60,7 @@ def test_a_footer_may_name_days_of_the_year_with_or_without_the_leap_day() -> No
     begin = floor_second(datetime(2023, 6, 1, tzinfo=UTC))
     found = [
         (to_datetime(second).strftime("%Y-%m-%d %H:%M"), offset)
-        for second, offset in footer_transitions("AAA3BBB,J60/0,300/-1:30", begin)[:4]
+        for second, offset in posix_tz_transitions("AAA3BBB,J60/0,300/-1:30", begin)[:4]
     ]
     assert found == [
         ("2023-10-28 00:30", -10_800),  # day 300 counted from zero, an hour and a half before its midnight

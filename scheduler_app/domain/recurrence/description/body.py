@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_app.domain.recurrence.rule import Rule
-from scheduler_app.domain.recurrence.tied_rule import Start
+from scheduler_app.domain.recurrence.rules.bound_rule import Start
+from scheduler_app.domain.recurrence.rules.rule import Rule
 
 from . import vocabulary as say
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Final
 
-from scheduler_app.domain.recurrence.day_filter import DayFilter
-from scheduler_app.domain.recurrence.phase import week_of
-from scheduler_app.domain.recurrence.rule import Frequency, Rule
-from scheduler_app.domain.recurrence.seconds import DAY
-from scheduler_app.domain.recurrence.tied_rule import Start
+from scheduler_app.domain.recurrence.rules.bound_rule import Start
+from scheduler_app.domain.recurrence.rules.day_filter import DayFilter
+from scheduler_app.domain.recurrence.rules.interval_phase import week_of
+from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule
+from scheduler_app.domain.recurrence.timeline import DAY
 
 from . import vocabulary as say
 from .body import Body, quoted

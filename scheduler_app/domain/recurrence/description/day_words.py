@@ -5,7 +5,7 @@ from typing import Final
 
 from dateutil.rrule import weekday
 
-from scheduler_app.domain.recurrence.day_filter import DayFilter
+from scheduler_app.domain.recurrence.rules.day_filter import DayFilter
 
 from . import vocabulary as say
 

@@ -3,10 +3,10 @@
 from bisect import bisect_right
 from typing import Final
 
-from scheduler_app.domain.recurrence.day_filter import DayFilter
-from scheduler_app.domain.recurrence.elapsed_rule import pick
-from scheduler_app.domain.recurrence.rule import Frequency, Rule
-from scheduler_app.domain.recurrence.tied_rule import Start
+from scheduler_app.domain.recurrence.rules.bound_rule import Start
+from scheduler_app.domain.recurrence.rules.day_filter import DayFilter
+from scheduler_app.domain.recurrence.rules.elapsed_rule import pick
+from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule
 
 from . import vocabulary as say
 from .body import Body, quoted
@@ -23,7 +23,7 @@ _UNITS: Final = {
 def elapsed_body(rule: Rule, of: DayFilter, start: Start) -> Body:
     """The body of a rule that steps in elapsed time, on the days of `of`.
 
-    Steps that go round the hour evenly are the same times of every day; others are counted from DTSTART.
+    StepBudget that go round the hour evenly are the same times of every day; others are counted from DTSTART.
     """
     of = plain(of)
     times = _times_of_day(rule, start)

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from scheduler_app.domain.recurrence.day_filter import DayFilter
-from scheduler_app.domain.recurrence.rule import Frequency, Rule, Skip
+from scheduler_app.domain.recurrence.rules.day_filter import DayFilter
+from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule, Skip
 
 from .day_words import any_weekday, missing
 

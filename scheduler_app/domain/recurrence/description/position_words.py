@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from dateutil.rrule import weekday
 
-from scheduler_app.domain.recurrence.day_filter import DayFilter
-from scheduler_app.domain.recurrence.rule import Frequency, Rule
+from scheduler_app.domain.recurrence.rules.day_filter import DayFilter
+from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule
 
 from . import vocabulary as say
 from .day_words import DayWords, constraints, day_words, monthly, plain, yearly

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from scheduler_app.domain.recurrence.counted_rule import CountedRule, RuleOfSet
-from scheduler_app.domain.recurrence.seconds import DAY
-from scheduler_app.domain.recurrence.steps import OutOfSteps, Steps
-from scheduler_app.domain.recurrence.tied_rule import Start, TiedRule
+from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule, Start
+from scheduler_app.domain.recurrence.rules.counted_rule import CountedRule, RuleOfSet
+from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
+from scheduler_app.domain.recurrence.timeline import DAY
 
 from . import vocabulary as say
 from .body import Body
@@ -25,18 +25,18 @@ def rule_sentence(of: RuleOfSet, start: Start, later: bool, exceptions: bool) ->
     """The sentence for one rule. `later`: its DTSTART lies in the future; `exceptions`: some of its instances
     may be taken away."""
     count = of.count if isinstance(of, CountedRule) else None
-    tied = of.tied if isinstance(of, CountedRule) else of
-    if count == 1 and not exceptions and (only := _first(tied)) is not None:
+    bound = of.bound if isinstance(of, CountedRule) else of
+    if count == 1 and not exceptions and (only := _first(bound)) is not None:
         return RuleSentence(f"Once, on {say.moment(only + start.zone.offset(only))}")
-    rule, days = tied.rule, tied.endless.days.filter
+    rule, days = bound.rule, bound.endless.days.filter
     body = elapsed_body(rule, days, start) if rule.elapsed else calendar_body(rule, days, start)
-    return RuleSentence(body.text, _begin(body, start, later) + _end(tied, count, start, exceptions))
+    return RuleSentence(body.text, _begin(body, start, later) + _end(bound, count, start, exceptions))
 
 
-def _first(tied: TiedRule) -> int | None:
+def _first(bound: BoundRule) -> int | None:
     """The first instant; None when it takes too long to find."""
     try:
-        return next(tied.instants(tied.start, Steps(parsing=True)), None)
+        return next(bound.instants(bound.start, StepBudget(parsing=True)), None)
     except OutOfSteps:
         return None
 
@@ -49,13 +49,13 @@ def _begin(body: Body, start: Start, later: bool) -> str:
     return ("" if body.exact else counted) + f", from {begin} on"
 
 
-def _end(tied: TiedRule, count: int | None, start: Start, exceptions: bool) -> str:
+def _end(bound: BoundRule, count: int | None, start: Start, exceptions: bool) -> str:
     if count is not None:
         text = ", once" if count == 1 else f", {count} times"
         return text + (" counting the exceptions" if exceptions else "")
-    if tied.until is None:
+    if bound.until is None:
         return ""
-    local = tied.until + start.zone.offset(tied.until)
+    local = bound.until + start.zone.offset(bound.until)
     if local % DAY == DAY - 1:
         return f", until the end of {say.date(local)}"
     return f", until {say.moment(local)}"

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from scheduler_app.domain.recurrence.recurrence_set import RecurrenceSet
-from scheduler_app.domain.recurrence.seconds import DAY
-from scheduler_app.domain.recurrence.tied_rule import Start
+from scheduler_app.domain.recurrence.rules.bound_rule import Start
+from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
+from scheduler_app.domain.recurrence.timeline import DAY
 
 from . import vocabulary as say
 from .rule_sentence import rule_sentence

@@ -1,0 +1,75 @@
+"""The recurrence set (RFC 5545, 3.8.5): rules and dates together, without what exceptions take away.
+
+It is a set: instants that several rules or dates name are one occurrence.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import merge
+
+from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, LAST_SECOND
+from scheduler_app.domain.recurrence.zones.zone import Zone
+
+from .counted_rule import RuleOfSet
+from .exclusions import Exclusions
+from .step_budget import StepBudget
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrenceSet:
+    """Rules, dates (sorted UTC seconds), and the exceptions to both; `exception_days` are local days in
+    `zone`."""
+
+    zone: Zone
+    rules: tuple[RuleOfSet, ...]
+    dates: tuple[int, ...]
+    shifted_dates: frozenset[int]
+    exception_rules: tuple[RuleOfSet, ...]
+    exception_dates: frozenset[int]
+    exception_days: frozenset[int]
+    _exclusions: Exclusions | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        exceptions = self.exception_rules, self.exception_dates, self.exception_days
+        found = Exclusions(self.zone, *exceptions) if any(exceptions) else None
+        object.__setattr__(self, "_exclusions", found)
+
+    def instants(self, second: int, steps: StepBudget, shifted: set[int] | None = None) -> Iterator[int]:
+        """The occurrences from `second` on, as UTC seconds, strictly increasing. `shifted` collects what a
+        gap moved."""
+        second = max(second, FIRST_SECOND)
+        steps.allow(len(self.rules) + len(self.exception_rules))
+        streams = self._streams(second, steps, shifted)
+        for instant in streams[0] if len(streams) == 1 else _union(streams):
+            if instant > LAST_SECOND:
+                return
+            steps.found()
+            yield instant
+
+    def check(self, steps: StepBudget) -> None:
+        """InvalidRecurrence where it cannot be told within the steps what EXRULEs leave of a rule."""
+        if self._exclusions is not None and self.exception_rules:
+            for rule in self.rules:
+                next(self._exclusions.left_of(rule, FIRST_SECOND, steps, None), None)
+
+    def _streams(self, second: int, steps: StepBudget, shifted: set[int] | None) -> list[Iterator[int]]:
+        exclusions = self._exclusions
+        if exclusions is not None:
+            streams = [exclusions.left_of(rule, second, steps, shifted) for rule in self.rules]
+        else:
+            streams = [rule.instants(second, steps, shifted) for rule in self.rules]
+        if self.dates:
+            if shifted is not None:
+                shifted.update(self.shifted_dates)
+            dates = self.dates[bisect_left(self.dates, second) :]
+            streams.append(exclusions.left_of_dates(dates, steps) if exclusions is not None else iter(dates))
+        return streams
+
+
+def _union(streams: list[Iterator[int]]) -> Iterator[int]:
+    previous = FIRST_SECOND - 1
+    for instant in merge(*streams):
+        if instant != previous:
+            previous = instant
+            yield instant

@@ -1,0 +1,1 @@
+"""What is accepted in a recurrence and may still not be what the person wanted."""
