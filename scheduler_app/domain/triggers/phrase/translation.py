@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from scheduler_app.domain.recurrence.zone import UnknownZone, find_zone
-from scheduler_app.domain.recurrence.zone_hint import better_zone
+from scheduler_app.domain.recurrence.zones.zone import UnknownZone, find_zone
+from scheduler_app.domain.recurrence.zones.zone_hint import better_zone
 from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext
 
 from .clauses import Clause, InZone

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.triggers.phrase.expected import Row, rows
 from tests.unit.triggers.phrase.judged import RIGHT, judge
 
-TABLES = ("agreed.txt", "phrases.txt", "held_out.txt", "held_out_2.txt")
+TABLES = ("agreed.txt", "phrases.txt", "held_out.txt", "held_out_2.txt", "held_out_3.txt")
 
 
 @pytest.mark.parametrize(

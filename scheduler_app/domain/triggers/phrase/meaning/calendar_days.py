@@ -33,10 +33,7 @@ def date_of(bag: Bag, clause: Clause, day: Day, today: date) -> date:
     if len(choices) == 1:
         return choices[0]
     raise bag.ambiguity(
-        clause,
-        [[_with_day(clause, choice)] for choice in choices],
-        "the day can be read in two ways",
-        ask=not isinstance(day, NumericDate),
+        clause, [[_with_day(clause, choice)] for choice in choices], "the day can be read in two ways"
     )
 
 

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from scheduler_app.domain.recurrence.zone import zone_names
+from scheduler_app.domain.recurrence.zones.zone import zone_names
 from scheduler_app.domain.triggers.phrase.clauses import (
     After,
     Clause,

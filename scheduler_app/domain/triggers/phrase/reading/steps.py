@@ -5,10 +5,11 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Often,
     PartOfDay,
     Repeat,
+    Times,
     Weekdays,
     YearlyDates,
 )
-from scheduler_app.domain.triggers.phrase.moments import Date
+from scheduler_app.domain.triggers.phrase.moments import Date, Time
 from scheduler_app.domain.triggers.phrase.words import ADVERBS, DOUBTFUL_ADVERBS, EVERY, PARTS_OF_DAY, UNITS
 
 from .amounts import amount
@@ -41,6 +42,11 @@ def _every_group(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return (PartOfDay(PARTS_OF_DAY[tokens.text(position)], daily=True),), position + 1
     if (after := tokens.says(position, "leap day")) is not None:
         return (YearlyDates((Date(2, 29),)),), after
+    if tokens.text(position) in ("noon", "midnight"):
+        return (
+            Repeat(1, "day"),
+            Times((Time(12 * (tokens.text(position) == "noon"), sure=True),)),
+        ), position + 1
     if (after := tokens.any_of(position, "day of the week")) is not None:
         return (Repeat(1, "day"),), after
     other = tokens.text(position) in ("other", "alternate")
