@@ -16,7 +16,7 @@ def refused_readings(error: NotUnderstood) -> dict[str, Any]:
 
 
 def _reading(reading: ShownReading) -> dict[str, Any]:
-    given = {"recurrence": reading.recurrence}
+    given: dict[str, Any] = {"recurrence": reading.recurrence}
     if reading.run_at is not None:
         given = {"run_at": shown_value(reading.run_at)}
     return given | {

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC
 from typing import Final
 
 from scheduler_app.domain.recurrence.zones.zone import UnknownZone, find_zone
@@ -50,8 +51,9 @@ def translate(phrase: str, context: TriggerContext) -> Translation:
 def moment_of(context: TriggerContext) -> Moment:
     """When and where a phrase is said."""
     zone = find_zone(context.timezone)
-    at = context.at.astimezone(zone.info)
-    return Moment(at, zone.info, zone.name, context.gap, context.overlap, context.calendar)
+    return Moment(
+        context.at.astimezone(UTC), zone.info, zone.name, context.gap, context.overlap, context.calendar
+    )
 
 
 def _refusal(refused: Refused, readings: Sequence[Translation] = ()) -> NotUnderstood:
@@ -113,5 +115,4 @@ def _in_zone(zone: InZone, moment: Moment) -> Moment:
         named = find_zone(zone.name)
     except UnknownZone:
         raise Refused(f"{zone.name} is no IANA time zone; {better_zone(zone.name)}", (zone.name,)) from None
-    at = moment.at.astimezone(named.info)
-    return replace(moment, at=at, zone=named.info, zone_name=named.name, names_zone=True)
+    return replace(moment, zone=named.info, zone_name=named.name, names_zone=True)

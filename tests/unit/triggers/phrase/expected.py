@@ -97,7 +97,5 @@ def _moment(text: str) -> datetime:
     date, _, clock = text.strip().replace("T", " ").partition(" ")
     if "-" not in date:
         return datetime.fromisoformat(f"{date}T{clock}")
-    pieces = [int(piece) for piece in clock.split(":")] if clock else [0]
-    return datetime.fromisoformat(f"{date}T00:00:00").replace(
-        **dict(zip(("hour", "minute", "second"), pieces, strict=False))
-    )
+    hour, minute, second = ([int(piece) for piece in clock.split(":") if piece] + [0, 0, 0])[:3]
+    return datetime.fromisoformat(date) + timedelta(hours=hour, minutes=minute, seconds=second)

@@ -76,7 +76,7 @@ def _later(after: After, at: Time | None, moment: Moment) -> datetime:
         if days is not None
         else months_later(moment.today, MONTHS_OF[after.unit] * after.count)
     )
-    clock = moment.at.time().replace(tzinfo=None) if at is None else _clock(at)
+    clock = moment.now.time().replace(tzinfo=None) if at is None else _clock(at)
     return moment.local(datetime.combine(day, clock))
 
 
@@ -94,7 +94,7 @@ def _needed(bag: Bag, at: Time | None, moment: Moment) -> Time:
     """The time of day, which a single callback must have: at what time “tomorrow” is, nobody can know."""
     if at is not None:
         return at
-    now = moment.at
+    now = moment.now
     options = [(Times((Time(0),)),), (Times((Time(now.hour, now.minute, now.second),)),)]
     raise bag.missing(options, "no time of day is given; say at what time")
 

@@ -156,7 +156,7 @@ def _first_step(bag: Bag, start: Start | None, step: timedelta, moment: Moment) 
         return moment.at.replace(microsecond=0) + step
     clock = start.at
     if start.day is not None and clock is None and start.time is None:
-        now = moment.at
+        now = moment.now
         found = start_instant(bag, start, moment, None)
         if found <= moment.at + timedelta(seconds=1):
             return found.replace(microsecond=0)
