@@ -72,7 +72,9 @@ def meaning_of(clauses: tuple[Read, ...], moment: Moment) -> Translation:
     lines = [line for one in found for line in (one.recurrence or "").split("\n")]
     if not all(line.startswith("RRULE:") for line in lines) or len({one.on_holiday for one in found}) > 1:
         raise Refused("these are two schedules; make two")
-    return Translation("\n".join(dict.fromkeys(lines)), on_holiday=found[0].on_holiday)
+    warnings = tuple(dict.fromkeys(warning for one in found for warning in one.warnings))
+    rules = "\n".join(dict.fromkeys(lines))
+    return Translation(rules, warnings=warnings, on_holiday=found[0].on_holiday)
 
 
 def _single(clauses: tuple[Clause, ...], moment: Moment) -> Translation:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from scheduler_app.domain.triggers import TriggerContext
+from scheduler_app.domain.triggers.phrase import translate
 from tests.unit.triggers.phrase.expected import Row, rows
-from tests.unit.triggers.phrase.judged import RIGHT, judge
+from tests.unit.triggers.phrase.judged import RIGHT, SAID, judge
 
 TABLES = ("agreed.txt", "phrases.txt", "held_out.txt", "held_out_2.txt", "held_out_3.txt")
 
@@ -14,3 +16,9 @@ TABLES = ("agreed.txt", "phrases.txt", "held_out.txt", "held_out_2.txt", "held_o
 def test_phrase_means_what_a_careful_person_expects(row: Row) -> None:
     verdict, shown = judge(row)
     assert verdict == RIGHT, shown
+
+
+def test_midnight_that_nobody_named_is_warned_of() -> None:
+    (warning,) = translate("every monday", TriggerContext(SAID)).warnings
+    assert "00:00" in warning
+    assert translate("every monday at midnight", TriggerContext(SAID)).warnings == ()

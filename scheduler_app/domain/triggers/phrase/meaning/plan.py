@@ -48,6 +48,7 @@ def finished(
     left_out: LeftOut | None,
     span: tuple[Start | None, Until | None],
     moment: Moment,
+    warnings: tuple[str, ...] = (),
 ) -> Translation:
     start, until = span
     first = None if start is None or start.day is None else start_instant(bag, start, moment, None)
@@ -68,4 +69,4 @@ def finished(
         until=end,
         total=total,
     )
-    return Translation(recurrence=text_of(plan, moment), on_holiday=named.on_holiday)
+    return Translation(text_of(plan, moment), warnings=warnings, on_holiday=named.on_holiday)
