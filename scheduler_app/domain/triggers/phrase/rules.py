@@ -11,7 +11,7 @@ from .meaning.outcome import Moment, Refused
 
 #: As many as the engine takes.
 MAX_RULES: Final = 16
-MAX_TOTAL: Final = 10_000
+MAX_TOTAL: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerCon
 from scheduler_app.domain.triggers.phrase import translate
 from scheduler_app.domain.triggers.phrase.reading import MAX_CLAUSES
 from scheduler_app.domain.triggers.phrase.reading import cursor as reading_cursor
+from scheduler_app.domain.triggers.phrase.rules import MAX_TOTAL
 from scheduler_app.domain.triggers.phrase.tokens import MAX_CHARACTERS, MAX_TOKENS
 from scheduler_app.domain.triggers.phrase.translation import MAX_READINGS
 from tests.unit.triggers.phrase.judged import SAID, times_of
@@ -88,3 +89,14 @@ def test_reading_looks_at_each_word_a_bounded_number_of_times(
         costs.append(looks)
     assert costs[1] < 3 * costs[0]
     assert costs[1] < 60_000
+
+
+def test_what_must_be_counted_one_by_one_is_bounded() -> None:
+    """Several rules have no COUNT together: the last occurrence is looked for, and becomes their end."""
+    phrase = "every day at 8:00 and 9:30, {} times"
+    assert isinstance(said(phrase.format(MAX_TOTAL)), Translation)
+    refused = said(phrase.format(MAX_TOTAL + 1))
+    assert isinstance(refused, NotUnderstood)
+    assert str(MAX_TOTAL) in refused.message
+    assert isinstance(said("every day at 8:00, 100000 times"), Translation)
+    assert isinstance(said("every day at 8:00, 100001 times"), NotUnderstood)

@@ -17,7 +17,9 @@ from scheduler_app.domain.triggers.phrase.words import EVERY, MONTHS, PARTS_OF_D
 from .cursor import Found, Tokens, joined, number
 
 _HOUR: Final = 24
-_NOT_AFTER_A_TIME: Final = frozenset({"times", "time", "x", "st", "nd", "rd", "th", "past", "to"})
+_NOT_AFTER_A_TIME: Final = frozenset(
+    {"times", "time", "occurrences", "runs", "x", "st", "nd", "rd", "th", "past", "to"}
+)
 
 
 def time(tokens: Tokens, position: int, *, bare: bool, worded: bool = True) -> Found[Time]:
@@ -36,7 +38,8 @@ def time(tokens: Tokens, position: int, *, bare: bool, worded: bool = True) -> F
     if token.kind == "number" and len(token.text) == 4 and (bare or _is_hours(tokens, position + 1)):
         hour, minute = divmod(token.number, 100)
         after = position + 1 + _is_hours(tokens, position + 1)
-        return (Time(hour, minute), after) if _fits(hour, minute) else None
+        counts = tokens.text(after) in UNITS or tokens.text(after) in _NOT_AFTER_A_TIME
+        return (Time(hour, minute), after) if _fits(hour, minute) and not counts else None
     hour_found = number(tokens, position)
     if hour_found is None or (token.kind == "number" and len(token.text) > 2):
         return None
