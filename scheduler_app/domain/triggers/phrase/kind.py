@@ -44,9 +44,9 @@ class Phrase(TriggerKind):
         """The phrase where it means the same at any time; else the instant or the recurrence it became."""
         if trigger.instant is not None:
             return {"run_at": trigger.instant}
-        if trigger.pinned is None or self._timeless(trigger, created_at):
+        if self._timeless(trigger, created_at):
             return trigger.written
-        return {"rrule": trigger.pinned}
+        return {"rrule": trigger.recurrence_text(created_at) or ""}
 
     def _timeless(self, trigger: "Trigger", created_at: datetime) -> bool:
         """Whether the recurrence names no day that depends on when the phrase is said."""
