@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.recurrence import Overlap, Recurrence
-from scheduler_app.domain.triggers import TriggerContext
+from scheduler_app.domain.triggers import TriggerContext, edited_trigger, new_trigger
 from scheduler_app.domain.triggers.phrase import translate
 
 ZURICH = "Europe/Zurich"
@@ -65,6 +65,17 @@ def test_a_zone_in_the_phrase_displaces_the_schedules() -> None:
         "10-24T09:00",
         "10-25T09:00",
     ]
+
+
+@pytest.mark.parametrize(("phrase", "moves"), [("tomorrow at noon", False), ("every day at noon", True)])
+def test_an_edit_of_the_timezone_moves_what_repeats_and_no_single_instant(phrase: str, moves: bool) -> None:
+    said = datetime(2026, 10, 23, 10, tzinfo=UTC)
+    trigger = new_trigger({"phrase": phrase}, TriggerContext(said, ZURICH))
+    later = said + timedelta(days=3)
+    edited = edited_trigger({}, trigger, TriggerContext(later, "Asia/Tokyo"), said)
+    assert edited.timezone == "Asia/Tokyo"
+    assert edited.instant == trigger.instant
+    assert (edited.pinned != trigger.pinned) == moves
 
 
 def test_today_is_the_zones_own_day() -> None:

@@ -19,7 +19,7 @@ from scheduler_app.domain.triggers.phrase.words import WEEKDAY_CODES
 from .outcome import Moment, Refused
 
 WORKDAYS = "MO,TU,WE,TH,FR"
-_QUARTER_STARTS = (1, 4, 7, 10)
+QUARTER_STARTS = (1, 4, 7, 10)
 _QUARTER_ENDS = (3, 6, 9, 12)
 
 
@@ -149,7 +149,9 @@ def ordinal(found: Nth, unit: str, months: tuple[int, ...], moment: Moment) -> N
 
 
 def _roll_of(number: int) -> OnHoliday | None:
-    return {1: "next", -1: "previous"}.get(number)  # type: ignore[return-value]
+    if number == 1:
+        return "next"
+    return "previous" if number == -1 else None
 
 
 def _edge(number: int) -> int:
@@ -163,14 +165,7 @@ def _edge(number: int) -> int:
 
 def _months_in(unit: str, number: int) -> tuple[int, ...]:
     if unit == "quarter":
-        return _QUARTER_STARTS if number > 0 else _QUARTER_ENDS
+        return QUARTER_STARTS if number > 0 else _QUARTER_ENDS
     if unit == "year":
         return (1,) if number > 0 else (12,)
     return ()
-
-
-def quarter_months(step: int) -> tuple[int, ...]:
-    """The months with which quarters begin."""
-    if step != 1:
-        raise Refused("only every quarter can be named; say every so many months")
-    return _QUARTER_STARTS

@@ -51,7 +51,7 @@ def named_days(bag: Bag, step: Repeat | None, moment: Moment, start: Start | Non
         return _weekdays(bag, weekdays, step, months, moment)
     scope, interval = _scope(bag, step, period, months)
     if numbered is not None:
-        within = day_rules.quarter_months(1) if scope == "quarter" else months
+        within = day_rules.QUARTER_STARTS if scope == "quarter" else months
         if scope == "year" and not months:
             raise Refused("say of which month the day is")
         if scope == "month" or months or scope == "quarter":
