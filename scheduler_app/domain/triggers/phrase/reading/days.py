@@ -5,7 +5,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     WEEKDAY,
     Clause,
-    Date,
     MonthDays,
     Months,
     Nth,
@@ -13,6 +12,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WeekdayAndDay,
     Weekdays,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date
 from scheduler_app.domain.triggers.phrase.words import (
     EVERY,
     MONTHS,
@@ -98,17 +98,24 @@ def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     position = tokens.skip(position, "on", "the")
     if tokens.text(position) == "from":
         position += 1
+    if tokens.text(position) == "alternate":
+        found = weekday_list(tokens, position + 1)
+        return None if found is None else ((Weekdays(found[0][0], 2),), found[1])
     group = day_group(tokens, position)
-    if group is not None and tokens.text(group[1] - 1).endswith("s"):
+    if group is not None and (tokens.text(group[1] - 1).endswith("s") or _plural_part(tokens, group[1])):
         return (group[0],), group[1]
     found = weekday_list(tokens, position)
     if found is None:
         return None
     (days, plural), after = found
-    plural = plural or (
-        tokens.text(after).removesuffix("s") in PARTS_OF_DAY and tokens.text(after)[-1] == "s"
-    )
+    plural = plural or _plural_part(tokens, after)
     return ((Weekdays(days),), after) if plural or len(days) > 1 else None
+
+
+def _plural_part(tokens: Tokens, position: int) -> bool:
+    """Whether "mornings" or the like follows, which repeats the day before it."""
+    word = tokens.text(position)
+    return word.endswith("s") and word[:-1] in PARTS_OF_DAY
 
 
 def friday_the_13th(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
