@@ -17,7 +17,9 @@ from tests.processes import Program, wait_until
 MANUAL = Path(__file__).parents[2] / "docs" / "receivers.md"
 MARK = "<!-- run by tests/integration/test_manual_receivers.py{} -->\n```{}\n"
 #: For each language: what follows the mark, the language of the code, the file, and what runs it.
-PROGRAMS = {"python": ("", "python", "receiver.py", (sys.executable, "-u"))}
+PROGRAMS: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
+    "python": ("", "python", "receiver.py", (sys.executable, "-u"))
+}
 if node := shutil.which("node"):
     PROGRAMS["node"] = (", where there is a Node", "javascript", "receiver.mjs", (node,))
 SECRET = "whsec_" + "c2VjcmV0IG9mIGF0IGxlYXN0IDI0IGJ5dGVz"
