@@ -80,8 +80,8 @@ def judged(error: OperationFailure) -> PyMongoError:
     if _BAD_VALUE in codes and _NO_SUCH_INDEX in str(error):
         # The first requests to a new database come before the index, or somebody dropped it by hand.
         return Unavailable(
-            "an index is missing; every process builds the indexes when it starts, so try again in a moment, and"
-            f" restart a process if this lasts: {error.details and error.details.get('errmsg', '')!s:.200}"
+            "an index is missing; every process builds the indexes when it starts, so try again in a moment,"
+            f" and restart a process if this lasts: {(error.details or {}).get('errmsg', '')!s:.200}"
         )
     return error
 
