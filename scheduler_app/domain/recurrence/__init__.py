@@ -12,9 +12,19 @@ changes, cuts the first period before BYSETPOS (its issue 1398) and misnumbers t
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
+from .closed_days import ClosedDays, Observance, OnHoliday
 from .occurrence import Occurrence
 from .once import Once
 from .recurrence import Recurrence
 from .zone import zone_data_version
 
-__all__ = ["InvalidRecurrence", "Occurrence", "Once", "Recurrence", "zone_data_version"]
+__all__ = [
+    "ClosedDays",
+    "InvalidRecurrence",
+    "Observance",
+    "Occurrence",
+    "OnHoliday",
+    "Once",
+    "Recurrence",
+    "zone_data_version",
+]

@@ -1,7 +1,7 @@
 """A recurrence: what a schedule asks when it should fire."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Self
@@ -10,12 +10,15 @@ from scheduler_app.domain.errors import InvalidRecurrence
 
 from .build import Built, Choices, build
 from .checkpoint import fingerprint, read_checkpoint, write_checkpoint
+from .closed_day_surprises import closed_day_surprises
+from .closed_days import Observance, OnHoliday, is_closed
 from .count_ahead import Mark
 from .counted_rule import CountedRule
 from .description import describe
 from .occurrence import Occurrence
 from .recurrence_set import RecurrenceSet
-from .seconds import ceil_second, floor_second, local_datetime, require_aware, to_datetime
+from .rolling import RolledSet
+from .seconds import DAY, ceil_second, floor_second, local_datetime, require_aware, to_datetime
 from .steps import Steps
 from .surprises import Surprises, outlook
 from .tied_rule import Start
@@ -41,6 +44,8 @@ class Recurrence:
     _start: Start = field(compare=False, repr=False)
     _set: RecurrenceSet = field(compare=False, repr=False)
     _surprises: Surprises = field(compare=False, repr=False)
+    observed: Observance | None = None
+    _observing: RecurrenceSet | RolledSet | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def parse(
@@ -84,6 +89,22 @@ class Recurrence:
         seen = Surprises(built, asked_for, now - 1, outlook(built, now - 1, steps), tuple(notes))
         return cls(built.text, built.start.zone.name, gap, overlap, built.start, built.set, seen)
 
+    def observing(self, observed: Observance) -> Self:
+        """This recurrence with a calendar: occurrences on its closed days are dropped or moved.
+
+        They are counted, ended and excluded before that: COUNT, UNTIL and EXDATE mean the rule's own days.
+        """
+        of: RecurrenceSet | RolledSet
+        if observed.on_holiday is OnHoliday.SKIP:
+            of = replace(self._set, closed=observed.closed)
+        else:
+            of = RolledSet(self._set, self._start, observed.closed, observed.on_holiday is OnHoliday.NEXT)
+        return replace(self, observed=observed, _observing=of)
+
+    @property
+    def _fires(self) -> RecurrenceSet | RolledSet:
+        return self._set if self._observing is None else self._observing
+
     @property
     def dtstart(self) -> datetime:
         """DTSTART in its zone, aware."""
@@ -95,18 +116,22 @@ class Recurrence:
         """The recurrence in plain English; a rule that there are no words for is quoted."""
         # A DTSTART that nobody wrote is the second after the creation.
         later = self._start.instant > self._surprises.now + 1
-        return describe(self._set, self._start, later)
+        written = describe(self._set, self._start, later)
+        return written if self.observed is None else f"{written}, {self.observed.words}"
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What may surprise the person who wrote it, seen from the time of creation, and what to do."""
-        return self._surprises.sentences()
+        found = self._surprises.sentences()
+        if self.observed is None:
+            return found
+        return (*found, *closed_day_surprises(self._set, self._fires, self.observed, self._surprises.now))
 
     def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """The first occurrence after an aware `instant` (or at it, if `inclusive`), in UTC; None: no more."""
         require_aware(instant, "instant")
         first = ceil_second(instant) if inclusive else floor_second(instant) + 1
-        found = next(self._set.instants(first, Steps()), None)
+        found = next(self._fires.instants(first, Steps()), None)
         return None if found is None else to_datetime(found)
 
     def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
@@ -120,7 +145,7 @@ class Recurrence:
         """As `between`, and the occurrence that follows those; None: no more. One search for both."""
         stop = ceil_second(require_aware(end, "end"))
         found: list[datetime] = []
-        for second in self._set.instants(ceil_second(require_aware(start, "start")), Steps()):
+        for second in self._fires.instants(ceil_second(require_aware(start, "start")), Steps()):
             if second >= stop or len(found) == limit:
                 return found, to_datetime(second)
             found.append(to_datetime(second))
@@ -131,6 +156,21 @@ class Recurrence:
         shifted: set[int] = set()
         return [self._occurrence(second, shifted) for second in self._between(start, end, limit, shifted)]
 
+    def left_out(self, start: datetime, end: datetime, limit: int) -> list[datetime]:
+        """The local times from `start` up to `end` (both aware), `limit` at most, at which nothing fires
+        because the calendar is closed and occurrences are skipped then."""
+        if self.observed is None or self.observed.on_holiday is not OnHoliday.SKIP:
+            return []
+        found: list[datetime] = []
+        stop, zone = ceil_second(end), self._start.zone
+        for second in self._set.instants(ceil_second(start), Steps()):
+            if second >= stop or len(found) == limit:
+                break
+            local = second + zone.offset(second)
+            if is_closed(self.observed.closed, local // DAY):
+                found.append(local_datetime(local, zone.info))
+        return found
+
     def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
         """What a schedule stores so that a rule with COUNT is counted on from an aware `instant`.
 
@@ -140,6 +180,8 @@ class Recurrence:
         counted = _counted(self._set)
         if not counted:
             return None
+        if isinstance(self._observing, RolledSet):
+            second = self._observing.earliest(second)
         done = [rule.done_before(second, Steps()) for rule in counted]
         return write_checkpoint(fingerprint(self.text, self.gap, self.overlap), second, done)
 
@@ -150,7 +192,7 @@ class Recurrence:
         stop = ceil_second(require_aware(end, "end"))
         if limit == 0:
             return
-        for number, second in enumerate(self._set.instants(first, Steps(), shifted), 1):
+        for number, second in enumerate(self._fires.instants(first, Steps(), shifted), 1):
             if second >= stop:
                 return
             if limit is None and number > MAX_RESULTS:
@@ -171,8 +213,12 @@ class Recurrence:
             dst = "gap_shifted"
         elif reading.kind == "overlap":
             dst = "overlap_first" if second == reading.early else "overlap_last"
+        source = self._observing.source(second) if isinstance(self._observing, RolledSet) else None
         return Occurrence(
-            to_datetime(second), local_datetime(local, zone.info, int(dst == "overlap_last")), dst
+            to_datetime(second),
+            local_datetime(local, zone.info, int(dst == "overlap_last")),
+            dst,
+            None if source is None else local_datetime(source, zone.info),
         )
 
 
