@@ -11,7 +11,7 @@ from flask import Response
 from api.noun import Noun
 from api.schemas import ScheduleChoice
 from api.services import services
-from scheduler_app.domain.instants import shown_instant
+from api.trigger_fields import shown_value
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.store import Envelope, Schedules
@@ -82,15 +82,14 @@ def _asked(schedule: Schedule | Unreadable, envelope: Envelope) -> dict[str, Any
     a schedule, and nothing is left out silently."""
     if isinstance(schedule, Unreadable):
         return {"id": schedule.schedule_id, "reason": schedule.reason}
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    trigger, action, retry = schedule.trigger, schedule.action, schedule.retry
     given: dict[str, Any] = {
         "id": schedule.id,
         "name": schedule.name,
-        "rrule": timing.portable(schedule.created_at),
-        "run_at": shown_instant(timing.run_at) if timing.run_at else None,
-        "timezone": timing.timezone,
-        "gap": timing.gap,
-        "overlap": timing.overlap,
+        **{name: shown_value(value) for name, value in trigger.portable(schedule.created_at).items()},
+        "timezone": trigger.timezone,
+        "gap": trigger.gap,
+        "overlap": trigger.overlap,
         "callback_url": masked_url(action.url),
         "method": action.method,
         "headers": dict(masked(action.headers)) or None,

@@ -7,7 +7,7 @@ from api.noun import Noun
 from api.schemas import PreviewInput, PreviewOutput, PreviewQuery
 from api.services import services
 from api.views import previewed
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.triggers import FIELDS, TriggerContext, new_trigger
 
 blueprint = Noun("previews", __name__, url_prefix="/api/schedules", description="When will it really run?")
 
@@ -16,16 +16,20 @@ blueprint = Noun("previews", __name__, url_prefix="/api/schedules", description=
 @blueprint.arguments(PreviewInput, example=examples.PREVIEW)
 @blueprint.response(200, PreviewOutput)
 def preview_rule(given: dict[str, Any]) -> dict[str, Any]:
-    """Show the next occurrences of a rule that is not saved"""
-    now = services().now()
-    limit, after = given.pop("limit"), given.pop("after", now)
-    return previewed(Recurrence.parse(given.pop("rrule"), created_at=now, **given), after, limit)
+    """Show the next occurrences of a trigger that is not saved"""
+    at = given.pop("at", None) or services().now()
+    limit, after = given.pop("limit"), given.pop("after", at)
+    written = {name: given.pop(name) for name in FIELDS if name in given}
+    trigger = new_trigger(written, TriggerContext(at, **given, timezone_given="timezone" in given))
+    return previewed(trigger, at, after, limit)
 
 
 @blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
 @blueprint.arguments(PreviewQuery, location="query")
 @blueprint.response(200, PreviewOutput)
 def preview_schedule(query: dict[str, Any], schedule_id: str) -> dict[str, Any]:
-    """Show the next occurrences of a schedule's rule, whatever the schedule's state"""
+    """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id)
-    return previewed(schedule.recurrence(), query.get("after", services().now()), query["limit"])
+    return previewed(
+        schedule.trigger, schedule.created_at, query.get("after", services().now()), query["limit"]
+    )

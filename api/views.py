@@ -3,11 +3,13 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from api.trigger_fields import shown_value
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.masking import MASK, masked, masked_url
-from scheduler_app.domain.recurrence import Once, Recurrence
+from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.schedule import TICK, LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.triggers import Trigger
 from scheduler_app.store.unreadable import Unreadable
 
 #: Later instants are not looked for: the calendar of Python ends that year.
@@ -18,15 +20,14 @@ def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
     """The fields of ScheduleOutput; what there is nothing to say of is left out."""
     if isinstance(schedule, Unreadable):
         return {"id": schedule.schedule_id, "state": ScheduleState.ERROR.value, "reason": schedule.reason}
-    timing, action, retry = schedule.timing, schedule.action, schedule.retry
+    trigger, action, retry = schedule.trigger, schedule.action, schedule.retry
     view: dict[str, Any] = {
         "id": schedule.id,
         "name": schedule.name,
-        "rrule": timing.rrule,
-        "run_at": timing.run_at,
-        "timezone": timing.timezone,
-        "gap": timing.gap,
-        "overlap": timing.overlap,
+        **trigger.written,
+        "timezone": trigger.timezone,
+        "gap": trigger.gap,
+        "overlap": trigger.overlap,
         "callback_url": masked_url(action.url),
         "method": action.method,
         "headers": dict(masked(action.headers)),
@@ -74,14 +75,16 @@ def signing_shown(signing: Signing | None, now: datetime) -> dict[str, Any]:
     }
 
 
-def previewed(recurrence: Recurrence | Once, after: datetime, limit: int) -> dict[str, Any]:
+def previewed(trigger: Trigger, created_at: datetime, after: datetime, limit: int) -> dict[str, Any]:
     """The fields of PreviewOutput. Raises InvalidRecurrence when it takes too long to tell."""
+    recurrence = trigger.recurrence(created_at)
     found = recurrence.occurrences(after + TICK, END, limit) if after < END else []
     view: dict[str, Any] = {
+        "trigger": {name: shown_value(value) for name, value in trigger.written.items()},
         "occurrences": [
             {"run_time": each.instant, "local": each.local.isoformat(), "dst": each.dst} for each in found
         ],
-        "warnings": list(recurrence.warnings),
+        "warnings": [*trigger.warnings, *recurrence.warnings],
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
@@ -93,7 +96,7 @@ def _recurrence(schedule: Schedule, now: datetime) -> dict[str, Any]:
         active = schedule.state is ScheduleState.ACTIVE
         view: dict[str, Any] = {
             "description": recurrence.description,
-            "warnings": list(recurrence.warnings),
+            "warnings": [*schedule.trigger.warnings, *recurrence.warnings],
         }
         if active and (following := recurrence.after(now)):
             view |= {"next_run_at": following, "next_run": {"time": following}}

@@ -6,14 +6,14 @@ from typing import Any
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.event import Event, scheduled
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.triggers import FIELDS
 
 
 def draft(**fields: Any) -> Draft:
-    """A valid draft: each second, to nobody."""
+    """A valid draft: each second, to nobody. Fields of triggers are given by their wire names."""
+    trigger = {name: fields.pop(name) for name in FIELDS if name in fields}
     given: dict[str, Any] = {"name": "test", "url": "http://127.0.0.1:9/"}
-    if "run_at" not in fields:
-        given["rrule"] = "FREQ=SECONDLY"
-    return Draft(**given | fields)
+    return Draft(trigger=trigger or {"rrule": "FREQ=SECONDLY"}, **given | fields)
 
 
 def schedule(now: datetime, schedule_id: str = "s1", **fields: Any) -> Schedule:

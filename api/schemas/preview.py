@@ -2,9 +2,10 @@
 
 from marshmallow import fields, validate
 
+from api import trigger_fields
 from api.fields import Instant
 from api.schemas.common import MAX_LIMIT, Output, Sparse, Strict
-from api.schemas.schedule_input import gap_field, overlap_field, rrule_field, timezone_field
+from api.schemas.schedule_input import gap_field, overlap_field, timezone_field
 
 
 class PreviewQuery(Strict):
@@ -19,12 +20,20 @@ class PreviewQuery(Strict):
 
 
 class PreviewInput(PreviewQuery):
-    """A rule that is not saved, and which of its occurrences."""
+    """A trigger that is not saved, and which of its occurrences."""
 
-    rrule = rrule_field(required=True)
-    timezone = timezone_field(load_default="UTC")
-    gap = gap_field(load_default="shift")
-    overlap = overlap_field(load_default="first")
+    class Meta(PreviewQuery.Meta):
+        include = trigger_fields.inputs()
+
+    at = Instant(
+        metadata={
+            "description": "The instant at which it is given: delays, intervals and a missing DTSTART count"
+            " from it; now by default"
+        }
+    )
+    timezone = timezone_field()
+    gap = gap_field()
+    overlap = overlap_field()
 
 
 class OccurrenceOutput(Sparse):
@@ -57,4 +66,8 @@ class PreviewOutput(Output):
         metadata={"description": "What may surprise who wrote the rule"},
     )
     description = fields.String(metadata={"description": "What the rule says, in words"})
-    recurrence = fields.String(metadata={"description": "The rule with its DTSTART made explicit"})
+    recurrence = fields.String(metadata={"description": "The recurrence, with its DTSTART made explicit"})
+    trigger = fields.Dict(
+        keys=fields.String(),
+        metadata={"description": "The trigger as it was written", "example": {"rrule": "FREQ=DAILY"}},
+    )

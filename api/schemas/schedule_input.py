@@ -7,7 +7,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
 
-from api.fields import BoundedList, Headers, Instant, StatusCodes, check_visible
+from api import trigger_fields
+from api.fields import BoundedList, Headers, StatusCodes, check_visible
 from api.paths import SCHEDULE_WORDS
 from api.schemas.common import ID, ScheduleId, Strict, WriteQuery
 from api.services import services
@@ -27,8 +28,8 @@ from scheduler_app.domain.schedule import (
     BodyKind,
     ScheduleState,
 )
+from scheduler_app.domain.triggers import FIELDS
 
-MAX_RULE = 64 * 1024
 MAX_HEADER_BYTES = 16 * 1024
 MAX_REASON = 2_000
 CALLBACK_URL = {
@@ -62,11 +63,6 @@ def _json_size(value: Any, depth: int = 0) -> None:
         _json_size(child, depth + 1)
 
 
-def rrule_field(**options: Any) -> fields.String:
-    about = {"description": "An RFC 5545 rule, with or without DTSTART", "example": "FREQ=DAILY;INTERVAL=1"}
-    return fields.String(validate=validate.Length(min=1, max=MAX_RULE), metadata=about, **options)
-
-
 def timezone_field(**options: Any) -> fields.String:
     about = {"description": "The IANA zone of local times", "example": "Europe/Zurich", "default": "UTC"}
     return fields.String(validate=validate.Length(min=1, max=64), metadata=about, **options)
@@ -93,13 +89,12 @@ class PutQuery(WriteQuery):
 class ScheduleInput(Strict):
     """What PUT takes: any of these."""
 
+    class Meta(Strict.Meta):
+        include = trigger_fields.inputs()
+
     id = ScheduleId(metadata={"description": "The id in the path, once more"})
     name = fields.String(
         validate=[validate.Length(max=MAX_NAME), check_visible], metadata={"example": "Daily Backup"}
-    )
-    rrule = rrule_field(allow_none=True)
-    run_at = Instant(
-        allow_none=True, metadata={"description": "A single instant instead of a rule; milliseconds count"}
     )
     timezone = timezone_field()
     gap = gap_field()
@@ -183,6 +178,9 @@ class ScheduleInput(Strict):
             values["body"] = _body(given, values.pop(given))
         if "tags" in values:
             values["tags"] = tuple(dict.fromkeys(values["tags"]))
+        trigger = {name: values.pop(name) for name in FIELDS if name in values}
+        if trigger:
+            values["trigger"] = trigger
         if "state" in values:
             values["state"] = ScheduleState(values["state"])
         return schedule_id, Draft(**values)

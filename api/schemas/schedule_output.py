@@ -2,6 +2,7 @@
 
 from marshmallow import fields, validate
 
+from api import trigger_fields
 from api.fields import Instant, StatusCodes
 from api.schemas.common import Listed, Output, Paging, Sparse, Strict
 from scheduler_app.domain.event import State
@@ -29,12 +30,13 @@ class NextRunOutput(Output):
 class ScheduleOutput(Output):
     """A schedule as it is shown. Header values, the values of the URL's query and the body are masked."""
 
+    class Meta(Output.Meta):
+        include = trigger_fields.outputs()
+
     id = fields.String(required=True)
     name = fields.String()
-    rrule = fields.String(metadata={"description": "The rule as written"})
-    recurrence = fields.String(metadata={"description": "The rule with its DTSTART made explicit"})
+    recurrence = fields.String(metadata={"description": "The trigger as a rule with its DTSTART explicit"})
     dtstart = Instant()
-    run_at = Instant()
     timezone = fields.String()
     gap = fields.String()
     overlap = fields.String()

@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kept_secrets import resolved
+from scheduler_app.domain.recurrence import Gap, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import (
     DEFAULT_METHOD,
@@ -16,7 +17,10 @@ from scheduler_app.domain.schedule import (
     Schedule,
     ScheduleState,
 )
-from scheduler_app.domain.timing import Timing
+from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
+
+#: The timezone of a schedule that names none.
+UTC_NAME = "UTC"
 
 
 class _NotGiven:
@@ -33,11 +37,11 @@ class Draft:
     """The fields that were given; the others are NOT_GIVEN. Values are valid one by one, not yet together."""
 
     name: str = NOT_GIVEN
-    rrule: str | None = NOT_GIVEN
-    run_at: datetime | None = NOT_GIVEN
+    trigger: Given = NOT_GIVEN
+    """The trigger fields by their wire names (`rrule`, `run_at`, …); None takes one away."""
     timezone: str = NOT_GIVEN
-    gap: str = NOT_GIVEN
-    overlap: str = NOT_GIVEN
+    gap: Gap = NOT_GIVEN
+    overlap: Overlap = NOT_GIVEN
     url: str = field(default=NOT_GIVEN, repr=False)
     method: str = NOT_GIVEN
     headers: tuple[tuple[str, str], ...] = field(default=NOT_GIVEN, repr=False)
@@ -62,16 +66,16 @@ class Draft:
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
-        timing = self._timing(Timing(), now)
+        trigger = new_trigger(_given(self.trigger, {}), self._context(None, now))
         state = _given(self.state, ScheduleState.ACTIVE)
-        following = timing.recurrence(now).after(now) if state is ScheduleState.ACTIVE else None
-        if state is ScheduleState.ACTIVE and following is None:
+        following = trigger.recurrence(now).after(now) if state is ScheduleState.ACTIVE else None
+        if state is ScheduleState.ACTIVE and following is None and trigger.fires_by_itself:
             state = ScheduleState.FINISHED
         method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
         return Schedule(
             id=schedule_id,
             name=_given(self.name, ""),
-            timing=timing,
+            trigger=trigger,
             action=self._action(Action(url="", method=method)),
             created_at=now,
             updated_at=now,
@@ -83,13 +87,15 @@ class Draft:
             reason=_given(self.reason, None) if state is ScheduleState.ERROR else None,
             revised_at=now,
             next_run_at=following,
-            zone_data=timing.zone_data(),
+            zone_data=trigger.zone_data(),
         )
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
-        """The schedule with these changes: a revision when its timing or its state changes, and `schedule`
+        """The schedule with these changes: a revision when its trigger or its state changes, and `schedule`
         itself when nothing does. Raises InvalidField."""
-        timing = self._timing(schedule.timing, now)
+        old = schedule.trigger
+        given = _given(self.trigger, {})
+        trigger = edited_trigger(given, old, self._context(old, now), schedule.created_at)
         changed = replace(
             schedule,
             name=_given(self.name, schedule.name),
@@ -102,43 +108,27 @@ class Draft:
             updated_at=now,
         )
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
-        state = _given(self.state, schedule.state if timing is schedule.timing else kept)
-        if timing is not schedule.timing or state is not schedule.state:
-            revised = changed.revise(now, timing=timing, state=state)
+        state = _given(self.state, schedule.state if trigger is old else kept)
+        if trigger is not old or state is not schedule.state:
+            revised = changed.revise(now, trigger=trigger, state=state)
             # To a finished schedule "active" says nothing new while its rule has no occurrence left.
-            if timing is not schedule.timing or revised.state is not schedule.state:
+            if trigger is not old or revised.state is not schedule.state:
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
-    def _timing(self, old: Timing, now: datetime) -> Timing:
-        """The new timing, or `old` itself when nothing of it changes."""
-        rrule, run_at = self.rrule, self.run_at
-        if rrule is not NOT_GIVEN and rrule is not None and run_at is not NOT_GIVEN and run_at is not None:
-            raise InvalidField("run_at", "give rrule or run_at, not both")
-        # One of the two displaces the other.
-        if rrule is NOT_GIVEN:
-            rrule = old.rrule if run_at is NOT_GIVEN or run_at is None else None
-        if run_at is NOT_GIVEN:
-            run_at = old.run_at if rrule is None else None
-        if rrule is None and run_at is None:
-            raise InvalidField("rrule", "give rrule (an RFC 5545 rule) or run_at (an instant with an offset)")
-        zone = _given(self.timezone, old.timezone)
-        gap, overlap = _given(self.gap, old.gap), _given(self.overlap, old.overlap)
-        wanted = Timing(rrule=rrule, run_at=run_at, timezone=zone, gap=gap, overlap=overlap)
-        if wanted.same_as(old):
-            return old
-        if rrule is not None:
-            return Timing.of_rule(rrule, created_at=now, timezone=zone, gap=gap, overlap=overlap)
-        fires = _given(self.state, ScheduleState.ACTIVE) is ScheduleState.ACTIVE
-        if run_at is not None and run_at <= now and fires:
-            raise InvalidField(
-                "run_at",
-                f"lies in the past (it is {now:%Y-%m-%dT%H:%M:%SZ}); give a later instant, or trigger it",
-            )
-        return wanted
+    def _context(self, old: Trigger | None, now: datetime) -> TriggerContext:
+        timezone = _given(self.timezone, old.timezone if old else UTC_NAME)
+        return TriggerContext(
+            at=now,
+            timezone=timezone,
+            gap=_given(self.gap, old.gap if old else "shift"),
+            overlap=_given(self.overlap, old.overlap if old else "first"),
+            timezone_given=self.timezone is not NOT_GIVEN or timezone != UTC_NAME,
+            active=_given(self.state, ScheduleState.ACTIVE) is ScheduleState.ACTIVE,
+        )
 
     def _action(self, old: Action) -> Action:
         asked = Action(

@@ -3,22 +3,34 @@
 from datetime import UTC, datetime, timedelta
 
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.recurrence import Overlap
 from scheduler_app.domain.recurrence.seconds import FIRST_SECOND, LAST_SECOND, local_second, to_datetime
-from scheduler_app.domain.recurrence.zone import UnknownZone, find_zone
+from scheduler_app.domain.recurrence.zone import Reading, UnknownZone, Zone, find_zone
 from scheduler_app.domain.recurrence.zone_hint import better_zone
 
 
-def instant_at(local: datetime, timezone: str) -> datetime:
-    """The instant, in UTC, at which the clocks of an IANA zone show `local`, which is naive.
-
-    A time that a clock change repeats is its first one; one that it leaves out is counted on from before the
-    change. Raises InvalidField.
-    """
+def timezone_named(name: str) -> Zone:
+    """The IANA zone of that name. Raises InvalidField("timezone")."""
     try:
-        second = find_zone(timezone).read(local_second(local)).early
+        return find_zone(name)
     except UnknownZone:
         raise InvalidField(
-            "timezone", f"{timezone[:60]!r} is not an IANA time zone; {better_zone(timezone)}"
+            "timezone", f"{name[:60]!r} is not an IANA time zone; {better_zone(name)}"
         ) from None
+
+
+def read_local(local: datetime, timezone: str) -> Reading:
+    """The instants that a naive `local` may mean in an IANA zone. Raises InvalidField("timezone")."""
+    return timezone_named(timezone).read(local_second(local))
+
+
+def instant_at(local: datetime, timezone: str, overlap: Overlap = "first") -> datetime:
+    """The instant, in UTC, at which the clocks of an IANA zone show `local`, which is naive.
+
+    `overlap` says which one of a time is meant that a clock change repeats; a time that it leaves out is
+    counted on from before the change. Raises InvalidField("timezone").
+    """
+    reading = read_local(local, timezone)
+    second = reading.late if overlap == "last" and reading.kind == "overlap" else reading.early
     found = to_datetime(min(max(second, FIRST_SECOND), LAST_SECOND)).astimezone(UTC)
     return found + timedelta(microseconds=local.microsecond)

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.timing import Timing
+from scheduler_app.domain.triggers import Trigger
 
 #: A schedule keeps no more of them; an edit that would add another is refused until beats have made up some.
 MAX_OWED = 20
@@ -17,7 +17,7 @@ class OwedRange:
     """A stretch of time that belongs to a revision which an edit has ended, and that is not expanded yet."""
 
     revision: int
-    timing: Timing
+    trigger: Trigger
     """The rule of that revision: the schedule may have another one by now."""
     next_run_at: datetime
     """The first occurrence that is not an event yet."""

@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Any
 
 from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.recurrence import Once, Recurrence
+from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.signing import Signing
-from scheduler_app.domain.timing import Timing
+from scheduler_app.domain.triggers import Trigger
 
 TENANT = "default"
 
@@ -109,7 +109,7 @@ class Schedule:
 
     id: str
     name: str
-    timing: Timing
+    trigger: Trigger
     action: Action
     created_at: datetime
     updated_at: datetime
@@ -147,9 +147,9 @@ class Schedule:
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
 
-    def recurrence(self) -> Recurrence | Once:
+    def recurrence(self) -> AnyRecurrence:
         """Raises InvalidRecurrence when what is stored no longer parses."""
-        return self.timing.recurrence(self.created_at, self.checkpoint)
+        return self.trigger.recurrence(self.created_at, self.checkpoint)
 
     def voids(self, revision: int, run_time: datetime) -> bool:
         """Whether an edit, a pause or a deletion has withdrawn a scheduled event of this schedule.
@@ -200,10 +200,10 @@ class Schedule:
             checkpoint=None,
             **changes,
         )
-        revised = replace(revised, zone_data=revised.timing.zone_data())
+        revised = replace(revised, zone_data=revised.trigger.zone_data())
         if revised.state is not ScheduleState.ACTIVE:
             return revised
         following = revised.recurrence().after(cut)
-        if following is None:
+        if following is None and revised.trigger.fires_by_itself:
             return replace(revised, state=ScheduleState.FINISHED)
         return replace(revised, next_run_at=following)

@@ -10,7 +10,6 @@ from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
-from scheduler_app.domain.timing import Timing
 from scheduler_app.store.field_types import (
     Corrupt,
     fields,
@@ -28,6 +27,7 @@ from scheduler_app.store.field_types import (
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.sealed_parts import SEALED_VERSION, opened, sealed
 from scheduler_app.store.secrets import Envelope
+from scheduler_app.store.trigger_documents import read_trigger, trigger_document
 
 #: Of a document without sealed parts; with them it is `SEALED_VERSION`, the newest that is read.
 DOCUMENT_VERSION = 1
@@ -52,7 +52,7 @@ def to_document(schedule: Schedule, envelope: Envelope) -> Document:
         "v": DOCUMENT_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
-        **_timing_document(schedule.timing),
+        **trigger_document(schedule.trigger),
         "action": {
             "type": "http",
             "url": action.url,
@@ -101,7 +101,7 @@ def from_document(row: Mapping[str, Any], envelope: Envelope) -> Schedule:
     return Schedule(
         id=text(row["_id"], "_id"),
         name=text(get("name"), "name"),
-        timing=_timing(row),
+        trigger=read_trigger(row),
         action=Action(
             url=text(action.get("url"), "action.url"),
             method=one_of(action.get("method"), "action.method", METHODS),
@@ -164,7 +164,7 @@ def _last_run(value: Any) -> LastRun | None:
 def to_owed_document(owed: OwedRange) -> Document:
     document = {
         "revision": owed.revision,
-        **_timing_document(owed.timing),
+        **trigger_document(owed.trigger),
         "next_run_at": owed.next_run_at,
         "until": owed.until,
         "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
@@ -177,36 +177,11 @@ def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
     fields(row, "an item of owed")
     return OwedRange(
         revision=whole(row.get("revision"), "owed.revision", least=1),
-        timing=_timing(row),
+        trigger=read_trigger(row),
         next_run_at=instant(row.get("next_run_at"), "owed.next_run_at"),
         until=instant(row.get("until"), "owed.until"),
         checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
     )
-
-
-def _timing_document(timing: Timing) -> Document:
-    return {
-        "rrule": timing.rrule,
-        "pinned": timing.pinned,
-        "run_at": timing.run_at,
-        "timezone": timing.timezone,
-        "gap": timing.gap,
-        "overlap": timing.overlap,
-    }
-
-
-def _timing(row: Mapping[str, Any]) -> Timing:
-    timing = Timing(
-        rrule=optional(text, row.get("rrule"), "rrule"),
-        pinned=optional(text, row.get("pinned"), "pinned"),
-        run_at=optional(instant, row.get("run_at"), "run_at"),
-        timezone=text(row.get("timezone"), "timezone"),
-        gap=text(row.get("gap"), "gap"),
-        overlap=text(row.get("overlap"), "overlap"),
-    )
-    if timing.run_at is None and timing.pinned is None:
-        raise Corrupt("run_at and pinned are both missing: nothing says when it fires")
-    return timing
 
 
 def _read_codes(value: Any, name: str) -> Codes:

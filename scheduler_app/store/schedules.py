@@ -25,6 +25,7 @@ from scheduler_app.store.schedule_documents import to_document, to_owed_document
 from scheduler_app.store.sealed_parts import WIPE
 from scheduler_app.store.secrets import Envelope
 from scheduler_app.store.together import Together
+from scheduler_app.store.trigger_documents import TRIGGER_FIELDS
 from scheduler_app.store.unreadable import Unreadable, read, read_whole
 
 NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
@@ -88,7 +89,7 @@ class Schedules:
         return found if isinstance(found, Schedule) else None
 
     def update(self, schedule: Schedule, *, version: int) -> bool:
-        """Writes an edit that leaves the timing alone, made of the schedule as it stood at `version`.
+        """Writes an edit that leaves the trigger alone, made of the schedule as it stood at `version`.
 
         False when somebody was quicker. The cursor is left alone: a beat may have moved it meanwhile.
         """
@@ -259,7 +260,7 @@ _CURSORS_LEFT_OUT = dict.fromkeys(
     ),
     0,
 )
-#: What expansion moves on, and an edit of anything but the timing leaves alone.
+#: What expansion moves on, and an edit of anything but the trigger leaves alone.
 _CURSOR = (
     "next_run_at",
     "finishes_at",
@@ -272,9 +273,7 @@ _CURSOR = (
 )
 _OPTIONAL = (
     "zone_data",
-    "rrule",
-    "pinned",
-    "run_at",
+    *TRIGGER_FIELDS,
     "next_run_at",
     "finishes_at",
     "checkpoint",

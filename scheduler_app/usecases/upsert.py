@@ -6,6 +6,7 @@ from datetime import datetime
 from scheduler_app.domain.draft import NOT_GIVEN, Draft
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.schedules import TRIES, Manager
 
@@ -62,5 +63,5 @@ def put(
 def _missing(draft: Draft) -> list[str]:
     needed = {"name": draft.name, "callback_url": draft.url}
     missing = [name for name, value in needed.items() if value is NOT_GIVEN]
-    timed = any(value is not NOT_GIVEN and value is not None for value in (draft.rrule, draft.run_at))
-    return missing if timed else [*missing, "rrule or run_at"]
+    timed = draft.trigger is not NOT_GIVEN and names_a_trigger(draft.trigger)
+    return missing if timed else [*missing, f"one of {ONE_OF}"]

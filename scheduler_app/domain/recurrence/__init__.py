@@ -1,7 +1,7 @@
 """Recurrence rules of RFC 5545 with its errata, evaluated exactly, from any instant on, in bounded steps.
 
 `Recurrence.parse` reads the text; `after`, `between` and `occurrences` answer. `Once` is the recurrence of a
-single instant. Nothing here reads a clock.
+single instant, `Never` the one without any. Nothing here reads a clock.
 
 python-dateutil is used where it is right and bounded: its `isoparse` reads the date values and its `weekday`
 is the value of BYDAY. Its `rrule` does not evaluate anything here: it walks from DTSTART (20 seconds for
@@ -12,19 +12,27 @@ changes, cuts the first period before BYSETPOS (its issue 1398) and misnumbers t
 
 from scheduler_app.domain.errors import InvalidRecurrence
 
+from .clock_changes import Gap, Overlap
 from .closed_days import ClosedDays, Observance, OnHoliday
+from .never import Never
 from .occurrence import Occurrence
 from .once import Once
 from .recurrence import Recurrence
 from .zone import zone_data_version
 
 __all__ = [
+    "AnyRecurrence",
     "ClosedDays",
+    "Gap",
     "InvalidRecurrence",
+    "Never",
     "Observance",
     "Occurrence",
     "OnHoliday",
     "Once",
+    "Overlap",
     "Recurrence",
     "zone_data_version",
 ]
+
+AnyRecurrence = Recurrence | Once | Never

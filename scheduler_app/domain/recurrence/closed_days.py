@@ -1,13 +1,21 @@
 """Days on which nothing should fire, and what becomes of an occurrence on one of them."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
-from typing import Protocol
+from typing import Final, Literal, Protocol
 
 from .seconds import DAY, FIRST_DAY, LAST_DAY
 from .year import first_day, year_of
 from .zone import Zone
+
+#: What becomes of an occurrence on a closed day: it is dropped, or moved to an open day.
+OnHoliday = Literal["skip", "next", "previous"]
+
+_WORDS: Final[dict[OnHoliday, str]] = {
+    "skip": "but not on",
+    "next": "or on the next business day after",
+    "previous": "or on the last business day before",
+}
 
 
 class ClosedDays(Protocol):
@@ -23,14 +31,6 @@ class ClosedDays(Protocol):
         ...
 
 
-class OnHoliday(StrEnum):
-    """What becomes of an occurrence on a closed day: it is dropped, or moved to an open day."""
-
-    SKIP = "skip"
-    NEXT = "next"
-    PREVIOUS = "previous"
-
-
 @dataclass(frozen=True)
 class Observance:
     """The calendar that a recurrence observes. `name` is what people call the calendar."""
@@ -42,12 +42,7 @@ class Observance:
     @property
     def words(self) -> str:
         """What it does, to be added to a description."""
-        what = {
-            OnHoliday.SKIP: "but not on",
-            OnHoliday.NEXT: "or on the next business day after",
-            OnHoliday.PREVIOUS: "or on the last business day before",
-        }[self.on_holiday]
-        return f"{what} a holiday or weekend day of the calendar {self.name}"
+        return f"{_WORDS[self.on_holiday]} a holiday or weekend day of the calendar {self.name}"
 
 
 def is_closed(closed: ClosedDays, day: int) -> bool:

@@ -11,7 +11,7 @@ from scheduler_app.domain.errors import InvalidRecurrence
 from .build import Built, Choices, build
 from .checkpoint import fingerprint, read_checkpoint, write_checkpoint
 from .closed_day_surprises import closed_day_surprises
-from .closed_days import Observance, OnHoliday, is_closed
+from .closed_days import Observance, is_closed
 from .count_ahead import Mark
 from .counted_rule import CountedRule
 from .description import describe
@@ -95,10 +95,10 @@ class Recurrence:
         They are counted, ended and excluded before that: COUNT, UNTIL and EXDATE mean the rule's own days.
         """
         of: RecurrenceSet | RolledSet
-        if observed.on_holiday is OnHoliday.SKIP:
+        if observed.on_holiday == "skip":
             of = replace(self._set, closed=observed.closed)
         else:
-            of = RolledSet(self._set, self._start, observed.closed, observed.on_holiday is OnHoliday.NEXT)
+            of = RolledSet(self._set, self._start, observed.closed, observed.on_holiday == "next")
         return replace(self, observed=observed, _observing=of)
 
     @property
@@ -159,7 +159,7 @@ class Recurrence:
     def left_out(self, start: datetime, end: datetime, limit: int) -> list[datetime]:
         """The local times from `start` up to `end` (both aware), `limit` at most, at which nothing fires
         because the calendar is closed and occurrences are skipped then."""
-        if self.observed is None or self.observed.on_holiday is not OnHoliday.SKIP:
+        if self.observed is None or self.observed.on_holiday != "skip":
             return []
         found: list[datetime] = []
         stop, zone = ceil_second(end), self._start.zone

@@ -13,6 +13,7 @@ from werkzeug.test import TestResponse
 from api.services import Services
 from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.triggers import ONE_OF
 from scheduler_app.store import Store
 from tests.builders import event
 
@@ -50,7 +51,7 @@ def test_put_creates_what_is_not_there_and_changes_what_is(client: FlaskClient) 
 def test_put_says_what_a_new_schedule_would_need(client: FlaskClient) -> None:
     answer = put(client, {"timeout_seconds": 3, "name": "n"})
     assert answer.status_code == 404
-    assert answer.get_json()["detail"].endswith("to create it, give callback_url, rrule or run_at too")
+    assert answer.get_json()["detail"].endswith(f"to create it, give callback_url, one of {ONE_OF} too")
     assert put(client, BODY | {"id": "other"}).get_json()["errors"][0]["pointer"] == "/id"
     wrong = client.put(f"{SCHEDULES}/a_b", json=BODY)
     assert (wrong.status_code, wrong.get_json()["errors"][0]["pointer"]) == (422, "/id")

@@ -224,7 +224,7 @@ def _use_owed(store: Any, now: datetime) -> None:
     # The doors' own calls are what is watched; what they work on is made beside them.
     for name in ("s401", "s402"):
         made = schedule(now, name)
-        left = OwedRange(1, made.timing, now, now + SECOND)
+        left = OwedRange(1, made.trigger, now, now + SECOND)
         assert store.schedules.revise(made.revise(now), version=1, owed=left)
     ids = store.owed.waiting(limit=10)
     token, claimed = store.owed.claim(ids, lease_seconds=30)

@@ -84,7 +84,7 @@ FIFTEENTH_OR_BEFORE = {
     ids=["first business day of each quarter", "last business day of the month", "15th or before"],
 )
 def test_business_days_fall_where_a_hand_counted_them(
-    place: str, phrase: tuple[str, str, tuple[int, ...]], counted: dict[str, list[str]]
+    place: str, phrase: tuple[str, OnHoliday, tuple[int, ...]], counted: dict[str, list[str]]
 ) -> None:
     rule, on_holiday, months = phrase
     calendar, zone = PLACES[place]
@@ -93,7 +93,7 @@ def test_business_days_fall_where_a_hand_counted_them(
         created_at=datetime(2024, 12, 1, tzinfo=UTC),
         timezone=zone,
     )
-    observed = parsed.observing(Observance(place, days_of(calendar), OnHoliday(on_holiday)))
+    observed = parsed.observing(Observance(place, days_of(calendar), on_holiday))
     expected = [
         date(year, month, int(day))
         for year, line in zip(range(2025, 2030), counted[place], strict=True)

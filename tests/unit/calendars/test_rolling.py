@@ -56,13 +56,13 @@ def closed_by(calendar: Calendar) -> Callable[[date], bool]:
     return lambda day: day in dates or day.weekday() in calendar.weekend
 
 
-def observing(case: Case, on_holiday: str) -> Recurrence:
+def observing(case: Case, on_holiday: OnHoliday) -> Recurrence:
     gap, overlap = "skip" if case.clock.skip_gap else "shift", "last" if case.clock.last else "first"
     start = datetime(2000, 1, 1, tzinfo=UTC)
     parsed = Recurrence.parse(
         case.text, created_at=start, timezone=case.clock.zone.key, gap=gap, overlap=overlap
     )
-    return parsed.observing(Observance("test", days_of(case.calendar), OnHoliday(on_holiday)))
+    return parsed.observing(Observance("test", days_of(case.calendar), on_holiday))
 
 
 @st.composite
@@ -138,7 +138,7 @@ def cases(draw: st.DrawFn) -> Case:
 @settings(max_examples=150, deadline=None)
 @given(case=cases(), offsets=st.lists(st.integers(0, 20 * 86_400), min_size=2, max_size=2))
 def test_rolled_occurrences_are_those_of_a_day_by_day_count(
-    on_holiday: str, case: Case, offsets: list[int]
+    on_holiday: OnHoliday, case: Case, offsets: list[int]
 ) -> None:
     expected = rolled(case.clock, case.occurrences, closed_by(case.calendar), on_holiday)
     begin = datetime.combine(case.change, time(0), UTC) - timedelta(days=10)
@@ -167,10 +167,10 @@ WEEKENDS = Calendar.of()
 
 
 def fires(
-    text: str, zone: str, on_holiday: str, *, calendar: Calendar = WEEKENDS, gap: str = "shift"
+    text: str, zone: str, on_holiday: OnHoliday, *, calendar: Calendar = WEEKENDS, gap: str = "shift"
 ) -> Recurrence:
     parsed = Recurrence.parse(text, created_at=datetime(2026, 1, 1, tzinfo=UTC), timezone=zone, gap=gap)
-    return parsed.observing(Observance("test", days_of(calendar), OnHoliday(on_holiday)))
+    return parsed.observing(Observance("test", days_of(calendar), on_holiday))
 
 
 def test_a_time_that_a_gap_would_have_moved_is_kept_as_it_was_written() -> None:
@@ -215,7 +215,7 @@ class Spent(Steps):
 @pytest.mark.parametrize("on_holiday", ["skip", "next", "previous"])
 @pytest.mark.parametrize("freq", ["SECONDLY", "MINUTELY;INTERVAL=7", "HOURLY", "DAILY", "WEEKLY", "MONTHLY"])
 def test_a_year_of_holidays_costs_no_more_steps_than_a_month(
-    freq: str, on_holiday: str, monkeypatch: pytest.MonkeyPatch
+    freq: str, on_holiday: OnHoliday, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recurrence, "Steps", Spent)
     # From 15 January on, so that some day of the year stays open.
@@ -258,6 +258,7 @@ def test_a_rule_whose_days_are_all_closed_ends_in_few_steps(monkeypatch: pytest.
 
 def test_a_count_is_the_same_with_its_checkpoint() -> None:
     text = "DTSTART:20260102T090000\nRRULE:FREQ=HOURLY;COUNT=500"
+    on_holiday: OnHoliday
     for on_holiday in ("skip", "next", "previous"):
         observed = fires(text, "Europe/Zurich", on_holiday)
         for day in range(1, 28):
@@ -265,5 +266,5 @@ def test_a_count_is_the_same_with_its_checkpoint() -> None:
             kept = observed.checkpoint(moment)
             again = Recurrence.parse(
                 text, created_at=datetime(2026, 1, 1, tzinfo=UTC), timezone="Europe/Zurich", checkpoint=kept
-            ).observing(Observance("test", days_of(WEEKENDS), OnHoliday(on_holiday)))
+            ).observing(Observance("test", days_of(WEEKENDS), on_holiday))
             assert again.between(moment, YEAR[1]) == observed.between(moment, YEAR[1])

@@ -17,7 +17,7 @@ LATER = NOON + timedelta(minutes=1)
 
 def test_a_rule_without_a_start_begins_at_the_next_whole_second_for_ever() -> None:
     made = schedule(NOON + timedelta(milliseconds=300), rrule="FREQ=DAILY;INTERVAL=1")
-    assert made.timing.pinned == "DTSTART:20260302T120001Z\nRRULE:FREQ=DAILY"
+    assert made.trigger.pinned == "DTSTART:20260302T120001Z\nRRULE:FREQ=DAILY"
     assert made.next_run_at == NOON + SECOND
 
 
@@ -40,8 +40,8 @@ def test_exactly_one_of_rule_and_instant_is_needed(fields: dict[str, object]) ->
         draft(**fields).schedule("s1", NOON, max_retries=3)
 
 
-def test_a_change_of_the_timing_is_a_revision_that_cuts_now() -> None:
-    edited = Draft(rrule="FREQ=HOURLY").edit(schedule(NOON), NOON + SECOND)
+def test_a_change_of_the_trigger_is_a_revision_that_cuts_now() -> None:
+    edited = Draft(trigger={"rrule": "FREQ=HOURLY"}).edit(schedule(NOON), NOON + SECOND)
     assert (edited.revision, edited.version, edited.cut_pending) == (2, 2, True)
     assert edited.revised_at == NOON + SECOND
     assert edited.next_run_at is not None
@@ -50,9 +50,9 @@ def test_a_change_of_the_timing_is_a_revision_that_cuts_now() -> None:
 
 def test_the_same_rule_sent_again_is_no_revision_and_keeps_its_start() -> None:
     before = schedule(NOON, rrule="FREQ=DAILY")
-    edited = Draft(rrule="FREQ=DAILY", name="other").edit(before, NOON + SECOND)
+    edited = Draft(trigger={"rrule": "FREQ=DAILY"}, name="other").edit(before, NOON + SECOND)
     assert (edited.revision, edited.version, edited.name) == (1, 2, "other")
-    assert edited.timing is before.timing
+    assert edited.trigger is before.trigger
 
 
 def test_a_change_of_the_callback_is_no_revision() -> None:
@@ -61,26 +61,26 @@ def test_a_change_of_the_callback_is_no_revision() -> None:
 
 def test_an_instant_displaces_the_rule_and_the_rule_the_instant() -> None:
     later = NOON + timedelta(hours=1)
-    once = Draft(run_at=later).edit(schedule(NOON), NOON + SECOND)
-    assert (once.timing.rrule, once.timing.run_at, once.next_run_at) == (None, later, later)
-    again = Draft(rrule="FREQ=DAILY").edit(once, NOON + SECOND)
-    assert (again.timing.rrule, again.timing.run_at) == ("FREQ=DAILY", None)
+    once = Draft(trigger={"run_at": later}).edit(schedule(NOON), NOON + SECOND)
+    assert (once.trigger.written, once.next_run_at) == ({"run_at": later}, later)
+    again = Draft(trigger={"rrule": "FREQ=DAILY"}).edit(once, NOON + SECOND)
+    assert again.trigger.written == {"rrule": "FREQ=DAILY"}
 
 
 def test_cuts_never_go_back_when_clocks_do() -> None:
-    edited = Draft(rrule="FREQ=HOURLY").edit(schedule(NOON), NOON - SECOND)
+    edited = Draft(trigger={"rrule": "FREQ=HOURLY"}).edit(schedule(NOON), NOON - SECOND)
     assert edited.revised_at > NOON
 
 
 def test_a_paused_schedule_that_is_edited_stays_paused() -> None:
     paused = schedule(NOON).revise(NOON + SECOND, state=ScheduleState.PAUSED)
-    edited = Draft(rrule="FREQ=HOURLY").edit(paused, NOON + 2 * SECOND)
+    edited = Draft(trigger={"rrule": "FREQ=HOURLY"}).edit(paused, NOON + 2 * SECOND)
     assert (edited.state, edited.next_run_at) == (ScheduleState.PAUSED, None)
 
 
 def test_an_edit_of_a_finished_schedule_brings_it_back() -> None:
     finished = schedule(NOON, rrule="DTSTART:20250101T184500Z\nRRULE:FREQ=DAILY;COUNT=5")
-    assert Draft(rrule="FREQ=DAILY").edit(finished, NOON + SECOND).state is ScheduleState.ACTIVE
+    assert Draft(trigger={"rrule": "FREQ=DAILY"}).edit(finished, NOON + SECOND).state is ScheduleState.ACTIVE
 
 
 def test_a_masked_value_that_comes_back_means_unchanged() -> None:
@@ -183,9 +183,14 @@ def test_a_body_without_a_method_is_posted_and_no_body_is_a_get() -> None:
 
 def test_an_edit_that_changes_nothing_is_none() -> None:
     before = schedule(NOON, rrule="FREQ=DAILY", tags=("a",))
-    assert Draft(rrule="FREQ=DAILY", tags=("a",), state=ScheduleState.ACTIVE).edit(before, LATER) is before
-    assert Draft(rrule=before.timing.pinned).edit(before, LATER) is before, "a rule as it is exported"
-    other_zone = Draft(rrule=before.timing.pinned, timezone="Europe/Zurich").edit(before, LATER)
+    assert (
+        Draft(trigger={"rrule": "FREQ=DAILY"}, tags=("a",), state=ScheduleState.ACTIVE).edit(before, LATER)
+        is before
+    )
+    assert Draft(trigger={"rrule": before.trigger.pinned}).edit(before, LATER) is before, (
+        "a rule as it is exported"
+    )
+    other_zone = Draft(trigger={"rrule": before.trigger.pinned}, timezone="Europe/Zurich").edit(before, LATER)
     assert other_zone.revision == 2
 
 

@@ -5,17 +5,21 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.timing import Timing
+from scheduler_app.domain.triggers import Trigger, TriggerContext, new_trigger
 
 NOW = datetime(2026, 11, 21, 7, 0, 12, 345_000, tzinfo=UTC)
 BARE = "FREQ=DAILY;BYHOUR=9;BYMINUTE=0"
+
+
+def of_rule(rrule: str, timezone: str = "UTC") -> Trigger:
+    return new_trigger({"rrule": rrule}, TriggerContext(NOW, timezone))
 
 
 @pytest.mark.parametrize(
     "rrule", [BARE, "RRULE:FREQ=WEEKLY;UNTIL=20270101", f"DTSTART:20260101T000500\nRRULE:{BARE}"]
 )
 def test_the_pinned_recurrence_is_the_written_one_also_when_it_is_read_anew(rrule: str) -> None:
-    made = Timing.of_rule(rrule, created_at=NOW, timezone="Europe/Zurich")
+    made = of_rule(rrule, "Europe/Zurich")
     kept = made.recurrence(NOW)
     read = made.recurrence(NOW - timedelta(microseconds=1))
     written = Recurrence.parse(rrule, created_at=NOW, timezone="Europe/Zurich")
@@ -24,19 +28,19 @@ def test_the_pinned_recurrence_is_the_written_one_also_when_it_is_read_anew(rrul
 
 
 def test_nobody_is_warned_of_a_dtstart_that_nobody_gave() -> None:
-    pinned = Timing.of_rule(BARE, created_at=NOW).recurrence(NOW + timedelta(days=1))
+    pinned = of_rule(BARE).recurrence(NOW + timedelta(days=1))
     (warning,) = pinned.warnings
     assert "fires at second 13" in warning
 
 
 def test_a_dtstart_that_was_given_and_is_no_occurrence_is_warned_of() -> None:
     rrule = f"DTSTART:20260101T000500Z\nRRULE:{BARE}"
-    (warning,) = Timing.of_rule(rrule, created_at=NOW).recurrence(NOW + timedelta(days=1)).warnings
+    (warning,) = of_rule(rrule).recurrence(NOW + timedelta(days=1)).warnings
     assert warning.startswith("DTSTART does not satisfy the rule")
 
 
 def test_a_checkpoint_of_one_schedule_stays_out_of_another_with_the_same_rule() -> None:
-    counted = Timing.of_rule("FREQ=SECONDLY;COUNT=10", created_at=NOW)
+    counted = of_rule("FREQ=SECONDLY;COUNT=10")
     free = counted.recurrence(NOW)
     wrong = free.checkpoint(NOW + timedelta(seconds=5))
     assert wrong is not None

@@ -1,0 +1,42 @@
+"""When a schedule fires: the kinds of triggers, and the value that a schedule keeps.
+
+A person writes a trigger in one of several ways (`registry.KINDS`). It is translated once, when it is given,
+to a recurrence or to an instant; what was written is kept and shown beside it, and is translated again only
+when an edit changes it or the choices that it is read with.
+"""
+
+from .choice import Given, edited_trigger, names_a_trigger, new_trigger
+from .kind import (
+    FieldType,
+    NotUnderstood,
+    OnHoliday,
+    Translation,
+    TriggerContext,
+    TriggerField,
+    TriggerKind,
+    Value,
+    written_value,
+)
+from .registry import BY_NAME, FIELDS, KINDS, ONE_OF
+from .trigger import Trigger
+
+__all__ = [
+    "BY_NAME",
+    "FIELDS",
+    "KINDS",
+    "ONE_OF",
+    "FieldType",
+    "Given",
+    "NotUnderstood",
+    "OnHoliday",
+    "Translation",
+    "Trigger",
+    "TriggerContext",
+    "TriggerField",
+    "TriggerKind",
+    "Value",
+    "edited_trigger",
+    "names_a_trigger",
+    "new_trigger",
+    "written_value",
+]

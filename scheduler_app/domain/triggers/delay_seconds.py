@@ -1,0 +1,48 @@
+"""`delay_seconds`: one occurrence, so many seconds after the trigger was given."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from scheduler_app.domain.triggers.kind import (
+    FieldType,
+    Translation,
+    TriggerContext,
+    TriggerField,
+    TriggerKind,
+    Value,
+    written_value,
+)
+
+if TYPE_CHECKING:
+    from scheduler_app.domain.triggers.trigger import Trigger
+
+#: A hundred years.
+MAX_DELAY_SECONDS: Final = 36_525 * 86_400
+_DELAY_SECONDS: Final = TriggerField(
+    "delay_seconds",
+    FieldType.WHOLE,
+    "A single time: so many seconds after this is given; given again unchanged, it does not begin anew",
+    example=90,
+    minimum=1,
+    maximum=MAX_DELAY_SECONDS,
+)
+
+
+class DelaySeconds(TriggerKind):
+    """One occurrence after a delay, which counts from the creation or from the edit that gives it."""
+
+    fields = (_DELAY_SECONDS,)
+
+    def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
+        """The instant that is so much later, in whole milliseconds."""
+        instant = context.at + timedelta(seconds=written_value(written, "delay_seconds", int))
+        return Translation(instant=instant.replace(microsecond=instant.microsecond // 1000 * 1000))
+
+    def uses_timezone(self, written: Mapping[str, Value]) -> bool:
+        """No: seconds elapse alike everywhere."""
+        return False
+
+    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
+        """The instant that it became."""
+        return dict(trigger.written) if trigger.instant is None else {"run_at": trigger.instant}

@@ -1,0 +1,168 @@
+"""What a trigger kind is: one file of this package, and a row in `registry`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
+
+if TYPE_CHECKING:
+    from scheduler_app.domain.triggers.trigger import Trigger
+
+#: The value of one wire field as a person wrote it. A naive datetime is a local time in the schedule's zone.
+Value = str | int | bool | datetime
+
+V = TypeVar("V")
+
+
+class FieldType(Enum):
+    """What a wire field holds; the API, its specification and the store each have one table over these."""
+
+    TEXT = "text"
+    WHOLE = "whole number"
+    TRUE = "true"
+    """Only `true` may be given."""
+    TIME = "time"
+    """An instant (with an offset), or a local time in the schedule's `timezone` (without one)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerField:
+    """A field of the wire that belongs to a trigger kind, as plain data."""
+
+    name: str
+    type: FieldType
+    description: str
+    """One line for the API's specification."""
+    example: Value
+    minimum: int | None = None
+    """Of a whole number, inclusive."""
+    maximum: int | None = None
+    max_length: int | None = None
+    """Of a text, in characters."""
+    choices: tuple[str, ...] = ()
+    """Of a text: the only words that are allowed; empty: any text."""
+
+    def check(self, value: Value) -> None:
+        """Raises InvalidField for a value that this field cannot hold."""
+        wrong = self._wrong(value)
+        if wrong is not None:
+            raise InvalidField(self.name, wrong)
+
+    def _wrong(self, value: Value) -> str | None:
+        if self.type is FieldType.TRUE:
+            return None if value is True else "must be true; leave it out otherwise"
+        if self.type is FieldType.TIME:
+            return None if isinstance(value, datetime) else "must be a time, such as 2030-01-05T12:00:00Z"
+        if self.type is FieldType.WHOLE:
+            if type(value) is not int:
+                return "must be a whole number"
+            if self.minimum is not None and value < self.minimum:
+                return f"must be at least {self.minimum}"
+            if self.maximum is not None and value > self.maximum:
+                return f"must be at most {self.maximum}"
+            return None
+        if not isinstance(value, str) or not value:
+            return "must be text of at least one character"
+        if self.max_length is not None and len(value) > self.max_length:
+            return f"must have at most {self.max_length} characters"
+        if self.choices and value not in self.choices:
+            return f"must be {' or '.join(self.choices)}"
+        return None
+
+
+def written_value(written: Mapping[str, Value], name: str, type_: type[V]) -> V:
+    """The value of the field `name`, which was checked before, as the Python type of the field's type:
+    str, int, bool (TRUE) or datetime (TIME)."""
+    value = written[name]
+    if not isinstance(value, type_):
+        raise TypeError(f"{name} has not been checked: it is of the type {type(value).__name__}")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerContext:
+    """What a written trigger is read in."""
+
+    at: datetime
+    """The instant at which the trigger is given (aware): a missing start, a delay, "in 10 minutes" count from
+    it."""
+    timezone: str = "UTC"
+    """An IANA name, not checked yet."""
+    gap: Gap = "shift"
+    overlap: Overlap = "first"
+    timezone_given: bool = True
+    """Whether somebody chose the timezone; a single local time is refused where nobody did."""
+    active: bool = True
+    """Whether the schedule is going to run: only then is a single instant in the past refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What a written trigger means: a recurrence, a single instant, or neither (it never fires by itself)."""
+
+    recurrence: str | None = None
+    """RFC 5545 content lines, or a bare `FREQ=…`; a missing DTSTART is pinned to the second after
+    `context.at`, a floating one is read in `context.timezone`."""
+    instant: datetime | None = None
+    """Aware."""
+    warnings: tuple[str, ...] = ()
+    """What may surprise the person who wrote it, beside what the recurrence itself warns of."""
+    on_holiday: OnHoliday | None = None
+    """What the schedule does on holidays of its calendar unless it says otherwise itself."""
+
+
+class NotUnderstood(InvalidField):
+    """A text that is ambiguous or not understood is refused, and nothing is guessed."""
+
+    def __init__(
+        self,
+        field: str,
+        message: str,
+        *,
+        not_understood: tuple[str, ...] = (),
+        readings: tuple[Translation, ...] = (),
+    ) -> None:
+        super().__init__(field, message)
+        self.not_understood = not_understood
+        """The words that were not understood, as they were written."""
+        self.readings = readings
+        """What it may mean, where that is known: the person gives one of them instead."""
+
+
+class TriggerKind(Protocol):
+    """One way to write when a schedule fires. Kinds subclass this explicitly and inherit the defaults."""
+
+    @property
+    def fields(self) -> tuple[TriggerField, ...]:
+        """The wire fields; the first one is the main one, whose name is the kind's name."""
+
+    @property
+    def name(self) -> str:
+        """The wire name of the main field: `rrule`, `run_at`, …"""
+        return self.fields[0].name
+
+    def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
+        """What `written` (the fields that were given, the main one among them, types and bounds checked)
+        means. Pure: the same arguments give the same result. Raises InvalidField, or InvalidRecurrence."""
+
+    def uses_timezone(self, written: Mapping[str, Value]) -> bool:
+        """Whether timezone, gap and overlap change the meaning; if not, an edit of them keeps the old one."""
+        return True
+
+    def names_start(self, written: Mapping[str, Value]) -> bool:
+        """Whether the person wrote a DTSTART, so that warnings may speak of it."""
+        return False
+
+    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
+        """The wire fields with which a new schedule, made at any time, fires at the same instants as
+        `trigger` of this kind. They may be another kind's: a delay is exported as the instant it became."""
+        return trigger.written
+
+    def restates(self, written: Mapping[str, Value], trigger: "Trigger", created_at: datetime) -> bool:
+        """Whether `written` (of this kind) says again what `trigger` (of any kind) says already, as it was
+        written or as it is exported, so that an edit with it changes nothing."""
+        return dict(written) in (dict(trigger.written), dict(trigger.portable(created_at)))

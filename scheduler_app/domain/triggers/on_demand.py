@@ -1,0 +1,34 @@
+"""`on_demand`: no occurrence; the schedule runs only when a person or a program triggers it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from scheduler_app.domain.triggers.kind import (
+    FieldType,
+    Translation,
+    TriggerContext,
+    TriggerField,
+    TriggerKind,
+    Value,
+)
+
+_ON_DEMAND: Final = TriggerField(
+    "on_demand",
+    FieldType.TRUE,
+    "No time at all: it runs only when somebody triggers it, and stays active for ever",
+    example=True,
+)
+
+
+class OnDemand(TriggerKind):
+    """A schedule that never runs by itself, is never finished, and can be triggered."""
+
+    fields = (_ON_DEMAND,)
+
+    def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
+        """Neither a recurrence nor an instant."""
+        return Translation()
+
+    def uses_timezone(self, written: Mapping[str, Value]) -> bool:
+        """No: there is no time to read in it."""
+        return False

@@ -1,0 +1,51 @@
+"""`rrule`: a recurrence as RFC 5545 writes it."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from scheduler_app.domain.triggers.kind import (
+    FieldType,
+    Translation,
+    TriggerContext,
+    TriggerField,
+    TriggerKind,
+    Value,
+    written_value,
+)
+
+if TYPE_CHECKING:
+    from scheduler_app.domain.triggers.trigger import Trigger
+
+MAX_CHARACTERS: Final = 64 * 1024
+_RRULE: Final = TriggerField(
+    "rrule",
+    FieldType.TEXT,
+    "An RFC 5545 rule, with or without DTSTART",
+    example="FREQ=DAILY;INTERVAL=1",
+    max_length=MAX_CHARACTERS,
+)
+
+
+class RRule(TriggerKind):
+    """An RFC 5545 recurrence set. A missing DTSTART is the second after it was given."""
+
+    fields = (_RRULE,)
+
+    def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
+        """The text itself."""
+        return Translation(recurrence=written_value(written, "rrule", str))
+
+    def names_start(self, written: Mapping[str, Value]) -> bool:
+        """Whether the text has a DTSTART."""
+        return "DTSTART" in written_value(written, "rrule", str).upper()
+
+    def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
+        """The rule with its DTSTART made explicit."""
+        return {"rrule": trigger.recurrence_text(created_at) or ""}
+
+    def restates(self, written: Mapping[str, Value], trigger: "Trigger", created_at: datetime) -> bool:
+        """Also true of the pinned text that an earlier release exported."""
+        if trigger.kind is self and written["rrule"] == trigger.pinned:
+            return True
+        return super().restates(written, trigger, created_at)

@@ -1,0 +1,81 @@
+"""`run_at`: one occurrence, at an instant or at a local time."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.local_time import instant_at, read_local
+from scheduler_app.domain.triggers.kind import (
+    FieldType,
+    Translation,
+    TriggerContext,
+    TriggerField,
+    TriggerKind,
+    Value,
+    written_value,
+)
+
+_RUN_AT: Final = TriggerField(
+    "run_at",
+    FieldType.TIME,
+    "A single time: with an offset an instant, in which milliseconds count; without one the local time in the"
+    " timezone given beside it",
+    example="2030-01-05T12:00:00Z",
+)
+
+
+class RunAt(TriggerKind):
+    """One occurrence. For a schedule that is to run, a time that has passed is refused.
+
+    A local time becomes a recurrence of one date: it moves with its zone when the zone's rules change.
+    """
+
+    fields = (_RUN_AT,)
+
+    def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
+        """The instant itself, or the date in the context's timezone."""
+        run_at = written_value(written, "run_at", datetime)
+        if run_at.tzinfo is not None:
+            _refuse_past(run_at, context)
+            return Translation(instant=run_at)
+        if not context.timezone_given:
+            raise InvalidField(
+                "run_at", "needs an offset, as in 2025-01-05T12:00:00Z, or a timezone beside it"
+            )
+        if run_at.microsecond:
+            raise InvalidField("run_at", "has a fraction of a second: leave it out, or give an offset too")
+        warnings = _clock_change(run_at, context)
+        _refuse_past(instant_at(run_at, context.timezone, context.overlap), context)
+        date = run_at.isoformat().replace("-", "").replace(":", "")
+        return Translation(recurrence=f"RDATE:{date}", warnings=warnings)
+
+    def uses_timezone(self, written: Mapping[str, Value]) -> bool:
+        """Only a local time does."""
+        return written_value(written, "run_at", datetime).tzinfo is None
+
+
+def _refuse_past(instant: datetime, context: TriggerContext) -> None:
+    if context.active and instant <= context.at:
+        raise InvalidField(
+            "run_at",
+            f"lies in the past (it is {context.at:%Y-%m-%dT%H:%M:%SZ}); give a later instant, or trigger it",
+        )
+
+
+def _clock_change(local: datetime, context: TriggerContext) -> tuple[str, ...]:
+    """What a clock change does to the local time, as warnings. Raises InvalidField for a time that the clock
+    change leaves out where `gap` is "skip": it would never run."""
+    kind = read_local(local, context.timezone).kind
+    clock = f"{local:%H:%M} on {local:%Y-%m-%d}"
+    if kind == "gap":
+        missing = f"{clock} does not exist in {context.timezone}, where clocks are put forward then"
+        if context.gap == "skip":
+            raise InvalidField(
+                "run_at", f"{missing}: with gap=skip it would never run; give another time, or gap=shift"
+            )
+        return (f"{missing}; it runs at {instant_at(local, context.timezone):%H:%M} UTC.",)
+    if kind == "overlap":
+        twice = f"{clock} comes twice in {context.timezone}, where clocks are put back then"
+        return (f"{twice}; it runs the {context.overlap} time.",)
+    return ()

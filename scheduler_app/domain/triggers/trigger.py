@@ -1,0 +1,137 @@
+"""When a schedule fires: what was written, and what it was pinned to when it was given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
+from scheduler_app.domain.local_time import timezone_named
+from scheduler_app.domain.recurrence import (
+    AnyRecurrence,
+    Gap,
+    Never,
+    Once,
+    Overlap,
+    zone_data_version,
+)
+from scheduler_app.domain.triggers.kind import OnHoliday, TriggerContext, TriggerKind, Value
+from scheduler_app.domain.triggers.recurrence_cache import RecurrenceText, cache
+
+#: The fields that are the schedule's own: an error about one of them keeps its name.
+_BESIDE = ("timezone", "gap", "overlap")
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """When a schedule fires. At most one of `pinned` and `instant` is set; with neither, it only runs on
+    demand."""
+
+    kind: TriggerKind
+    written: Mapping[str, Value]
+    """The wire fields as they were given, by their names."""
+    pinned: str | None = None
+    """The recurrence with its DTSTART made explicit (R5): parsing it again gives the same occurrences for
+    ever."""
+    instant: datetime | None = None
+    timezone: str = "UTC"
+    gap: Gap = "shift"
+    overlap: Overlap = "first"
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+    """What the translation warned of; the recurrence has warnings of its own."""
+    on_holiday: OnHoliday | None = None
+    """What the written text implies for holidays, unless the schedule says otherwise."""
+
+    @classmethod
+    def translated(
+        cls, kind: TriggerKind, written: Mapping[str, Value], context: TriggerContext
+    ) -> "Trigger":
+        """The trigger that `written` means in `context`. Raises InvalidField, whose field is the kind's name
+        unless a choice beside it (timezone, gap, overlap) is wrong."""
+        timezone_named(context.timezone)
+        timezone, gap, overlap = context.timezone, context.gap, context.overlap
+        try:
+            found = kind.translate(written, context)
+            parsed = None
+            if found.recurrence is not None:
+                zone = timezone if kind.uses_timezone(written) else None
+                parsed = cache.read(RecurrenceText(found.recurrence, context.at, zone, gap, overlap))
+        except InvalidRecurrence as error:
+            raise _named(error, kind.name) from None
+        trigger = cls(
+            kind=kind,
+            written=written,
+            pinned=parsed.text if parsed else None,
+            instant=found.instant,
+            timezone=timezone,
+            gap=gap,
+            overlap=overlap,
+            warnings=found.warnings,
+            on_holiday=found.on_holiday,
+        )
+        if parsed:
+            # The next question is about the pinned text, which means the same.
+            cache.keep(trigger._pinned_text(context.at), parsed)
+        return trigger
+
+    @property
+    def fires_by_itself(self) -> bool:
+        """False for one that only runs on demand: its schedule stays active without a next occurrence."""
+        return self.pinned is not None or self.instant is not None
+
+    def recurrence(self, created_at: datetime, checkpoint: Mapping[str, Any] | None = None) -> AnyRecurrence:
+        """What answers when it fires. `created_at` is the schedule's; `checkpoint` is what
+        `Recurrence.checkpoint` gave earlier. Raises InvalidRecurrence when what is stored no longer parses.
+        """
+        if self.instant is not None:
+            return Once(self.instant)
+        if self.pinned is None:
+            return Never()
+        text = self._pinned_text(created_at)
+        # Not with a checkpoint, which the cached recurrence would keep for others.
+        return cache.read(text) if checkpoint is None else text.read(checkpoint)
+
+    def recurrence_text(self, created_at: datetime) -> str | None:
+        """The recurrence as text that means the same to whoever takes it; None where there is none.
+
+        What an earlier release pinned may leave out a part that is read otherwise today.
+        """
+        if self.pinned is None or "FREQ=YEARLY" not in self.pinned:
+            return self.pinned
+        try:
+            return cache.read(self._pinned_text(created_at)).text
+        except InvalidRecurrence:
+            return self.pinned
+
+    def portable(self, created_at: datetime) -> Mapping[str, Value]:
+        """The wire fields with which a new schedule, made at any time, fires at the same instants."""
+        return self.kind.portable(self, created_at)
+
+    def zone_data(self) -> str | None:
+        """The version of the zone data that occurrences are computed with; None where no zone matters."""
+        if self.pinned is None or (self._zone in (None, "UTC") and "TZID" not in self.pinned):
+            return None
+        return zone_data_version()
+
+    @property
+    def _zone(self) -> str | None:
+        """The timezone, if it has an influence."""
+        return self.timezone if self.kind.uses_timezone(self.written) else None
+
+    def _pinned_text(self, created_at: datetime) -> RecurrenceText:
+        return RecurrenceText(
+            self.pinned or "",
+            created_at,
+            self._zone,
+            self.gap,
+            self.overlap,
+            start_implied=not self.kind.names_start(self.written),
+            stored=True,
+        )
+
+
+def _named(error: InvalidRecurrence, kind: str) -> InvalidField:
+    """The error under the name of the field that the person wrote."""
+    if kind == "rrule" or error.field in _BESIDE:
+        return error
+    return InvalidField(kind, error.message)

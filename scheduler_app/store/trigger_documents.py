@@ -1,0 +1,152 @@
+"""A trigger as a schedule's document keeps it, and back.
+
+`rrule`, `pinned`, `run_at`, `timezone`, `gap` and `overlap` stand in the document itself, as they did before
+there were more kinds than `rrule` and `run_at`. Any other kind adds `trigger`: what was written, beside the
+`pinned` or `run_at` that it became, by which a process of the release before delivers it too.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, cast, get_args
+
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.triggers import (
+    BY_NAME,
+    FieldType,
+    OnHoliday,
+    Trigger,
+    TriggerField,
+    TriggerKind,
+    Value,
+)
+from scheduler_app.store.field_types import (
+    Check,
+    Corrupt,
+    Newer,
+    fields,
+    flag,
+    instant,
+    items,
+    one_of,
+    optional,
+    text,
+    whole,
+    wrong,
+)
+from scheduler_app.store.mongo import Document
+
+RRULE, RUN_AT = BY_NAME["rrule"], BY_NAME["run_at"]
+#: The fields that a document of one trigger has and a document of another has not.
+TRIGGER_FIELDS = ("rrule", "pinned", "run_at", "trigger")
+#: The `run_at` of a schedule that only runs on demand, for processes of the release before, which know no
+#: such schedule: to them it runs once, on a day that does not come.
+NEVER = datetime(9998, 12, 31, tzinfo=UTC)
+
+_CHECKS: Final[Mapping[FieldType, Check]] = {
+    FieldType.TEXT: text,
+    FieldType.WHOLE: whole,
+    FieldType.TRUE: flag,
+    FieldType.TIME: instant,
+}
+
+
+def trigger_document(trigger: Trigger) -> Document:
+    """The fields of the document; those of `TRIGGER_FIELDS` that this trigger does not have are None."""
+    plain_rule, plain_instant = trigger.kind is RRULE, trigger.kind is RUN_AT and trigger.pinned is None
+    run_at = trigger.instant if trigger.fires_by_itself else NEVER
+    return {
+        "rrule": trigger.written["rrule"] if plain_rule else None,
+        "pinned": trigger.pinned,
+        "run_at": run_at,
+        "timezone": trigger.timezone,
+        "gap": trigger.gap,
+        "overlap": trigger.overlap,
+        "trigger": None if plain_rule or plain_instant else _written_document(trigger, run_at),
+    }
+
+
+def read_trigger(row: Mapping[str, Any]) -> Trigger:
+    """The trigger in a schedule's document. Raises Corrupt, and Newer for a kind of a newer release."""
+    rrule = optional(text, row.get("rrule"), "rrule")
+    pinned = optional(text, row.get("pinned"), "pinned")
+    run_at = optional(instant, row.get("run_at"), "run_at")
+    if run_at is None and pinned is None:
+        raise Corrupt("run_at and pinned are both missing: nothing says when it fires")
+    kept = optional(fields, row.get("trigger"), "trigger") or {}
+    kind: TriggerKind
+    written: Mapping[str, Value]
+    # A process of the release before that gives the schedule a rule or an instant leaves `trigger` behind.
+    if not kept or rrule is not None or kept.get("run_at") != run_at:
+        kept = {}
+        kind, written = (
+            (RRULE, {"rrule": rrule or pinned}) if run_at is None else (RUN_AT, {"run_at": run_at})
+        )
+    else:
+        kind, written = _read_written(kept)
+    return Trigger(
+        kind=kind,
+        written=written,
+        pinned=pinned,
+        instant=None if kept and run_at == NEVER else run_at,
+        timezone=text(row.get("timezone"), "timezone"),
+        # Their words are checked where the recurrence is parsed: a wrong one has a warning of its own.
+        gap=cast(Gap, text(row.get("gap"), "gap")),
+        overlap=cast(Overlap, text(row.get("overlap"), "overlap")),
+        warnings=tuple(
+            [
+                text(each, "an item of trigger.warnings")
+                for each in items(kept.get("warnings", []), "trigger.warnings")
+            ]
+        ),
+        on_holiday=optional(_holiday_word, kept.get("on_holiday"), "trigger.on_holiday"),
+    )
+
+
+def _written_document(trigger: Trigger, run_at: datetime | None) -> Document:
+    document: Document = {
+        "kind": trigger.kind.name,
+        "written": {name: _stored(value) for name, value in trigger.written.items()},
+        "run_at": run_at,
+        "warnings": list(trigger.warnings) or None,
+        "on_holiday": trigger.on_holiday,
+    }
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _read_written(kept: Mapping[str, Any]) -> tuple[TriggerKind, Mapping[str, Value]]:
+    name = text(kept.get("kind"), "trigger.kind")
+    kind = BY_NAME.get(name)
+    if kind is None:
+        raise Newer(f"trigger.kind is {name[:50]!r}, which this release does not know")
+    row = fields(kept.get("written"), "trigger.written")
+    own = {field.name: field for field in kind.fields}
+    if kind.name not in row or not own.keys() >= row.keys():
+        raise Corrupt(f"trigger.written has {', '.join(row) or 'nothing'}, and is of the kind {kind.name}")
+    return kind, {key: _written(own[key], value) for key, value in row.items()}
+
+
+def _stored(value: Value) -> Value:
+    """BSON's dates are instants: a local time is kept as text."""
+    return value.isoformat() if isinstance(value, datetime) and value.tzinfo is None else value
+
+
+def _written(field: TriggerField, value: Any) -> Value:
+    name = f"trigger.written.{field.name}"
+    found: Value
+    if field.type is FieldType.TIME and isinstance(value, str):
+        try:
+            found = datetime.fromisoformat(value)
+        except ValueError:
+            raise wrong(name, value, "a date or a local time") from None
+    else:
+        found = _CHECKS[field.type](value, name)
+    try:
+        field.check(found)
+    except InvalidField as error:
+        raise Corrupt(f"{name} {error.message}") from None
+    return found
+
+
+def _holiday_word(value: Any, name: str) -> OnHoliday:
+    return cast(OnHoliday, one_of(value, name, get_args(OnHoliday)))
