@@ -90,6 +90,8 @@ def _asked(schedule: Schedule | Unreadable, envelope: Envelope) -> dict[str, Any
         "timezone": trigger.timezone,
         "gap": trigger.gap,
         "overlap": trigger.overlap,
+        "calendar": schedule.calendar.name if schedule.calendar else None,
+        "on_holiday": schedule.calendar.on_holiday if schedule.calendar else None,
         "callback_url": masked_url(action.url),
         "method": action.method,
         "headers": dict(masked(action.headers)) or None,

@@ -6,6 +6,7 @@ from flask_smorest import Api
 from api import (
     auth,
     bulk,
+    calendars,
     cross_site,
     docs,
     dry_run,
@@ -61,7 +62,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     metrics.register(app)
     docs.register(app, api)
     manual.register(app)
-    for noun in (schedules, bulk, edits, export, previews, signing, events):
+    for noun in (schedules, bulk, edits, export, previews, signing, events, calendars):
         api.register_blueprint(noun.blueprint)
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: whoever can reach loopback may use the API")

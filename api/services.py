@@ -20,6 +20,7 @@ from scheduler_app.domain.ports import parse_ports
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.calendars import CalendarManager
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventManager
@@ -39,6 +40,7 @@ class Services:
     creation: Creation
     manager: Manager
     events: EventManager
+    calendars: CalendarManager
     publisher: CeleryPublisher
     presence: Presence
     guard: Guard
@@ -61,7 +63,14 @@ class Services:
         )
         creation = replace(self.creation, store=store, soon=_do_nothing, new_secret=manager.new_secret)
         events = replace(self.events, store=store, send=_do_nothing)
-        return replace(self, store=store, creation=creation, manager=manager, events=events)
+        return replace(
+            self,
+            store=store,
+            creation=creation,
+            manager=manager,
+            events=events,
+            calendars=CalendarManager(store),
+        )
 
 
 def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
@@ -128,7 +137,8 @@ def make_services(settings: Settings, publisher: CeleryPublisher) -> Services:
         new_secret=new_secret,
     )
     presence = Presence(store, clock, "api")
-    return Services(settings, store, creation, manager, EventManager(store, send), publisher, presence, guard)
+    events, calendars = EventManager(store, send), CalendarManager(store)
+    return Services(settings, store, creation, manager, events, calendars, publisher, presence, guard)
 
 
 def services() -> Services:

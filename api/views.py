@@ -1,12 +1,14 @@
 """Schedules as the wire shows them."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from api.trigger_fields import shown_value
+from scheduler_app.domain.calendars import CalendarUse, days_of
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.masking import MASK, masked, masked_url
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Recurrence
 from scheduler_app.domain.schedule import TICK, LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.domain.triggers import Trigger
@@ -28,6 +30,8 @@ def shown(schedule: Schedule | Unreadable, now: datetime) -> dict[str, Any]:
         "timezone": trigger.timezone,
         "gap": trigger.gap,
         "overlap": trigger.overlap,
+        "calendar": schedule.calendar.name if schedule.calendar else None,
+        "on_holiday": schedule.calendar.on_holiday if schedule.calendar else None,
         "callback_url": masked_url(action.url),
         "method": action.method,
         "headers": dict(masked(action.headers)),
@@ -75,19 +79,60 @@ def signing_shown(signing: Signing | None, now: datetime) -> dict[str, Any]:
     }
 
 
-def previewed(trigger: Trigger, created_at: datetime, after: datetime, limit: int) -> dict[str, Any]:
-    """The fields of PreviewOutput. Raises InvalidRecurrence when it takes too long to tell."""
+def previewed(
+    trigger: Trigger, calendar: CalendarUse | None, created_at: datetime, after: datetime, limit: int
+) -> dict[str, Any]:
+    """The fields of PreviewOutput. Raises InvalidRecurrence when it takes too long to tell, or when the
+    calendar cannot be read."""
     recurrence = trigger.recurrence(created_at)
+    if calendar is not None:
+        recurrence = calendar.observed_by(recurrence)
     found = recurrence.occurrences(after + TICK, END, limit) if after < END else []
     view: dict[str, Any] = {
         "trigger": {name: shown_value(value) for name, value in trigger.written.items()},
         "occurrences": [
-            {"run_time": each.instant, "local": each.local.isoformat(), "dst": each.dst} for each in found
+            {"run_time": each.instant, "local": each.local.isoformat(), "dst": each.dst}
+            | _rolled(each, calendar)
+            for each in found
         ],
+        **_skipped(recurrence, calendar, after, found, limit),
         "warnings": [*trigger.warnings, *recurrence.warnings],
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
+
+
+def _rolled(each: Occurrence, calendar: CalendarUse | None) -> dict[str, str]:
+    if each.rolled_from is None:
+        return {}
+    return {
+        "rolled_from": each.rolled_from.isoformat(),
+        "reason": _closed_by(calendar, each.rolled_from),
+    }
+
+
+def _skipped(
+    recurrence: AnyRecurrence,
+    calendar: CalendarUse | None,
+    after: datetime,
+    found: Sequence[Occurrence],
+    limit: int,
+) -> dict[str, Any]:
+    """What a calendar takes away up to the last occurrence that is shown, `limit` at most."""
+    if not isinstance(recurrence, Recurrence) or after >= END:
+        return {}
+    end = found[-1].instant if len(found) == limit else END
+    skipped = [
+        {"local": each.isoformat(), "reason": _closed_by(calendar, each)}
+        for each in recurrence.left_out(after + TICK, end, limit)
+    ]
+    return {"skipped": skipped} if skipped else {}
+
+
+def _closed_by(calendar: CalendarUse | None, local: datetime) -> str:
+    known = calendar.known if calendar else None
+    day = days_of(known.calendar).day(local.date()) if known else None
+    return day.name if day else ""
 
 
 def _recurrence(schedule: Schedule, now: datetime) -> dict[str, Any]:

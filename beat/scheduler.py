@@ -11,6 +11,7 @@ from beat.expander import Expander
 from beat.inspector import Inspector
 from beat.owed_expander import OwedExpander
 from beat.pruner import Pruner
+from beat.recalendarer import Recalendarer
 from beat.recoverer import Recoverer
 from beat.rezoner import Rezoner
 from scheduler_app.broker import CeleryPublisher
@@ -25,6 +26,7 @@ from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.owed_expansion import OwedExpansion
+from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.rezoning import Rezoning
 
@@ -73,6 +75,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
         expander = Expander(expansion, lambda: self._do("dispatch", lambda: dispatcher.run(clock.now)), ended)
         owed_expander = OwedExpander(OwedExpansion(store))
         recoverer = Recoverer(Recovery(store), publisher.queue_lengths)
+        recalendarer = Recalendarer(Recalendaring(store))
         rezoner = Rezoner(Rezoning(store))
         inspector = Inspector(Inspection(store))
         pruner = Pruner(store, retention_days=settings.retention_days)
@@ -80,6 +83,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
             ("rezone", lambda: rezoner.run(clock.now)),
             ("expand", lambda: expander.run(clock.now)),
             ("dispatch", lambda: dispatcher.run(clock.now)),
+            ("recalendar", lambda: recalendarer.run(clock.now)),
             ("owed", lambda: owed_expander.run(clock.now)),
             ("recover", lambda: recoverer.run(clock.now)),
             ("inspect", lambda: inspector.run(clock.now)),

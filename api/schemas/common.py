@@ -24,6 +24,8 @@ from api.plain_words import speak_plainly
 from scheduler_app.store.listing import Window
 
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
+CALENDAR_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
+CALENDAR_NAME_ERROR = "must be 1 to 64 letters, digits, dots, underscores and hyphens"
 MAX_LIMIT = 500
 MAX_PAGE = 10_000
 #: Pages are counted by walking over what comes before them; a cursor walks over nothing.

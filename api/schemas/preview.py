@@ -5,7 +5,13 @@ from marshmallow import fields, validate
 from api import trigger_fields
 from api.fields import Instant
 from api.schemas.common import MAX_LIMIT, Output, Sparse, Strict
-from api.schemas.schedule_input import gap_field, overlap_field, timezone_field
+from api.schemas.schedule_input import (
+    calendar_field,
+    gap_field,
+    on_holiday_field,
+    overlap_field,
+    timezone_field,
+)
 
 
 class PreviewQuery(Strict):
@@ -34,6 +40,8 @@ class PreviewInput(PreviewQuery):
     timezone = timezone_field()
     gap = gap_field()
     overlap = overlap_field()
+    calendar = calendar_field()
+    on_holiday = on_holiday_field()
 
 
 class OccurrenceOutput(Sparse):
@@ -54,12 +62,32 @@ class OccurrenceOutput(Sparse):
             " gap's length; one that exists twice fires the first or the last time. Absent otherwise."
         },
     )
+    rolled_from = fields.String(
+        metadata={
+            "description": "The local time from which a closed day of the calendar moved it",
+            "example": "2026-12-25T09:00:00+01:00",
+        }
+    )
+    reason = fields.String(
+        metadata={"description": "Why: the holiday, or the weekend day", "example": "Christmas Day"}
+    )
+
+
+class SkippedOutput(Sparse):
+    """A time at which nothing fires, because the calendar is closed."""
+
+    local = fields.String(required=True, metadata={"example": "2026-12-25T09:00:00+01:00"})
+    reason = fields.String(required=True, metadata={"example": "Christmas Day"})
 
 
 class PreviewOutput(Output):
     """What a rule comes to."""
 
     occurrences = fields.List(fields.Nested(OccurrenceOutput), required=True)
+    skipped = fields.List(
+        fields.Nested(SkippedOutput),
+        metadata={"description": "What the calendar takes away among these occurrences; absent for nothing"},
+    )
     warnings = fields.List(
         fields.String(),
         required=True,

@@ -3,20 +3,21 @@
 import binascii
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
 
 from api import trigger_fields
 from api.fields import BoundedList, Headers, StatusCodes, check_visible
 from api.paths import SCHEDULE_WORDS
-from api.schemas.common import ID, ScheduleId, Strict, WriteQuery
+from api.schemas.common import CALENDAR_NAME, CALENDAR_NAME_ERROR, ID, ScheduleId, Strict, WriteQuery
 from api.services import services
 from scheduler_app.actions.http import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.masking import MASK, MASKED_BODY
+from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
 from scheduler_app.domain.schedule import (
     MAX_BODY_BYTES,
@@ -78,6 +79,23 @@ def overlap_field(**options: Any) -> fields.String:
     return fields.String(validate=validate.OneOf(["first", "last"]), metadata=about, **options)
 
 
+def calendar_field(**options: Any) -> fields.String:
+    about = {
+        "description": "The name of a calendar, whose holidays and weekend days the rule observes",
+        "example": "zurich",
+    }
+    check = validate.Regexp(CALENDAR_NAME, error=CALENDAR_NAME_ERROR)
+    return fields.String(validate=check, metadata=about, **options)
+
+
+def on_holiday_field(**options: Any) -> fields.String:
+    about = {
+        "description": "What an occurrence on a closed day of the calendar does: it is left out (`skip`, the"
+        " default), or moves to the next or the previous open day at the same time of day"
+    }
+    return fields.String(validate=validate.OneOf(get_args(OnHoliday)), metadata=about, **options)
+
+
 class PutQuery(WriteQuery):
     if_absent = fields.String(
         data_key="if-absent",
@@ -99,6 +117,8 @@ class ScheduleInput(Strict):
     timezone = timezone_field()
     gap = gap_field()
     overlap = overlap_field()
+    calendar = calendar_field(allow_none=True)
+    on_holiday = on_holiday_field()
     callback_url = fields.String(metadata=CALLBACK_URL)
     method = fields.String(
         validate=validate.OneOf(METHODS, error="must be one of {choices}, in capital letters"),

@@ -40,6 +40,8 @@ class ScheduleOutput(Output):
     timezone = fields.String()
     gap = fields.String()
     overlap = fields.String()
+    calendar = fields.String(metadata={"description": "The calendar that it observes"})
+    on_holiday = fields.String()
     description = fields.String(metadata={"description": "What the rule says, in words"})
     callback_url = fields.String(metadata={"description": f"With {MASK} for the values of its query"})
     method = fields.String()

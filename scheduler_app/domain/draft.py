@@ -4,9 +4,10 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kept_secrets import resolved
-from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import (
     DEFAULT_METHOD,
@@ -42,6 +43,11 @@ class Draft:
     timezone: str = NOT_GIVEN
     gap: Gap = NOT_GIVEN
     overlap: Overlap = NOT_GIVEN
+    calendar: str | None = NOT_GIVEN
+    """The name of one; None for none."""
+    named_calendar: NamedCalendar = NOT_GIVEN
+    """The calendar of that name, looked up by the use case."""
+    on_holiday: OnHoliday | None = NOT_GIVEN
     url: str = field(default=NOT_GIVEN, repr=False)
     method: str = NOT_GIVEN
     headers: tuple[tuple[str, str], ...] = field(default=NOT_GIVEN, repr=False)
@@ -67,8 +73,12 @@ class Draft:
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
         trigger = new_trigger(_given(self.trigger, {}), self._context(None, now))
+        calendar = self.observed(None, trigger)
         state = _given(self.state, ScheduleState.ACTIVE)
-        following = trigger.recurrence(now).after(now) if state is ScheduleState.ACTIVE else None
+        recurrence = trigger.recurrence(now)
+        if calendar is not None:
+            recurrence = calendar.observed_by(recurrence)
+        following = recurrence.after(now) if state is ScheduleState.ACTIVE else None
         if state is ScheduleState.ACTIVE and following is None and trigger.fires_by_itself:
             state = ScheduleState.FINISHED
         method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
@@ -88,6 +98,7 @@ class Draft:
             revised_at=now,
             next_run_at=following,
             zone_data=trigger.zone_data(),
+            calendar=calendar,
         )
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
@@ -96,6 +107,8 @@ class Draft:
         old = schedule.trigger
         given = _given(self.trigger, {})
         trigger = edited_trigger(given, old, self._context(old, now), schedule.created_at)
+        calendar = self.observed(schedule.calendar, trigger)
+        same_time = trigger is old and calendar == schedule.calendar
         changed = replace(
             schedule,
             name=_given(self.name, schedule.name),
@@ -108,16 +121,32 @@ class Draft:
             updated_at=now,
         )
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
-        state = _given(self.state, schedule.state if trigger is old else kept)
-        if trigger is not old or state is not schedule.state:
-            revised = changed.revise(now, trigger=trigger, state=state)
+        state = _given(self.state, schedule.state if same_time else kept)
+        if not same_time or state is not schedule.state:
+            revised = changed.revise(now, trigger=trigger, state=state, calendar=calendar)
             # To a finished schedule "active" says nothing new while its rule has no occurrence left.
-            if trigger is not old or revised.state is not schedule.state:
+            if not same_time or revised.state is not schedule.state:
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
+
+    def observed(self, old: CalendarUse | None, trigger: Trigger) -> CalendarUse | None:
+        """What is to be observed: `old` itself where nothing of it changes. Raises InvalidField."""
+        name = _given(self.calendar, old.name if old else None)
+        if name is None:
+            if _given(self.on_holiday, None) is not None:
+                raise InvalidField("on_holiday", "says what a calendar does: give calendar too")
+            return None
+        if trigger.pinned is None:
+            raise InvalidField("calendar", "is for rules that repeat: a single instant is when it says")
+        kept = old.on_holiday if old and self.on_holiday is NOT_GIVEN else None
+        on_holiday = _given(self.on_holiday, None) or kept or trigger.on_holiday or "skip"
+        if old is not None and (name, on_holiday) == (old.name, old.on_holiday):
+            return old
+        known = old.known if old is not None and name == old.name else _given(self.named_calendar, None)
+        return CalendarUse(name, on_holiday, known=known).up_to_date()
 
     def _context(self, old: Trigger | None, now: datetime) -> TriggerContext:
         timezone = _given(self.timezone, old.timezone if old else UTC_NAME)

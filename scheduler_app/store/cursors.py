@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.clock import clock
+from scheduler_app.domain.calendars import NamedCalendar
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.calendars import Calendars, observing
 from scheduler_app.store.corrupt_schedules import (
     set_aside_unreadable,
     set_schedule_aside,
@@ -45,7 +47,8 @@ class Ready(NamedTuple):
 class Cursors:
     """They stand in the schedules' documents: an edit that makes the future anew takes them from a beat."""
 
-    def __init__(self, mongo: Mongo, envelope: Envelope) -> None:
+    def __init__(self, mongo: Mongo, envelope: Envelope, calendars: Calendars) -> None:
+        self._calendars = calendars
         self._schedules = mongo.collection("schedules")
         self._settled = mongo.majority("schedules")
         self._envelope = envelope
@@ -98,7 +101,8 @@ class Cursors:
         won = {row["_id"]: without_request(row) for row in rows}
         # MongoDB gives them in the order of its own. A page may come to its end before the last of them: what
         # has the least left must not be that one, time and again.
-        return token, [read(won[each], self._envelope) for each in ids if each in won]
+        found = [read(won[each], self._envelope) for each in ids if each in won]
+        return token, self._calendars.attach(found)
 
     def advance(self, advances: Sequence[Advance], token: str) -> int:
         """Writes the cursors of schedules still held by `token`, and lets go of them.
@@ -148,7 +152,16 @@ class Cursors:
     def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
         """Active schedules whose future was computed with older zone data than `version`. Those that cannot
         be read are set aside: they would stay on this page for ever."""
-        which = {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}} | READABLE
+        return self._active({"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}, limit)
+
+    def with_other_days(self, named: NamedCalendar, now: datetime, *, limit: int) -> list[Schedule]:
+        """Active schedules whose future was computed with other days of their calendar, but for those that
+        expansion is behind with. Those that cannot be read are set aside, as above."""
+        due: Document = {"$or": [{"next_run_at": {"$exists": False}}, {"next_run_at": {"$gt": now}}]}
+        return self._active(observing(named) | due | {"cut_pending": {"$exists": False}}, limit)
+
+    def _active(self, which: Document, limit: int) -> list[Schedule]:
+        which = which | READABLE
         found = []
         for row in list(self._schedules.find(which).limit(limit)):
             schedule = read(row, self._envelope)
@@ -156,15 +169,20 @@ class Cursors:
                 found.append(schedule)
             else:
                 set_aside_unreadable(self._schedules, row, schedule)
-        return found
+        return self._calendars.attach(found)
+
+    def keep_with_days(self, schedule: Schedule, named: NamedCalendar) -> bool:
+        """Notes that the calendar's days compute the same future; False when the schedule was changed
+        meanwhile."""
+        return self._keep(schedule, {"calendar_days": named.days_version})
 
     def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
         """Notes that `version` computes the same future; False when the schedule was changed meanwhile."""
-        result = self._schedules.update_one(
-            {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at},
-            {"$set": {"zone_data": version}},
-        )
-        return result.matched_count == 1
+        return self._keep(schedule, {"zone_data": version})
+
+    def _keep(self, schedule: Schedule, change: Document) -> bool:
+        which = {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at}
+        return self._schedules.update_one(which, {"$set": change}).matched_count == 1
 
     def finish_ended(self, now: datetime) -> int:
         """Active schedules whose last occurrence has passed are finished."""

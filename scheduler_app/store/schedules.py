@@ -15,6 +15,7 @@ from pymongo.read_concern import ReadConcern
 from scheduler_app.domain.event import State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.calendars import Calendars
 from scheduler_app.store.corrupt_schedules import set_aside_unreadable
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.field_types import MAX_WHOLE, Corrupt, whole
@@ -35,7 +36,8 @@ RAISED = {"$add": ["$version", 1]}
 
 
 class Schedules:
-    def __init__(self, mongo: Mongo, envelope: Envelope) -> None:
+    def __init__(self, mongo: Mongo, envelope: Envelope, calendars: Calendars) -> None:
+        self._calendars = calendars
         self._schedules = mongo.collection("schedules")
         self._settled = mongo.majority("schedules")
         self._surely = self._schedules.with_options(read_concern=ReadConcern("linearizable"))
@@ -86,7 +88,7 @@ class Schedules:
         """The schedule, if the request of that `seed` has made it; None also when it was deleted since."""
         row = self._settled.find_one({"_id": schedule_id, "seed": seed, "state": NOT_DELETED})
         found = read(row, self._envelope) if row else None
-        return found if isinstance(found, Schedule) else None
+        return self._calendars.attach([found])[0] if isinstance(found, Schedule) else None
 
     def update(self, schedule: Schedule, *, version: int) -> bool:
         """Writes an edit that leaves the trigger alone, made of the schedule as it stood at `version`.
@@ -163,7 +165,7 @@ class Schedules:
         a question to the others."""
         collection = self._surely if surely else self._settled
         row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
-        return read_whole(row, self._envelope) if row else None
+        return self._calendars.attach([read_whole(row, self._envelope)])[0] if row else None
 
     def exists(self, schedule_id: str) -> bool:
         """Whether there is such a schedule, deleted ones included: their history stays readable."""
@@ -220,7 +222,8 @@ class Schedules:
         hint = _INDEXES[best] if best else "list_v1"
         rest = Rest({"$and": fits}) if fits else None
         found = Listing(self._schedules, "created_at", which, hint, rest).page(window)
-        return Page([read_whole(row, self._envelope) for row in found.rows], found.following)
+        rows = self._calendars.attach([read_whole(row, self._envelope) for row in found.rows])
+        return Page(rows, found.following)
 
 
 def _last_revision(row: Document) -> int:
@@ -270,9 +273,13 @@ _CURSOR = (
     "reason",
     "revised_at",
     "zone_data",
+    "calendar_days",
 )
 _OPTIONAL = (
     "zone_data",
+    "calendar",
+    "on_holiday",
+    "calendar_days",
     *TRIGGER_FIELDS,
     "next_run_at",
     "finishes_at",

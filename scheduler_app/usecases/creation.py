@@ -6,11 +6,12 @@ from datetime import datetime
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField
-from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.calendars import with_calendar
 
 log = get_logger(__name__)
 
@@ -95,7 +96,7 @@ class Creation:
         return results
 
     def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
-        opened = opened_draft(draft, self.store.envelope)
+        opened = with_calendar(opened_draft(draft, self.store.envelope), self.store, TENANT)
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_url(schedule.action.url)
         if hops:

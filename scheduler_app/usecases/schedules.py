@@ -11,12 +11,13 @@ from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
-from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.schedule import TENANT, Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.sealed_action import opened_draft
 from scheduler_app.store.unreadable import Unreadable
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.calendars import with_calendar
 
 log = get_logger(__name__)
 
@@ -68,7 +69,7 @@ class Manager:
         """`hops` are those of the request: a callback that sets its own schedule again has no end either.
         Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's. Nothing is
         written where nothing changes."""
-        opened = opened_draft(draft, self.store.envelope)
+        opened = with_calendar(opened_draft(draft, self.store.envelope), self.store, TENANT)
 
         def edited(schedule: Schedule) -> Schedule:
             changed = opened.edit(schedule, now)

@@ -6,6 +6,7 @@
 
 from .calendar import MAX_CALENDAR_NAME, MAX_DATES, WEEKDAYS, Calendar, NamedDate
 from .calendar_days import Day, DayKind, days_of
+from .observed import CalendarUse, NamedCalendar, Remade
 from .public_holidays import FIRST_YEAR, LAST_YEAR, holiday_data_key, holiday_data_version
 
 __all__ = [
@@ -15,9 +16,12 @@ __all__ = [
     "MAX_DATES",
     "WEEKDAYS",
     "Calendar",
+    "CalendarUse",
     "Day",
     "DayKind",
+    "NamedCalendar",
     "NamedDate",
+    "Remade",
     "days_of",
     "holiday_data_key",
     "holiday_data_version",
