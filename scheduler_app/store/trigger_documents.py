@@ -10,11 +10,10 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast, get_args
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.triggers import (
     BY_NAME,
     FieldType,
-    OnHoliday,
     Trigger,
     TriggerField,
     TriggerKind,

@@ -42,7 +42,7 @@ class RolledSet:
     """A set whose occurrences on closed days move: `forward` to the next open day, else to the previous
     one."""
 
-    set: RecurrenceSet
+    own: RecurrenceSet
     start: Start
     closed: ClosedDays
     forward: bool
@@ -50,7 +50,7 @@ class RolledSet:
     _by_clock: bool = field(init=False, repr=False)  # whether a rule goes by the wall clock
 
     def __post_init__(self) -> None:
-        rules = [_tied(rule) for rule in self.set.rules]
+        rules = [_tied(rule) for rule in self.own.rules]
         object.__setattr__(self, "_possible", reduce(or_, map(daily_times, rules), 0))
         object.__setattr__(self, "_by_clock", any(isinstance(rule.endless, CalendarRule) for rule in rules))
 
@@ -70,16 +70,16 @@ class RolledSet:
         """The UTC second from which on the set's own occurrences matter to what fires from `second` on."""
         if not self.forward:
             return second
-        day = window_from(self.set.zone, second).day
+        day = window_from(self.own.zone, second).day
         run = self.run_around(day) or self.run_around(day - 1)
         return second if run is None else min(second, self._begin(run.first))
 
     def source(self, second: int) -> int | None:
         """The local second at which an occurrence would have fired, had its day been open; None when it is
         one of the set's own. Of several that have been moved together, the first."""
-        if next(self.set.instants(second, Steps()), None) == second:
+        if next(self.own.instants(second, Steps()), None) == second:
             return None
-        zone = self.set.zone
+        zone = self.own.zone
         local = second + zone.offset(second)
         target, time = divmod(local, DAY)
         readings = {time}
@@ -106,7 +106,7 @@ class RolledSet:
         return Run(first, last)
 
     def _is_closed(self, day: int) -> bool:
-        return is_closed(self.closed, day) or day in missing_days_of(self.set.zone)
+        return is_closed(self.closed, day) or day in missing_days_of(self.own.zone)
 
     def _walk(self, second: int, steps: Steps, shifted: set[int] | None) -> Iterator[int]:
         """In ascending order, with repeats where days repeat on the local clock, and some before `second`."""
@@ -117,12 +117,12 @@ class RolledSet:
             head = next(waiting, None)
             met: tuple[int, Window, Run] | None = None
             window, run = Window(at, at, 0, 0, False), None
-            for instant in self.set.instants(at, steps, shifted):
+            for instant in self.own.instants(at, steps, shifted):
                 while head is not None and head < instant:
                     yield head
                     head = next(waiting, None)
                 if instant >= window.end:
-                    window = window_from(self.set.zone, instant)
+                    window = window_from(self.own.zone, instant)
                     run = self.run_around(window.day)
                     if run is None and not self.forward:
                         # What comes to this day from behind it has to be merged with its own.
@@ -158,7 +158,7 @@ class RolledSet:
             times |= of_day
             if times == self._possible and not self._has_dates(run):
                 break
-        midnight, zone = day * DAY, self.set.zone
+        midnight, zone = day * DAY, self.own.zone
         early, _, kind = zone.read(midnight)
         if not kind and zone.plain_until(midnight) >= midnight + DAY:
             passed = min(max(second - early, 0), DAY)
@@ -167,9 +167,10 @@ class RolledSet:
 
     def _read(self, readings: Iterator[int], shifted: set[int] | None) -> Iterator[int]:
         """Wall-clock readings of a day on which the clocks change, as instants in order."""
-        plain, moved = set(), set()
+        plain: set[int] = set()
+        moved: set[int] = set()
         for reading in readings:
-            early, late, kind = self.set.zone.read(reading)
+            early, late, kind = self.own.zone.read(reading)
             if kind != "gap":
                 plain.add(late if kind and self.start.last_in_overlap else early)
             elif not self.start.skip_gap:
@@ -179,15 +180,15 @@ class RolledSet:
         return iter(sorted(plain | moved))
 
     def _has_dates(self, run: Run) -> bool:
-        dates = self.set.dates
+        dates = self.own.dates
         return bisect_left(dates, self._begin(run.first)) < bisect_left(dates, self._begin(run.last + 1))
 
     def _times_by_day(self, run: Run, steps: Steps) -> Iterator[tuple[int, int]]:
         """`(day, times of day as bits)` of those days of a run, or parts of them, that have occurrences."""
         at, end = self._begin(run.first), self._begin(run.last + 1) + DAY
-        while (instant := next(self.set.instants(at, steps), None)) is not None and instant < end:
+        while (instant := next(self.own.instants(at, steps), None)) is not None and instant < end:
             steps.spend()
-            window = window_from(self.set.zone, instant)
+            window = window_from(self.own.zone, instant)
             if run.first <= window.day <= run.last:
                 yield window.day, self._times(window, steps)
             elif window.day > run.last + 1:
@@ -196,18 +197,18 @@ class RolledSet:
 
     def _times(self, window: Window, steps: Steps) -> int:
         """The times of day of the set's occurrences in a window, as they were written."""
-        dates = self.set.dates
+        dates = self.own.dates
         has_dates = bisect_left(dates, window.begin) < bisect_left(dates, window.end)
         is_plain = window.plain or not self._by_clock
         if not is_plain or has_dates or window.begin < self.start.instant + DAY:
             return self._listed(window)
-        return self.set.seconds_in(window, steps) << ((window.begin + window.offset) % DAY)
+        return self.own.seconds_in(window, steps) << ((window.begin + window.offset) % DAY)
 
     def _listed(self, window: Window) -> int:
         moved: set[int] = set()
         times = bytearray(DAY // 8)
-        before = self.set.zone.offset(self.set.zone.segment(window.begin)[0] - 1)
-        for instant in self.set.instants(window.begin, Steps(), moved):
+        before = self.own.zone.offset(self.own.zone.segment(window.begin)[0] - 1)
+        for instant in self.own.instants(window.begin, Steps(), moved):
             if instant >= window.end:
                 break
             time = (instant + (before if instant in moved else window.offset)) % DAY
@@ -218,7 +219,7 @@ class RolledSet:
         """A UTC second that is not after the first one of a local day, and hardly before it."""
         if not FIRST_DAY <= day <= LAST_DAY:
             return FIRST_SECOND if day < FIRST_DAY else LAST_SECOND + 1
-        early, late, _ = self.set.zone.read(day * DAY)
+        early, late, _ = self.own.zone.read(day * DAY)
         return min(early, late)
 
 

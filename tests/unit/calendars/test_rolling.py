@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler_app.domain.calendars import Calendar, NamedDate, days_of
-from scheduler_app.domain.recurrence import Observance, OnHoliday, Recurrence, recurrence
+from scheduler_app.domain.recurrence import InvalidRecurrence, Observance, OnHoliday, Recurrence, recurrence
 from scheduler_app.domain.recurrence.steps import Steps
 from tests.unit.calendars.day_counter import Clock, Occurrence, by_the_clock, elapsed, rolled
 
@@ -147,7 +147,7 @@ def test_rolled_occurrences_are_those_of_a_day_by_day_count(
     try:
         observed = observing(case, on_holiday)
         found = observed.between(begin, end)
-    except recurrence.InvalidRecurrence:
+    except InvalidRecurrence:
         # An EXDATE of all that there is, or a start that does not exist: nothing to compare.
         assert not expected
         return
