@@ -96,10 +96,15 @@ def previewed(
             for each in found
         ],
         **_skipped(recurrence, calendar, after, found, limit),
-        "warnings": [*trigger.warnings, *recurrence.warnings],
+        "warnings": _warnings(trigger, calendar, recurrence),
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
+
+
+def _warnings(trigger: Trigger, calendar: CalendarUse | None, recurrence: AnyRecurrence) -> list[str]:
+    of_calendar = calendar.warnings(recurrence, trigger.timezone) if calendar else ()
+    return [*trigger.warnings, *recurrence.warnings, *of_calendar]
 
 
 def _rolled(each: Occurrence, calendar: CalendarUse | None) -> dict[str, str]:
@@ -141,7 +146,7 @@ def _recurrence(schedule: Schedule, now: datetime) -> dict[str, Any]:
         active = schedule.state is ScheduleState.ACTIVE
         view: dict[str, Any] = {
             "description": recurrence.description,
-            "warnings": [*schedule.trigger.warnings, *recurrence.warnings],
+            "warnings": _warnings(schedule.trigger, schedule.calendar, recurrence),
         }
         if active and (following := recurrence.after(now)):
             view |= {"next_run_at": following, "next_run": {"time": following}}

@@ -152,18 +152,22 @@ class Cursors:
     def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
         """Active schedules whose future was computed with older zone data than `version`. Those that cannot
         be read are set aside: they would stay on this page for ever."""
-        return self._active({"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}, limit)
+        return self._active(
+            {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}, limit, "zone_v1"
+        )
 
     def with_other_days(self, named: NamedCalendar, now: datetime, *, limit: int) -> list[Schedule]:
         """Active schedules whose future was computed with other days of their calendar, but for those that
         expansion is behind with. Those that cannot be read are set aside, as above."""
         due: Document = {"$or": [{"next_run_at": {"$exists": False}}, {"next_run_at": {"$gt": now}}]}
-        return self._active(observing(named) | due | {"cut_pending": {"$exists": False}}, limit)
+        return self._active(
+            observing(named) | due | {"cut_pending": {"$exists": False}}, limit, "calendar_v1"
+        )
 
-    def _active(self, which: Document, limit: int) -> list[Schedule]:
+    def _active(self, which: Document, limit: int, index: str) -> list[Schedule]:
         which = which | READABLE
         found = []
-        for row in list(self._schedules.find(which).limit(limit)):
+        for row in list(self._schedules.find(which, hint=index).limit(limit)):
             schedule = read(row, self._envelope)
             if isinstance(schedule, Schedule):
                 found.append(schedule)

@@ -57,6 +57,13 @@ class CalendarUse:
         """The same for a future that is made anew with the calendar as it is known."""
         return self if self.known is None else replace(self, days_version=self.known.days_version)
 
+    def warnings(self, recurrence: AnyRecurrence, timezone: str) -> tuple[str, ...]:
+        """What may surprise of a schedule in `timezone` whose recurrence is in another zone."""
+        if not isinstance(recurrence, Recurrence) or timezone in ("UTC", recurrence.timezone):
+            return ()
+        where = f"{recurrence.timezone}, the zone of DTSTART, and not of {timezone}"
+        return (f"The calendar {self.name} is read on the days of {where}; give a local start for those.",)
+
     def observed_by(self, recurrence: AnyRecurrence) -> AnyRecurrence:
         """A schedule's recurrence without the calendar's closed days. Raises InvalidRecurrence when the
         calendar could not be read."""

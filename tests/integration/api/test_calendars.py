@@ -198,6 +198,18 @@ def test_a_preview_shows_what_is_skipped_and_why(client: FlaskClient) -> None:
     assert "skipped" not in rolled
 
 
+def test_a_start_in_another_zone_than_the_schedule_s_is_warned_of(client: FlaskClient) -> None:
+    put(client)
+    asked = {"every_seconds": 3600, "calendar": "zurich", "timezone": "Europe/Zurich"}
+    preview = client.post("/api/schedules/preview", json=asked).get_json()
+    assert "are those of UTC" in preview["warnings"][-1]
+    local = asked | {"start_at": "2040-01-01T00:00:00"}
+    preview = client.post("/api/schedules/preview", json=local).get_json()
+    assert not any("are those of" in each for each in preview["warnings"])
+    # 1 January 2040 is a Sunday, 2 January a Monday.
+    assert preview["occurrences"][0]["local"] == "2040-01-02T00:00:00+01:00"
+
+
 def test_a_bent_calendar_harms_only_who_observes_it(app: Flask, client: FlaskClient, create: Create) -> None:
     put(client)
     made, other = create(rrule=RULE, calendar="zurich"), create(rrule=RULE)
