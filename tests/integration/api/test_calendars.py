@@ -202,10 +202,10 @@ def test_a_start_in_another_zone_than_the_schedule_s_is_warned_of(client: FlaskC
     put(client)
     asked = {"every_seconds": 3600, "calendar": "zurich", "timezone": "Europe/Zurich"}
     preview = client.post("/api/schedules/preview", json=asked).get_json()
-    assert "are those of UTC" in preview["warnings"][-1]
+    assert "on the days of UTC" in preview["warnings"][-1]
     local = asked | {"start_at": "2040-01-01T00:00:00"}
     preview = client.post("/api/schedules/preview", json=local).get_json()
-    assert not any("are those of" in each for each in preview["warnings"])
+    assert not any("on the days of" in each for each in preview["warnings"])
     # 1 January 2040 is a Sunday, 2 January a Monday.
     assert preview["occurrences"][0]["local"] == "2040-01-02T00:00:00+01:00"
 
