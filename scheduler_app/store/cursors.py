@@ -177,16 +177,16 @@ class Cursors:
 
     def keep_with_days(self, schedule: Schedule, named: NamedCalendar) -> bool:
         """Notes that the calendar's days compute the same future; False when the schedule was changed
-        meanwhile."""
+        meanwhile, or another beat has noted it."""
         return self._keep(schedule, {"calendar_days": named.days_version})
 
     def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
-        """Notes that `version` computes the same future; False when the schedule was changed meanwhile."""
+        """Notes that `version` computes the same future; False as above."""
         return self._keep(schedule, {"zone_data": version})
 
     def _keep(self, schedule: Schedule, change: Document) -> bool:
         which = {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at}
-        return self._schedules.update_one(which, {"$set": change}).matched_count == 1
+        return self._schedules.update_one(which, {"$set": change}).modified_count == 1
 
     def finish_ended(self, now: datetime) -> int:
         """Active schedules whose last occurrence has passed are finished."""

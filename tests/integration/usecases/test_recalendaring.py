@@ -87,6 +87,20 @@ def test_a_future_that_stays_the_same_is_left_alone(
     assert shown(calendars) == (0, 1, 0)
 
 
+def test_a_schedule_that_two_beats_look_at_is_counted_once(
+    store: Store, calendars: CalendarManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(store)
+    calendars.put(TENANT, "zurich", Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR)
+    named = calendars.get(TENANT, "zurich")
+    both = store.cursors.with_other_days(named, NIGHT + HOUR, limit=10)
+    # The second beat has read the same page as the first.
+    monkeypatch.setattr(store.cursors, "with_other_days", lambda *_, **__: both)
+    Recalendaring(store).remake_page(NIGHT + HOUR)
+    Recalendaring(store).remake_page(NIGHT + HOUR)
+    assert shown(calendars) == (0, 1, 0)
+
+
 def test_pages_go_on_until_nobody_is_left_and_settle_after_the_grace(
     store: Store, calendars: CalendarManager
 ) -> None:
