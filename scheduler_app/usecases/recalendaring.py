@@ -1,10 +1,12 @@
 """When a calendar's days change, the futures of the schedules that this moves are made anew, page by page."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 from scheduler_app.domain.calendars import NamedCalendar, holiday_data_key
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.parts import Parts
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.remaking import Moved, Remaking, Unchanged
@@ -12,7 +14,11 @@ from scheduler_app.usecases.remaking import Moved, Remaking, Unchanged
 log = get_logger(__name__)
 
 #: Small pages: what is due now is expanded and dispatched between them.
-SCHEDULES_A_PAGE: Final = 100
+SCHEDULES_A_PAGE: Final = 200
+#: Each schedule waits for MongoDB's journal: some at once.
+PARTS_AT_ONCE: Final = 4
+#: Fewer schedules are not worth parts.
+WORTH_PARTS: Final = 10
 CALENDARS_A_PAGE: Final = 20
 #: A request that has read a calendar just before a change may write its schedule after it: the look goes on
 #: for as long.
@@ -25,6 +31,7 @@ class Recalendaring:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._remaking = Remaking(store)
+        self._parts = Parts(PARTS_AT_ONCE, worth=WORTH_PARTS, name="recalendar")
 
     def renew_holidays(self, now: datetime) -> int:
         """Calendars whose holidays come of older data than this process has are looked at like edited ones;
@@ -66,8 +73,23 @@ class Recalendaring:
 
     def _remake(self, named: NamedCalendar, schedules: list[Schedule], now: datetime) -> int:
         """Returns how many are done with."""
+        counts = self._parts.each(lambda part: self._compare(named, part, now), self._parts.of(schedules))
+        moved, unchanged = (sum(each) for each in zip(*counts, strict=True))
+        if moved or unchanged:
+            self._store.calendars.note(named, moved=moved, unchanged=unchanged)
+            log.info(
+                "calendar.remaking",
+                message="Schedules were compared with their changed calendar",
+                calendar=named.name,
+                moved=moved,
+                unchanged=unchanged,
+            )
+        return moved + unchanged
+
+    def _compare(self, named: NamedCalendar, part: Sequence[Schedule], now: datetime) -> tuple[int, int]:
+        """How many moved, and how many did not."""
         moved = unchanged = 0
-        for schedule in schedules:
+        for schedule in part:
             try:
                 done = self._remaking.remake(
                     schedule, now, f"the holidays of the calendar {named.name} have changed"
@@ -87,13 +109,4 @@ class Recalendaring:
                 unchanged += self._store.cursors.keep_with_days(schedule, named)
             elif isinstance(done, Moved):
                 moved += 1
-        if moved or unchanged:
-            self._store.calendars.note(named, moved=moved, unchanged=unchanged)
-            log.info(
-                "calendar.remaking",
-                message="Schedules were compared with their changed calendar",
-                calendar=named.name,
-                moved=moved,
-                unchanged=unchanged,
-            )
-        return moved + unchanged
+        return moved, unchanged

@@ -44,30 +44,33 @@ class Remaking:
         rule that no longer evaluates."""
         if schedule.cut_pending or (schedule.next_run_at and schedule.next_run_at <= now):
             return Waits()  # what is owed up to now comes first
-        planned, would_be = self._planned(schedule, now), _would_be(schedule, now)
+        made = self._made(schedule, now)
+        planned = made | ({schedule.next_run_at} if schedule.next_run_at else set())
+        would_be = _would_be(schedule, now)
         if planned == would_be:
             return Unchanged()
         # A cut, as an edit: what was due up to now stays owed, the rest is withdrawn and made anew.
         revised = schedule.revise(now)
         if not self._store.schedules.revise(revised, version=schedule.version):
             return Waits()
-        self._store.withdrawals.cancel_past_cut(
-            schedule.id, revised.revision, revised.revised_at, now, f"Withdrawn: {why}"
-        )
+        # Where there was no event, the first expansion of the new revision withdraws what came since.
+        if made:
+            self._store.withdrawals.cancel_past_cut(
+                schedule.id, revised.revision, revised.revised_at, now, f"Withdrawn: {why}"
+            )
         return Moved(_shown(planned - would_be), _shown(would_be - planned))
 
-    def _planned(self, schedule: Schedule, now: datetime) -> set[datetime]:
-        """The future as it stands: the events, and the next occurrence that is none yet."""
+    def _made(self, schedule: Schedule, now: datetime) -> set[datetime]:
+        """The occurrences to come that are events already."""
         window = Window(limit=EVENTS_COMPARED, since=now + TICK)
         page = self._store.event_lists.page(
             window, tenant=schedule.tenant, schedule_id=schedule.id, states=LIVING
         )
-        times = {
+        return {
             row["run_time"]
             for row in page.rows
             if row["kind"] == Kind.SCHEDULED and row["revision"] == schedule.revision
         }
-        return times | ({schedule.next_run_at} if schedule.next_run_at else set())
 
 
 def _would_be(schedule: Schedule, now: datetime) -> set[datetime]:
