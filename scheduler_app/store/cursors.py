@@ -192,7 +192,13 @@ class Cursors:
         return self._keep(schedule, {"zone_data": version})
 
     def _keep(self, schedule: Schedule, change: Document) -> bool:
-        which = {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at}
+        # Not while a beat expands it: what that beat computes with may be older than what was compared.
+        free = {"$or": [{"owner": {"$exists": False}}, *lease_over("lease_until")["$or"]]}
+        which = {
+            "_id": schedule.id,
+            "revision": schedule.revision,
+            "next_run_at": schedule.next_run_at,
+        } | free
         return self._schedules.update_one(which, {"$set": change}).modified_count == 1
 
     def finish_ended(self, now: datetime) -> int:

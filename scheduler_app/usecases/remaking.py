@@ -69,7 +69,10 @@ class Remaking:
         return {
             row["run_time"]
             for row in page.rows
-            if row["kind"] == Kind.SCHEDULED and row["revision"] == schedule.revision
+            if row["kind"] == Kind.SCHEDULED
+            and row["revision"] == schedule.revision
+            # What a beat is making at this moment is looked at when it has moved the cursor on.
+            and (schedule.next_run_at is None or row["run_time"] < schedule.next_run_at)
         }
 
 
