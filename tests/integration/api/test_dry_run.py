@@ -127,7 +127,8 @@ def generic(path: str) -> str:
     if len(parts) > 3 and not (
         parts[3] in ("bulk", "pause", "resume", "delete", "redrive") and len(parts) == 4
     ):
-        parts[3] = "{event_id}" if parts[2] == "events" else "{schedule_id}"
+        names = {"events": "{event_id}", "calendars": "{name}"}
+        parts[3] = names.get(parts[2], "{schedule_id}")
     return "/".join(parts)
 
 
