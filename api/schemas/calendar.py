@@ -107,8 +107,10 @@ class CalendarPage(Listed):
 class DaysQuery(Strict):
     """Which days: both ends are included."""
 
-    from_ = fields.Date(data_key="from", required=True, metadata={"example": "2027-01-01"})
-    to = fields.Date(required=True, metadata={"example": "2027-12-31"})
+    from_ = fields.Date(
+        data_key="from", required=True, metadata={"description": "The first day", "example": "2027-01-01"}
+    )
+    to = fields.Date(required=True, metadata={"description": "The last day", "example": "2027-12-31"})
 
     @validates_schema
     def check_range(self, data: dict[str, date], **_: Any) -> None:
