@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from scheduler_app.domain.event import LIVING, Kind
+from scheduler_app.domain.event import Kind
 from scheduler_app.domain.schedule import TICK, Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.listing import Window
@@ -61,10 +61,11 @@ class Remaking:
         return Moved(_shown(planned - would_be), _shown(would_be - planned))
 
     def _made(self, schedule: Schedule, now: datetime) -> set[datetime]:
-        """The occurrences to come that are events already."""
+        """The occurrences to come that are events already, whatever became of them: one may be sent while
+        its page is compared, and one that a person has withdrawn must not come back."""
         window = Window(limit=EVENTS_COMPARED, since=now + TICK)
         page = self._store.event_lists.page(
-            window, tenant=schedule.tenant, schedule_id=schedule.id, states=LIVING
+            window, tenant=schedule.tenant, schedule_id=schedule.id, states=None
         )
         return {
             row["run_time"]

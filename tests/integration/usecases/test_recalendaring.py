@@ -87,6 +87,20 @@ def test_a_future_that_stays_the_same_is_left_alone(
     assert shown(calendars) == (0, 1, 0)
 
 
+@pytest.mark.parametrize("state", ["completed", "cancelled"])
+def test_an_event_that_is_over_already_is_no_difference(
+    store: Store, expansion: Expansion, calendars: CalendarManager, state: str
+) -> None:
+    made(store)
+    (first, *_) = expansion.expand_page(NIGHT).events
+    # Sent while its page was compared, or withdrawn by a person.
+    over = {"$set": {"state": state, "archived_at": NIGHT}, "$unset": {"due_at": ""}}
+    store.mongo.collection("events").update_one({"_id": first.id}, over)
+    calendars.put(TENANT, "zurich", Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR)
+    Recalendaring(store).remake_page(NIGHT + HOUR)
+    assert shown(calendars) == (0, 1, 0)
+
+
 def test_a_schedule_that_two_beats_look_at_is_counted_once(
     store: Store, calendars: CalendarManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
