@@ -74,7 +74,7 @@ class Recalendaring:
     def _remake(self, named: NamedCalendar, schedules: list[Schedule], now: datetime) -> int:
         """Returns how many are done with."""
         counts = self._parts.each(lambda part: self._compare(named, part, now), self._parts.of(schedules))
-        moved, unchanged = (sum(each) for each in zip(*counts, strict=True))
+        moved, unchanged = sum(each[0] for each in counts), sum(each[1] for each in counts)
         if moved or unchanged:
             self._store.calendars.note(named, moved=moved, unchanged=unchanged)
             log.info(
