@@ -164,7 +164,7 @@ class Cursors:
         """Active schedules whose future was computed with other days of their calendar, but for those that
         expansion is behind with. Those that cannot be read are set aside, as above."""
         due: Document = {"$or": [{"next_run_at": {"$exists": False}}, {"next_run_at": {"$gt": now}}]}
-        which = observing(named) | due | {"cut_pending": {"$exists": False}} | READABLE
+        which = observing(named) | due | READABLE
         rows = self._schedules.find(which, {"_id": 1}, hint="calendar_v1").limit(BEATS_APART * limit)
         ids = [row["_id"] for row in rows]
         # Any of them, so that beats at work at once mostly look at others.

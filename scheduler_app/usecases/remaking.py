@@ -42,7 +42,7 @@ class Remaking:
     def remake(self, schedule: Schedule, now: datetime, why: str) -> Moved | Unchanged | Waits:
         """`why` is said of the events that are withdrawn. Raises a STORE_FAULT, and InvalidRecurrence for a
         rule that no longer evaluates."""
-        if schedule.cut_pending or (schedule.next_run_at and schedule.next_run_at <= now):
+        if schedule.next_run_at and schedule.next_run_at <= now:
             return Waits()  # what is owed up to now comes first
         made = self._made(schedule, now)
         planned = made | ({schedule.next_run_at} if schedule.next_run_at else set())
