@@ -1,5 +1,6 @@
 """Calendars over HTTP: made, edited, looked at, observed, deleted."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -231,3 +232,41 @@ def test_an_export_names_the_calendar(client: FlaskClient, create: Create) -> No
     line = client.get("/api/schedules/export").text
     assert '"calendar":"zurich"' in line
     assert '"on_holiday":"previous"' in line
+
+
+def test_a_phrase_means_the_business_days_of_the_calendar(client: FlaskClient, create: Create) -> None:
+    """1 and 2 January 2041 are closed, and the 5th is a Saturday; without the calendar the 1st is open."""
+    put(client)
+    phrase = {"phrase": "first business day of the year at 9:00", "timezone": "Europe/Zurich"}
+    asked = phrase | {"after": "2040-12-01T00:00:00Z", "limit": 1}
+
+    def first(**fields: Any) -> dict[str, Any]:
+        answer = client.post("/api/schedules/preview", json=asked | fields)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.get_json()["occurrences"][0]
+        return found
+
+    assert first()["local"] == "2041-01-01T09:00:00+01:00"
+    rolled = first(calendar="zurich")
+    assert (rolled["local"], rolled["rolled_from"]) == (
+        "2041-01-03T09:00:00+01:00",
+        "2041-01-01T09:00:00+01:00",
+    )
+    made = create(rrule=None, **phrase, calendar="zurich")
+    shown = client.get(f"/api/schedules/{made['id']}").get_json()
+    assert (shown["phrase"], shown["on_holiday"]) == (phrase["phrase"], "next")
+    without = client.put(f"/api/schedules/{made['id']}", json={"calendar": None})
+    assert without.status_code == 200, without.text
+    again = client.get(f"/api/schedules/{made['id']}").get_json()
+    assert "calendar" not in again
+    assert again["recurrence"] != shown["recurrence"]
+
+
+def test_an_export_with_a_calendar_is_taken_back(client: FlaskClient, create: Create) -> None:
+    put(client)
+    made = create(rrule=None, phrase="last business day of the month at 9:00", calendar="zurich")
+    (line,) = (json.loads(each) for each in client.get("/api/schedules/export").text.splitlines())
+    assert (line["phrase"], line["calendar"], line["on_holiday"]) == (made["phrase"], "zurich", "previous")
+    taken = client.post("/api/schedules", json=line | {"id": "again"})
+    assert taken.status_code == 201, taken.text
+    assert taken.get_json()["next_run_at"] == made["next_run_at"]
