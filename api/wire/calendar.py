@@ -58,7 +58,10 @@ class CalendarInput(InputSchema):
     )
     subdivision = fields.String(
         validate=validate.Length(min=1, max=60),
-        metadata={"description": "A part of that country, whose own holidays are closed too (ISO 3166-2)", "example": "ZH"},
+        metadata={
+            "description": "A part of that country, whose own holidays are closed too (ISO 3166-2)",
+            "example": "ZH",
+        },
     )
     exchange = fields.String(
         validate=validate.Length(min=1, max=20),
