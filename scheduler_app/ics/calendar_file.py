@@ -10,8 +10,8 @@ from scheduler_app.domain.errors import InvalidField
 from .component import Component, Property
 from .library import line_reader, unfolded
 
-#: The file's text, in characters, and its lines before folded ones are joined. Reading takes about half a second
-#: for a million characters.
+#: The file's text, in characters, and its lines before folded ones are joined. Reading takes some half a
+#: second for a million characters.
 MAX_CHARACTERS: Final = 4 * 1024 * 1024
 MAX_LINES: Final = 100_000
 #: Components inside of each other: a calendar, its events, their alarms.
@@ -64,8 +64,8 @@ class _Open:
 
 
 def read_calendars(text: str, *, max_items: int) -> list[Component]:
-    """The VCALENDARs of a file. Raises InvalidField("ics"), and TooLarge where it exceeds a bound; `max_items`
-    is one of the components in all calendars that are no time zones."""
+    """The VCALENDARs of a file. Raises InvalidField("ics"), and TooLarge beyond a bound; `max_items` bounds
+    the components of all calendars that are no time zones."""
     _check_size(text)
     root, read = _Open(""), line_reader()
     open_, items = [root], 0
@@ -75,6 +75,8 @@ def read_calendars(text: str, *, max_items: int) -> list[Component]:
         if word == "BEGIN":
             if len(open_) > MAX_DEPTH:
                 raise InvalidField("ics", f"has components inside of each other more than {MAX_DEPTH} deep")
+            if not _NAME.fullmatch(name):
+                raise InvalidField("ics", f"has a BEGIN without a proper name: {_shown(line)}")
             if (len(open_) == 1) is not (name == "VCALENDAR"):
                 raise InvalidField("ics", f"has BEGIN:{name} where {_expected(len(open_))} is expected")
             items += len(open_) == 2 and name != "VTIMEZONE"

@@ -1,7 +1,7 @@
 """The one door to the icalendar package: content lines in, components out, and the Windows names of zones.
 
-Of the package only the lines are used, and not its tree of values: while it builds that tree it evaluates each
-VTIMEZONE with dateutil, and a rule such as FREQ=SECONDLY there would never end.
+Of the package only the lines are used, and not its tree of values: while it builds that tree it evaluates
+each VTIMEZONE with dateutil, and a rule such as FREQ=SECONDLY there would never end.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -16,7 +16,7 @@ def unfolded(text: str) -> list[str]:
     """The content lines of a text, folded lines joined, empty ones left out."""
     from icalendar.parser import Contentlines
 
-    return [str(line) for line in Contentlines.from_ical(text) if line]
+    return [str(line) for line in Contentlines.from_ical(text) if line]  # type: ignore[no-untyped-call]
 
 
 def line_reader() -> Callable[[str], Property]:
@@ -25,7 +25,7 @@ def line_reader() -> Callable[[str], Property]:
     from icalendar.prop import vText
 
     def read(line: str) -> Property:
-        name, parameters, value = Contentline(line).parts()
+        name, parameters, value = Contentline(line).parts()  # type: ignore[no-untyped-call]
         upper = name.upper()
         named = {each.upper(): _one(given) for each, given in parameters.items()}
         return Property(upper, named, str(vText.from_ical(value)) if upper in TEXTS else value)

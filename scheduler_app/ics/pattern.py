@@ -23,8 +23,8 @@ COMPARED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """When a series happens. The UNTIL of each rule is in UTC. Dates without a time have become midnights, but for `exception_days`, which take
-    away whole days of a series that has times."""
+    """When a series happens. The UNTIL of each rule is in UTC. Dates without a time have become midnights,
+    but for `exception_days`, which take away whole days of a series that has times."""
 
     start: CalendarTime
     rules: tuple[Rule, ...] = ()
@@ -74,7 +74,9 @@ class Pattern:
             later = (each for each in times if each.instant >= original.instant)
             return tuple(each.moved(shift, zone) for each in later)
 
-        found = Pattern(moved_to, rules, (), after(self.dates), after(self.exceptions), after(self.exception_days))
+        found = Pattern(
+            moved_to, rules, (), after(self.dates), after(self.exceptions), after(self.exception_days)
+        )
         self._check_same(found, original, shift)
         return found
 
@@ -115,8 +117,13 @@ class Pattern:
             return
         old = Pattern(self.start, self.rules).recurrence(self.start.instant)
         new = Pattern(found.start, found.rules).recurrence(self.start.instant)
-        expected = [each.local.replace(tzinfo=None) + shift for each in old.occurrences(original.instant, _END, COMPARED)]
-        got = [each.local.replace(tzinfo=None) for each in new.occurrences(found.start.instant, _END, COMPARED)]
+        expected = [
+            each.local.replace(tzinfo=None) + shift
+            for each in old.occurrences(original.instant, _END, COMPARED)
+        ]
+        got = [
+            each.local.replace(tzinfo=None) for each in new.occurrences(found.start.instant, _END, COMPARED)
+        ]
         if expected != got:
             raise InvalidField(
                 "RECURRENCE-ID",

@@ -1,4 +1,4 @@
-"""What an import makes of an iCalendar file: for each event and to-do the triggers that it means, or why not."""
+"""What an import makes of an iCalendar file: the recurrences of each event and to-do, or why it has none."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -9,8 +9,9 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence.rules.rule import Rule
 from scheduler_app.domain.recurrence.text.rule_text import read_rule
 from scheduler_app.domain.recurrence.timeline import local_datetime
+from scheduler_app.domain.text import one_line
 
-from .calendar_file import read_calendars
+from .calendar_file import TooLarge, read_calendars
 from .component import Component
 from .pattern import Pattern, in_utc
 from .times import CalendarTime, read_one, read_times
@@ -45,8 +46,8 @@ class Item:
     name: str
     outcome: Outcome
     series: tuple[Series, ...] = ()
-    """More than one where the series was changed from some occurrence on; those without a coming occurrence are
-    left out, unless the outcome is "over"."""
+    """More than one where the series was changed from some occurrence on. Those without a coming occurrence
+    are left out, unless the outcome is "over"."""
     reason: str | None = None
     """Why there is no series."""
     ignored: tuple[str, ...] = ()
@@ -65,6 +66,8 @@ def read_items(text: str, *, timezone: str, now: datetime) -> list[Item]:
         for group in _groups(calendar):
             reason = "the calendar's METHOD is CANCEL" if cancelled else None
             found.append(_item(group, zones, now, reason))
+    if sum(len(item.series) for item in found) > MAX_ITEMS:
+        raise TooLarge("ics", f"comes to more than {MAX_ITEMS:,} schedules; split it into several files")
     return found
 
 
@@ -84,21 +87,21 @@ def _groups(calendar: Component) -> list[list[Component]]:
 
 def _item(group: Sequence[Component], zones: CalendarZones, now: datetime, reason: str | None) -> Item:
     first = group[0]
-    uid, name = (first.text("UID") or "")[:_MAX_SHOWN], (first.text("SUMMARY") or "")[:_MAX_SHOWN]
+    uid, name = (one_line(first.text(each) or "")[:_MAX_SHOWN].strip() for each in ("UID", "SUMMARY"))
     name = name or uid or first.name
     ignored = tuple(dict.fromkeys(name for each in group for name in _ignored(each)))
     item = Item(first.name, uid, name, "ignored", ignored=ignored)
     if reason is None and first.name not in _KINDS:
         reason = f"{first.name} says nothing that could be called"
-    if reason is None and (status := (first.text("STATUS") or "").upper()) in ("CANCELLED", "COMPLETED"):
-        if first.first("RECURRENCE-ID") is None:
-            reason = f"its STATUS is {status}"
+    status = (first.text("STATUS") or "").upper()
+    if reason is None and status in ("CANCELLED", "COMPLETED") and first.first("RECURRENCE-ID") is None:
+        reason = f"its STATUS is {status}"
     if reason is not None:
         return replace(item, reason=reason)
     notes: list[str] = []
     try:
         patterns = _patterns(group, zones, notes)
-        series, over = [], []
+        series, over = list[Series](), list[Series]()
         for pattern in patterns:
             made = Series(name, pattern.text(), pattern.start.zone)
             (series if pattern.recurrence(now).after(now) else over).append(made)
@@ -125,7 +128,9 @@ def _patterns(group: Sequence[Component], zones: CalendarZones, notes: list[str]
     masters = [each for each in group if each.first("RECURRENCE-ID") is None]
     overrides = [each for each in group if each.first("RECURRENCE-ID") is not None]
     if len(masters) > 1:
-        raise InvalidField("UID", "several events without a RECURRENCE-ID have the same UID; give each its own")
+        raise InvalidField(
+            "UID", "several events without a RECURRENCE-ID have the same UID; give each its own"
+        )
     if not masters:
         notes.append("The series of these occurrences is not in the file: they are read as single events.")
         return _single(overrides, zones, notes)

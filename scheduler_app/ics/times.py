@@ -19,7 +19,7 @@ MAX_VALUES: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CalendarTime:
-    """A naive wall-clock time in an IANA zone; `date_only` where a date was written, which is its midnight."""
+    """A naive wall-clock time in an IANA zone; a date is its midnight, and `date_only`."""
 
     local: datetime
     zone: str
@@ -56,8 +56,8 @@ class Times(NamedTuple):
 
 
 def read_times(found: Property, zones: CalendarZones, *, zone_of_dates: str | None = None) -> Times:
-    """The times of DTSTART, DUE, RECURRENCE-ID, RDATE or EXDATE. `zone_of_dates`: in which dates without a time
-    are read. Raises InvalidField, or InvalidRecurrence."""
+    """The times of DTSTART, DUE, RECURRENCE-ID, RDATE or EXDATE. Dates without a time are read in
+    `zone_of_dates`. Raises InvalidField, or InvalidRecurrence."""
     notes: list[str] = []
     if found.value.count(",") >= MAX_VALUES:
         raise InvalidField(found.name, f"has more than {MAX_VALUES:,} values")
@@ -94,6 +94,10 @@ def _values(found: Property, notes: list[str]) -> Iterator[str]:
     """The values one by one; of a period its start."""
     for text in found.value.split(","):
         start, slash, _ = text.strip().partition("/")
-        if slash and found.name == "RDATE" and (note := "Of a period in RDATE only its start is used.") not in notes:
+        if (
+            slash
+            and found.name == "RDATE"
+            and (note := "Of a period in RDATE only its start is used.") not in notes
+        ):
             notes.append(note)
         yield start

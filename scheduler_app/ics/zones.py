@@ -1,4 +1,4 @@
-"""Which IANA zone a calendar means: by its name, by a Windows name, or by the offsets that the file defines."""
+"""Which IANA zone a calendar means: by its name, by a Windows name, or by offsets that the file defines."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
@@ -68,7 +68,9 @@ class CalendarZones:
             return NamedZone(windows, f"The Windows zone {tzid[:60]!r} is read as {windows}.")
         definition = self._definitions.get(tzid)
         if definition is None:
-            return InvalidField("TZID", f"{tzid[:60]!r} is no time zone, and the file does not define it; {better_zone(tzid)}")
+            return InvalidField(
+                "TZID", f"{tzid[:60]!r} is no time zone, and the file does not define it; {better_zone(tzid)}"
+            )
         if place := _iana(definition.text("X-LIC-LOCATION") or ""):
             return NamedZone(place, f"TZID {tzid[:60]!r} is read as {place}, its X-LIC-LOCATION.")
         try:
@@ -77,7 +79,9 @@ class CalendarZones:
             return InvalidField("TZID", f"{tzid[:60]!r} cannot be read: {error.message}")
         if same is None:
             return InvalidField(
-                "TZID", f"the file defines {tzid[:60]!r} with offsets that no known zone has these years; name a place such as Europe/Paris"
+                "TZID",
+                f"the file defines {tzid[:60]!r} with offsets that no known zone has;"
+                " name a place such as Europe/Paris",
             )
         first, last = self._now.year - YEARS_BEFORE, self._now.year + YEARS_AFTER
         return NamedZone(
