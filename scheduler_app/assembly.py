@@ -17,6 +17,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
@@ -34,8 +35,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager` and `events`; a beat the duties from `expansion` to `inspection`; a worker
-    `pipeline()`."""
+    `creation`, `manager`, `events` and `calendar_feeds`; a beat the duties from `expansion` to `inspection`;
+    a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -44,6 +45,7 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    calendar_feeds: CalendarFeedService
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -96,7 +98,10 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        return replace(self, store=store, creation=creation, manager=manager, events=events)
+        feeds = CalendarFeedService(store, new_token=lambda feed_id: (MASK, ""))
+        return replace(
+            self, store=store, creation=creation, manager=manager, events=events, calendar_feeds=feeds
+        )
 
 
 def assemble(settings: Settings, app: Application) -> Assembly:
@@ -133,6 +138,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             new_secret=new_secret,
         ),
         events=EventService(store, prompt.dispatch_urgently),
+        calendar_feeds=CalendarFeedService(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,

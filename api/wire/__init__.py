@@ -2,6 +2,7 @@
 
 from api.wire.bulk import BulkInput, BulkOutput
 from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
 from api.wire.ics_import import ImportInput, ImportOutput
@@ -23,13 +24,17 @@ from api.wire.signing import SigningInput, SigningOutput
 __all__ = [
     "BulkInput",
     "BulkOutput",
+    "CalendarQuery",
     "Created",
+    "CreatedFeed",
     "DeletedPage",
     "EditFilter",
     "Edited",
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "FeedInput",
+    "FeedList",
     "HistoryFilter",
     "ImportInput",
     "ImportOutput",

@@ -23,7 +23,8 @@ class ImportedSchedule(ScheduleInput):
     """The fields that all schedules of an import share."""
 
     class Meta(ScheduleInput.Meta):
-        include = {name: field for name, field in CREATION_FIELDS.items() if name not in _OF_THE_EVENT}  # noqa: RUF012
+        include = {"callback_url": CREATION_FIELDS["callback_url"]}  # noqa: RUF012 (marshmallow's own name)
+        exclude = tuple(sorted(_OF_THE_EVENT))
 
 
 class ImportInput(InputSchema):

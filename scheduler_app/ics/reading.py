@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
 
-from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
+from scheduler_app.domain.local_time import timezone_named
 from scheduler_app.domain.recurrence.rules.rule import Rule
 from scheduler_app.domain.recurrence.text.rule_text import read_rule
 from scheduler_app.domain.recurrence.timeline import local_datetime
@@ -59,6 +60,7 @@ class Item:
 def read_items(text: str, *, timezone: str, now: datetime) -> list[Item]:
     """The items of a file, in its order. `timezone` is the zone of times that name none. Raises InvalidField
     where the file as a whole cannot be read, and TooLarge where it exceeds a bound."""
+    timezone = timezone_named(timezone).name
     found: list[Item] = []
     for calendar in read_calendars(text, max_items=MAX_ITEMS):
         zones = CalendarZones(calendar, given=timezone, now=now)
@@ -106,7 +108,8 @@ def _item(group: Sequence[Component], zones: CalendarZones, now: datetime, reaso
             made = Series(name, pattern.text(), pattern.start.zone)
             (series if pattern.recurrence(now).after(now) else over).append(made)
     except InvalidField as error:
-        return replace(item, outcome="refused", reason=f"{error.field}: {error.message}", notes=tuple(notes))
+        reason = error.message if isinstance(error, InvalidRecurrence) else f"{error.field}: {error.message}"
+        return replace(item, outcome="refused", reason=reason, notes=tuple(dict.fromkeys(notes)))
     shown = tuple(dict.fromkeys(notes))
     if not series:
         return replace(

@@ -42,6 +42,7 @@ def write_calendar(
     past: Iterable[tuple[Entry, datetime]],
     *,
     now: datetime,
+    description: str = "",
 ) -> bytes:
     """The calendar of that name. Of what is coming each entry has a rule, or its instants, which must not be
     empty; all datetimes are aware but for a rule's start."""
@@ -53,12 +54,14 @@ def write_calendar(
         entries += written("VEVENT", (*_entry_lines(entry), *_times(when)))
     for entry, at in past:
         entries += written("VEVENT", (*_entry_lines(entry), ("DTSTART", _stamp(at), {})))
-    head = [
+    head: list[Line] = [
         ("VERSION", "2.0", {}),
         ("PRODID", _PRODUCT, {}),
         ("CALSCALE", "GREGORIAN", {}),
         ("X-WR-CALNAME", escaped(name), {}),
     ]
+    if description:
+        head.append(("X-WR-CALDESC", escaped(description), {}))
     opening = written("VCALENDAR", head)
     definitions = [line for zone in zones for line in _zone(zone, now)]
     lines = [*opening[:-1], *definitions, *entries, opening[-1], ""]

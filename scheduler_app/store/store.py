@@ -2,6 +2,7 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
@@ -46,6 +47,7 @@ class Store:
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.owed = Owed(self.mongo)
+        self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self._prepared = False
 

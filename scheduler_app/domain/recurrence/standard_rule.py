@@ -1,8 +1,7 @@
 """A recurrence for programs that read RFC 5545 as most do: one rule from its next occurrence on.
 
-Readers differ where the RFC is vague or its text long: in what several rules together mean, in EXRULE, in week
-numbers, in positions within a period that has begun, in steps of hours across clock changes, in what a DTSTART
-means that the rule does not hit. A recurrence that needs any of these is None here, and is shown as instants.
+Readers differ in what several rules together mean, in EXRULE, in week numbers, in positions within a period
+that has begun, in steps of hours across clock changes. What needs any of these is shown as instants.
 """
 
 from dataclasses import dataclass, replace
@@ -50,7 +49,9 @@ class StandardRule:
 
 def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | None:
     """What `recurrence` gives from an aware `after` on; None where one rule cannot say it exactly, or where
-    nothing is left of its rule. Raises InvalidRecurrence where it takes too many steps to tell."""
+    nothing is left of its rule.
+
+    Raises InvalidRecurrence where it takes too many steps to tell."""
     of = recurrence._set
     if len(of.rules) != 1 or of.exception_rules or of.exception_days:
         return None
@@ -58,7 +59,9 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
     bound = rule.bound if isinstance(rule, CountedRule) else rule
     parts, zone = bound.rule, of.zone
     unclear = parts.by_week_no or parts.skip is not Skip.OMIT or any(place > 1 for place in parts.by_set_pos)
-    if unclear or (not zone.fixed and (parts.elapsed or recurrence.gap == "skip" or recurrence.overlap == "last")):
+    if unclear or (
+        not zone.fixed and (parts.elapsed or recurrence.gap == "skip" or recurrence.overlap == "last")
+    ):
         return None
     steps = StepBudget()
     start = next(rule.instants(first, steps), None)
