@@ -12,19 +12,21 @@ from scheduler_app.domain.recurrence.text.rule_text import read_rule
 from scheduler_app.domain.recurrence.timeline import local_datetime
 from scheduler_app.domain.text import one_line
 
-from .calendar_file import TooLarge, read_calendars
+from .calendar_file import read_calendars
 from .component import Component
 from .pattern import Pattern, in_utc
 from .times import CalendarTime, read_one, read_times
 from .zones import CalendarZones
 
-#: Events, to-dos and what else a file may hold beside zones.
+#: Events, to-dos and what else a file may hold beside zones; each comes to one schedule at most.
 MAX_ITEMS: Final = 1_000
 #: Changes "from this occurrence on" of one series: each is a schedule of its own.
 MAX_PARTS: Final = 20
 _KINDS: Final = ("VEVENT", "VTODO")
 #: About the writing of the event, and not about what it says.
 _BOOKKEEPING: Final = frozenset(("DTSTAMP", "CREATED", "LAST-MODIFIED", "SEQUENCE", "CLASS", "TRANSP"))
+#: The values of STATUS that need no word.
+_PLAIN: Final = ("", "CONFIRMED", "NEEDS-ACTION", "IN-PROCESS", "CANCELLED", "COMPLETED")
 _MAX_SHOWN: Final = 200
 Outcome = Literal["schedules", "over", "ignored", "refused"]
 
@@ -68,8 +70,6 @@ def read_items(text: str, *, timezone: str, now: datetime) -> list[Item]:
         for group in _groups(calendar):
             reason = "the calendar's METHOD is CANCEL" if cancelled else None
             found.append(_item(group, zones, now, reason))
-    if sum(len(item.series) for item in found) > MAX_ITEMS:
-        raise TooLarge("ics", f"comes to more than {MAX_ITEMS:,} schedules; split it into several files")
     return found
 
 
@@ -101,6 +101,8 @@ def _item(group: Sequence[Component], zones: CalendarZones, now: datetime, reaso
     if reason is not None:
         return replace(item, reason=reason)
     notes: list[str] = []
+    if status not in _PLAIN:
+        notes.append(f"STATUS {status[:40]} makes no difference.")
     try:
         patterns = _patterns(group, zones, notes)
         series, over = list[Series](), list[Series]()

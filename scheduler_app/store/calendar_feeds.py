@@ -6,8 +6,8 @@ from bson import ObjectId
 
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.tenants import tenant_of, whole_id
-from scheduler_app.store.documents import field_types
-from scheduler_app.store.documents.field_types import Corrupt
+from scheduler_app.domain.field_types import Corrupt, instant, optional, text, version
+from scheduler_app.domain.field_types import tenant as check_tenant
 from scheduler_app.store.mongo import Document, Mongo
 
 DOCUMENT_VERSION = 1
@@ -69,14 +69,14 @@ class CalendarFeeds:
 def _read(row: Document) -> CalendarFeed | CorruptFeed:
     feed_id = str(row["_id"])
     try:
-        field_types.version(row.get("v"), DOCUMENT_VERSION)
-        field_types.tenant(row.get("tenant"), "tenant", feed_id)
+        version(row.get("v"), DOCUMENT_VERSION)
+        check_tenant(row.get("tenant"), "tenant", feed_id)
         return CalendarFeed(
             id=feed_id,
-            name=field_types.text(row.get("name"), "name"),
-            secret_sha256=field_types.text(row.get("secret_sha256"), "secret_sha256"),
-            created_at=field_types.instant(row.get("created_at"), "created_at"),
-            tag=field_types.optional(field_types.text, row.get("tag"), "tag"),
+            name=text(row.get("name"), "name"),
+            secret_sha256=text(row.get("secret_sha256"), "secret_sha256"),
+            created_at=instant(row.get("created_at"), "created_at"),
+            tag=optional(text, row.get("tag"), "tag"),
         )
     except Corrupt as error:
         return CorruptFeed(feed_id, str(error))

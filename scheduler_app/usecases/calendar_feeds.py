@@ -44,10 +44,8 @@ class CalendarFeedService:
     new_token: Callable[[str], tuple[str, str]] = new_token
     """See `domain.calendar_feed`; a dry run makes none."""
 
-    def create(
-        self, name: str, tag: str | None, now: datetime, *, tenant: str
-    ) -> tuple[CalendarFeed, str]:
-        """A new feed, and its token, which nobody can show again. Raises Conflict where there are too many."""
+    def create(self, name: str, tag: str | None, now: datetime, *, tenant: str) -> tuple[CalendarFeed, str]:
+        """A new feed, and its token, which nobody can show again. Raises Conflict beyond `MAX_FEEDS`."""
         feeds = self.store.calendar_feeds
         if len(feeds.all(tenant=tenant)) >= MAX_FEEDS:
             raise Conflict(f"there are {MAX_FEEDS} calendar feeds already; delete one that nobody reads")

@@ -26,7 +26,7 @@ _FOREVER: Final = timedelta(days=366 * 400)
 
 @dataclass(frozen=True, slots=True)
 class StandardRule:
-    """The coming occurrences: `rule` (an RRULE's value) from `start` on, with `dates`, without `exceptions`."""
+    """What is coming: `rule` (an RRULE's value) from `start` on, with `dates`, without `exceptions`."""
 
     start: datetime
     """Its first occurrence: naive, on the wall clock of `timezone`."""

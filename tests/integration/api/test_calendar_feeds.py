@@ -26,7 +26,8 @@ RULES = {
     "fortnightly": DAILY,
     "with-exceptions": f"{DAILY}\nEXDATE;TZID=Europe/Berlin:20400109T090000\nRDATE:20600101T120000Z",
     "counted": "DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY;COUNT=20",
-    "until": "DTSTART;TZID=America/New_York:20200101T180000\nRRULE:FREQ=MONTHLY;BYDAY=-1FR;UNTIL=20450101T000000Z",
+    "until": "DTSTART;TZID=America/New_York:20200101T180000\n"
+    "RRULE:FREQ=MONTHLY;BYDAY=-1FR;UNTIL=20450101T000000Z",
     "last-workday": "DTSTART:20200101T080000Z\nRRULE:FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
     "leap-day": "DTSTART:20200229T080000Z\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29",
     "hourly-in-utc": "DTSTART:20200101T003000Z\nRRULE:FREQ=HOURLY;INTERVAL=7",
@@ -100,7 +101,9 @@ def test_instants_are_bounded_and_the_calendar_says_up_to_when(client: FlaskClie
     create(client, id="now", rrule="DTSTART;TZID=Europe/Berlin:19700101T000000\nRRULE:FREQ=SECONDLY")
     client.post("/api/schedules/now/pause")
     assert "UID:now" not in calendar(client, "/api/schedules/now.ics")
-    create(client, id="hourly", tags=["t"], rrule="DTSTART;TZID=Europe/Berlin:19700101T000000\nRRULE:FREQ=HOURLY")
+    create(
+        client, id="hourly", tags=["t"], rrule="DTSTART;TZID=Europe/Berlin:19700101T000000\nRRULE:FREQ=HOURLY"
+    )
     assert len(times_of(calendar(client, "/api/schedules/hourly.ics"), "hourly", 5_000)) == 1_000
     text = calendar(client, "/api/calendar.ics?tag=t")
     assert len(times_of(text, "hourly", 5_000)) == 100

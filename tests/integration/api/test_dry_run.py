@@ -59,6 +59,11 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("PUT", f"{SCHEDULES}/there", BODY | {"tags": ["x"]}),
         ("PUT", f"{SCHEDULES}/nobody", {"name": "n"}),
         ("POST", f"{SCHEDULES}/bulk", {"schedules": [BODY, BODY | {"id": "b"}, BODY | {"id": "b"}]}),
+        ("POST", f"{SCHEDULES}/import", {"ics": examples.IMPORT["ics"], "schedule": {"callback_url": URL}}),
+        ("POST", f"{SCHEDULES}/import", {"ics": examples.IMPORT["ics"], "schedule": {"callback_url": URL}}),
+        ("POST", "/api/calendar-feeds", {"name": "ops"}),
+        ("DELETE", "/api/calendar-feeds/made", None),
+        ("DELETE", "/api/calendar-feeds/none", None),
         ("POST", f"{SCHEDULES}/there/pause", None),
         ("POST", f"{SCHEDULES}/mine/resume", None),
         ("POST", f"{SCHEDULES}/there/trigger", None),
@@ -76,6 +81,7 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("DELETE", f"{SCHEDULES}/nobody", None),
         ("POST", SCHEDULES, BODY | {"id": "there"}),
     ]
+    store.calendar_feeds.insert(CalendarFeed("made", "x", "0" * 64, datetime.now(UTC)))
     operations = written_operations(client)
     for method, path, body in writes:
         before = everything(store, redis_url)
@@ -121,9 +127,9 @@ def written_operations(client: FlaskClient) -> set[tuple[str, str]]:
 def generic(path: str) -> str:
     parts = path.split("/")
     if len(parts) > 3 and not (
-        parts[3] in ("bulk", "pause", "resume", "delete", "redrive") and len(parts) == 4
+        parts[3] in ("bulk", "import", "pause", "resume", "delete", "redrive") and len(parts) == 4
     ):
-        parts[3] = "{event_id}" if parts[2] == "events" else "{schedule_id}"
+        parts[3] = {"events": "{event_id}", "calendar-feeds": "{feed_id}"}.get(parts[2], "{schedule_id}")
     return "/".join(parts)
 
 
