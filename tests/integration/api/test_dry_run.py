@@ -12,6 +12,8 @@ from pymongo import ReplaceOne, UpdateOne
 from pymongo.collection import Collection
 from redis import Redis
 
+from api.wire import examples
+from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import Store
@@ -20,6 +22,7 @@ from tests.builders import event
 
 SCHEDULES = "/api/schedules"
 BODY = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=SECONDLY"}
+IMPORT = {"ics": examples.IMPORT["ics"], "schedule": {"callback_url": "http://127.0.0.1:9/"}}
 LATER = BODY | {"rrule": "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"}
 OK = {200, 201, 202}
 
@@ -59,8 +62,8 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("PUT", f"{SCHEDULES}/there", BODY | {"tags": ["x"]}),
         ("PUT", f"{SCHEDULES}/nobody", {"name": "n"}),
         ("POST", f"{SCHEDULES}/bulk", {"schedules": [BODY, BODY | {"id": "b"}, BODY | {"id": "b"}]}),
-        ("POST", f"{SCHEDULES}/import", {"ics": examples.IMPORT["ics"], "schedule": {"callback_url": URL}}),
-        ("POST", f"{SCHEDULES}/import", {"ics": examples.IMPORT["ics"], "schedule": {"callback_url": URL}}),
+        ("POST", f"{SCHEDULES}/import", IMPORT),
+        ("POST", f"{SCHEDULES}/import", IMPORT),
         ("POST", "/api/calendar-feeds", {"name": "ops"}),
         ("DELETE", "/api/calendar-feeds/made", None),
         ("DELETE", "/api/calendar-feeds/none", None),

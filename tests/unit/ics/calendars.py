@@ -89,7 +89,9 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
             event(
                 "RECURRENCE-ID;TZID=Europe/Zurich:20261124T080000\nDTSTART;TZID=Europe/Zurich:20261124T110000"
             ),
-            event(f"RECURRENCE-ID;TZID=Europe/Zurich:20261125T080000\nSTATUS:CANCELLED\n{ZURICH}:20261125T080000"),
+            event(
+                f"RECURRENCE-ID;TZID=Europe/Zurich:20261125T080000\nSTATUS:CANCELLED\n{ZURICH}:20261125T080000"
+            ),
         ),
         [taken("2026-11-23T07:00", "2026-11-24T10:00", "2026-11-26T07:00")],
     ),
@@ -134,7 +136,10 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
         [taken("2027-07-04T07:00", says=("is read as Europe/Berlin",))],
     ),
     "outlook: customized time zone": (
-        file(BERLIN.format(tzid="Customized Time Zone"), event("DTSTART;TZID=Customized Time Zone:20270704T090000")),
+        file(
+            BERLIN.format(tzid="Customized Time Zone"),
+            event("DTSTART;TZID=Customized Time Zone:20270704T090000"),
+        ),
         [taken("2027-07-04T07:00", says=("has its offsets from 2025 to 2028",))],
     ),
     "exchange: pacific and a meeting request": (
@@ -240,12 +245,16 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
         [taken("2027-01-01T07:00")],
     ),
     "evolution: freeassociation's zone name": (
-        file(event("DTSTART;TZID=/freeassociation.sourceforge.net/America/Argentina/Ushuaia:20270101T080000")),
+        file(
+            event("DTSTART;TZID=/freeassociation.sourceforge.net/America/Argentina/Ushuaia:20270101T080000")
+        ),
         [taken("2027-01-01T11:00")],
     ),
     "evolution: place beside the definition": (
         file(
-            BERLIN.format(tzid="Private").replace("BEGIN:STANDARD", "X-LIC-LOCATION:Europe/Zurich\nBEGIN:STANDARD", 1),
+            BERLIN.format(tzid="Private").replace(
+                "BEGIN:STANDARD", "X-LIC-LOCATION:Europe/Zurich\nBEGIN:STANDARD", 1
+            ),
             event("DTSTART;TZID=Private:20270704T080000"),
         ),
         [taken("2027-07-04T06:00", says=("X-LIC-LOCATION",))],
@@ -272,7 +281,10 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
     ),
     "sports: fixtures, past and coming": (
         file(
-            *(event(f"DTSTART:{day}T190000Z\nLOCATION:Stadium", uid=day) for day in ("20260801", "20261205", "20270220"))
+            *(
+                event(f"DTSTART:{day}T190000Z\nLOCATION:Stadium", uid=day)
+                for day in ("20260801", "20261205", "20270220")
+            )
         ),
         [over(), taken("2026-12-05T19:00", says=("LOCATION",)), taken("2027-02-20T19:00")],
     ),
@@ -313,7 +325,9 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
         [taken("2027-03-01T14:00"), taken("2027-03-02T02:30")],
     ),
     "bank: periods as dates": (
-        file(event("DTSTART:20270101T080000Z\nRDATE;VALUE=PERIOD:20270201T080000Z/PT1H,20270301T080000Z/PT1H")),
+        file(
+            event("DTSTART:20270101T080000Z\nRDATE;VALUE=PERIOD:20270201T080000Z/PT1H,20270301T080000Z/PT1H")
+        ),
         [taken("2027-01-01T08:00", "2027-02-01T08:00", "2027-03-01T08:00", says=("Of a period",))],
     ),
     "monitoring: a second since 1970": (
@@ -356,7 +370,8 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
         [refused("can never fire")],
     ),
     "hand-written: two calendars in one file": (
-        file(event("DTSTART:20270101T080000"), head="X-WR-TIMEZONE:UTC\n") + file(event("DTSTART:20270101T080000")),
+        file(event("DTSTART:20270101T080000"), head="X-WR-TIMEZONE:UTC\n")
+        + file(event("DTSTART:20270101T080000")),
         [taken("2027-01-01T08:00"), taken("2027-01-01T07:00", says=("the timezone of the request",))],
     ),
     "hand-written: an excluded rule and lower case": (

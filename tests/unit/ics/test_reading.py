@@ -37,7 +37,9 @@ def check(item: Item, expected: Expected) -> None:
     assert item.outcome == expected.outcome, item
     if expected.times:
         wanted = [datetime.fromisoformat(each).replace(tzinfo=UTC) for each in expected.times]
-        endless = ("FREQ=" in each.recurrence and not {"COUNT", "UNTIL"} & _parts(each) for each in item.series)
+        endless = (
+            "FREQ=" in each.recurrence and not {"COUNT", "UNTIL"} & _parts(each) for each in item.series
+        )
         finite = not any(endless)
         assert coming(item, len(wanted) + finite) == wanted
     said = " | ".join((*item.ignored, *item.notes, item.reason or ""))
@@ -101,7 +103,11 @@ def test_too_many_changes_of_one_series_harm_only_it() -> None:
         for day in range(1, 25)
     ]
     found = read(
-        file(event("DTSTART:20271101T080000Z\nRRULE:FREQ=DAILY"), *changed, event("DTSTART:20271101T080000Z", uid="2"))
+        file(
+            event("DTSTART:20271101T080000Z\nRRULE:FREQ=DAILY"),
+            *changed,
+            event("DTSTART:20271101T080000Z", uid="2"),
+        )
     )
     assert [each.outcome for each in found] == ["refused", "schedules"]
 
