@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from bson import ObjectId
 
 from scheduler_app.domain.calendar_feed import CalendarFeed
-from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.domain.field_types import Corrupt, instant, optional, text, version
 from scheduler_app.domain.field_types import tenant as check_tenant
+from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store.mongo import Document, Mongo
 
 DOCUMENT_VERSION = 1

@@ -1,7 +1,7 @@
 """Forty calendars in the style of programs that people export from, and what a careful reader expects.
 
-Each is read at `NOW` with `Europe/Zurich` as the zone of times that name none. An expectation is the outcome of
-each item, in the file's order, with the first coming occurrences of all its series together, in UTC.
+Each is read at `NOW` with `Europe/Zurich` as the zone of times that name none. An expectation is the outcome
+of each item, in the file's order, with the first coming occurrences of all its series together, in UTC.
 """
 
 from dataclasses import dataclass
@@ -220,8 +220,9 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
         [refused("THISANDFUTURE", "its rule cannot say")],
     ),
     "apple: folded lines and escapes": (
-        "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\nUID:1\r\nSUMMARY:Thing 1\r\nDTSTART;TZID=Europe/Zu\r\n"
-        " rich:20270101T0\r\n 80000\r\nDESCRIPTION:a\\, b\\nc\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
+        file(event("DTSTART;TZID=Europe/Zu\n rich:20270101T0\n 80000\nDESCRIPTION:a\\, b\\nc")).replace(
+            "\n", "\r\n"
+        ),
         [taken("2027-01-01T07:00", says=("DESCRIPTION",))],
     ),
     "nextcloud: a task that is due": (
@@ -375,8 +376,9 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
         [taken("2027-01-01T08:00"), taken("2027-01-01T07:00", says=("the timezone of the request",))],
     ),
     "hand-written: an excluded rule and lower case": (
-        "begin:vcalendar\nbegin:vevent\nuid:1\nsummary:x\ndtstart:20270101T080000Z\nrrule:freq=daily;count=4\n"
-        "exrule:freq=daily;interval=2\nend:vevent\nend:vcalendar\n",
+        file(
+            event("DTSTART:20270101T080000Z\nRRULE:FREQ=DAILY;COUNT=4\nEXRULE:FREQ=DAILY;INTERVAL=2")
+        ).lower(),
         [taken("2027-01-02T08:00", "2027-01-04T08:00")],
     ),
 }
