@@ -8,6 +8,7 @@ from api.routes import (
     bulk,
     bulk_edits,
     calendar_feeds,
+    calendars,
     events,
     export,
     ics_import,
@@ -21,6 +22,9 @@ def register(app: Flask) -> Api:
     """Adds every route below /api; this order is the order of the specification."""
     converters.register(app)
     api = Api(app)
-    for module in (schedules, bulk, bulk_edits, export, ics_import, calendar_feeds, preview, signing, events):
+    for module in (
+        *(schedules, bulk, bulk_edits, export, ics_import, preview, signing, events, calendars),
+        calendar_feeds,
+    ):
         api.register_blueprint(module.blueprint)
     return api

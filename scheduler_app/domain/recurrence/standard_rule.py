@@ -53,6 +53,8 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
 
     Raises InvalidRecurrence where it takes too many steps to tell."""
     of = recurrence._set
+    if recurrence.observed is not None:
+        return None
     if len(of.rules) != 1 or of.exception_rules or of.exception_days:
         return None
     rule, first = of.rules[0], ceil_second(after)

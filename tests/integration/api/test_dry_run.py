@@ -80,6 +80,10 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", f"{SCHEDULES}/pause", {"all": True}),
         ("POST", f"{SCHEDULES}/resume", {"name": "n"}),
         ("POST", f"{SCHEDULES}/delete", {"name": "n"}),
+        ("PUT", "/api/calendars/zurich", {"country": "CH"}),
+        ("PUT", "/api/calendars/zurich", {"country": "CH", "subdivision": "ZH"}),
+        ("DELETE", "/api/calendars/zurich", None),
+        ("DELETE", "/api/calendars/zurich", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
         ("POST", SCHEDULES, BODY | {"id": "there"}),
@@ -132,7 +136,8 @@ def generic(path: str) -> str:
     if len(parts) > 3 and not (
         parts[3] in ("bulk", "import", "pause", "resume", "delete", "redrive") and len(parts) == 4
     ):
-        parts[3] = {"events": "{event_id}", "calendar-feeds": "{feed_id}"}.get(parts[2], "{schedule_id}")
+        names = {"events": "{event_id}", "calendars": "{name}", "calendar-feeds": "{feed_id}"}
+        parts[3] = names.get(parts[2], "{schedule_id}")
     return "/".join(parts)
 
 
