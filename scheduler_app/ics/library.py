@@ -9,6 +9,8 @@ from functools import lru_cache
 
 from .component import Property
 
+#: A property to be written: its name, its value and its parameters.
+Line = tuple[str, str, dict[str, str]]
 TEXTS = frozenset(("UID", "SUMMARY"))
 
 
@@ -46,7 +48,7 @@ def windows_zones() -> dict[str, str]:
     return {name.lower(): zone for name, zone in WINDOWS_TO_OLSON.items()}
 
 
-def written(name: str, properties: Iterable[tuple[str, str, dict[str, str]]]) -> Sequence[str]:
+def written(name: str, properties: Iterable[Line]) -> Sequence[str]:
     """The content lines of a component's own properties, folded; texts must be escaped already."""
     from icalendar.parser import Contentline, Parameters
 
