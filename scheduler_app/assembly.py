@@ -17,6 +17,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.dispatch import Dispatch
@@ -36,8 +37,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events` and `calendars`; a beat the duties from `expansion` to `inspection`; a
-    worker `pipeline()`."""
+    `creation`, `manager`, `events`, `calendars` and `calendar_feeds`; a beat the duties from `expansion` to
+    `inspection`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -47,6 +48,7 @@ class Assembly:
     manager: ScheduleService
     events: EventService
     calendars: CalendarService
+    calendar_feeds: CalendarFeedService
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -107,6 +109,7 @@ class Assembly:
             manager=manager,
             events=events,
             calendars=CalendarService(store),
+            calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
         )
 
 
@@ -145,6 +148,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         events=EventService(store, prompt.dispatch_urgently),
         calendars=CalendarService(store),
+        calendar_feeds=CalendarFeedService(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,

@@ -31,10 +31,10 @@ def create_schedules(given: Loaded) -> View:
     hops = hop_limit.request_hops()
     made = iter(services().creation.create_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
     outcomes = [
-        of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items
+        of_validation(item) if isinstance(item, ValidationError) else outcome(next(made)) for item in items
     ]
     refused = [outcome for outcome in outcomes if isinstance(outcome, Problem)]
-    _bound_errors(refused)
+    bound_errors(refused)
     results = [
         {"status": each.status, "problem": each.body()} if isinstance(each, Problem) else each
         for each in outcomes
@@ -42,7 +42,7 @@ def create_schedules(given: Loaded) -> View:
     return {"created": len(results) - len(refused), "refused": len(refused), "results": results}
 
 
-def _outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
+def outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
     """The result of an item that was created, or why it was refused."""
     if isinstance(made, InvalidField):
         return of_field(made)
@@ -56,7 +56,7 @@ def _outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
     return result
 
 
-def _bound_errors(refused: list[Problem]) -> None:
+def bound_errors(refused: list[Problem]) -> None:
     """Leaves out the errors beyond `MAX_ERRORS_TOGETHER` in all of them, and counts them."""
     room = MAX_ERRORS_TOGETHER
     for problem in refused:

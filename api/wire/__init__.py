@@ -10,8 +10,10 @@ from api.wire.calendar import (
     DaysOutput,
     DaysQuery,
 )
+from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.ics_import import ImportInput, ImportOutput
 from api.wire.output_schema import Message
 from api.wire.paging import Paging, window
 from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
@@ -34,7 +36,9 @@ __all__ = [
     "CalendarInput",
     "CalendarOutput",
     "CalendarPage",
+    "CalendarQuery",
     "Created",
+    "CreatedFeed",
     "DaysOutput",
     "DaysQuery",
     "DeletedPage",
@@ -43,7 +47,11 @@ __all__ = [
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "FeedInput",
+    "FeedList",
     "HistoryFilter",
+    "ImportInput",
+    "ImportOutput",
     "Message",
     "NewSchedule",
     "Paging",

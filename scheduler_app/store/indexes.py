@@ -126,6 +126,8 @@ IDEMPOTENCY = [
     )
 ]
 
+CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
@@ -136,6 +138,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     _create(mongo.collection("calendars"), CALENDARS)
     _create(mongo.collection("outbox"), OUTBOX)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
+    _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
     _drop_replaced(mongo)
     _ensure_ttl(
         mongo,

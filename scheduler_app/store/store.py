@@ -2,6 +2,7 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
@@ -48,6 +49,7 @@ class Store:
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.owed = Owed(self.mongo, self.calendars)
+        self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self._prepared = False
 

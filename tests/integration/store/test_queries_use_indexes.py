@@ -9,6 +9,7 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
@@ -117,6 +118,7 @@ def test_every_verb_s_query_has_an_index(
     _use_owed(store, now)
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
+    _use_calendar_feeds(store.calendar_feeds, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     store.processes.report("worker")
@@ -288,6 +290,14 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.events_with_arrays(["state"], limit=10)
     after, _ = inspections.schedules_after(None, limit=10)
     inspections.schedules_after(after, limit=10)
+
+
+def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
+    feed = CalendarFeed(feeds.new_id(tenant=TENANT), "x", "0" * 64, now)
+    feeds.insert(feed)
+    assert feeds.all(tenant=TENANT) == [feed]
+    assert feeds.find(feed.id) == feed
+    assert feeds.delete(feed.id, tenant=TENANT)
 
 
 def _use_idempotency(idempotency: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
@@ -52,10 +53,12 @@ class World:
         assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        self.feed = whole_id(self.owner, "f1")
+        store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
 
     def documents(self) -> dict[tuple[str, Any], Any]:
-        names = ("calendars", "schedules", "events", "idempotency", "outbox")
+        names = ("calendars", "schedules", "events", "idempotency", "outbox", "calendar_feeds")
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
         }
@@ -134,6 +137,12 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     ),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
     "idempotency.begin": (_begin, True),
+    "calendar_feeds.new_id": (
+        lambda w: tenant_of(w.store.calendar_feeds.new_id(tenant=w.stranger)) != w.stranger,
+        False,
+    ),
+    "calendar_feeds.all": (lambda w: w.store.calendar_feeds.all(tenant=w.stranger), []),
+    "calendar_feeds.delete": (lambda w: w.store.calendar_feeds.delete(w.feed, tenant=w.stranger), False),
 }
 
 #: Those that are given a document, or a claim or token that an earlier verb gave out: they write the document
@@ -143,6 +152,8 @@ BY_DOCUMENT_OR_TOKEN = {
     *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
     *("idempotency.finish", "idempotency.give_up"),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
+    # A token names its feed, whoever's it is.
+    *("calendar_feeds.insert", "calendar_feeds.find"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
@@ -214,6 +225,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
+    assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
     assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
     assert [each.tenant for each in store.events.redrive([world.dead.id], now, "again", tenant=owner)] == [
         owner
@@ -221,6 +233,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
     assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
+    assert store.calendar_feeds.delete(world.feed, tenant=owner)
 
 
 def test_two_tenants_may_choose_the_same_id(store: Store, now: datetime) -> None:
