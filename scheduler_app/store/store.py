@@ -21,6 +21,7 @@ from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.owed import Owed
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
+from scheduler_app.store.sessions import Sessions
 from scheduler_app.store.shared_settings import shared_settings
 
 
@@ -47,6 +48,7 @@ class Store:
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.owed = Owed(self.mongo)
         self.idempotency = Idempotency(self.mongo)
+        self.sessions = Sessions(self.mongo)
         self._prepared = False
 
     def prepare(self) -> None:
