@@ -2,11 +2,11 @@
 
 from datetime import UTC, datetime
 
-from api.json_types import View
+from api.json_types import Loaded, View
 from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
 from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
-from scheduler_app.domain.triggers import Trigger
+from scheduler_app.domain.triggers import FIELDS, Trigger, TriggerContext, new_trigger
 from scheduler_app.store import SecretBox
 from scheduler_app.store.events.record import EventRecord
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
@@ -47,6 +47,16 @@ def _exported(row: ScheduleField, source: ShownSchedule) -> object:
     if value is None or row.output is None:
         return value
     return row.output._serialize(value, row.name, source)
+
+
+def previewed_input(given: Loaded, now: datetime) -> View:
+    """The fields of PreviewOutput for a trigger that is not saved; `given` is what PreviewInput has loaded,
+    and is used up. Raises InvalidField."""
+    at = given.pop("at", None) or now
+    limit, after = given.pop("limit"), given.pop("after", at)
+    written = {name: given.pop(name) for name in FIELDS if name in given}
+    trigger = new_trigger(written, TriggerContext(at, **given, timezone_given="timezone" in given))
+    return previewed(trigger, trigger.recurrence(at), after, limit)
 
 
 def previewed(trigger: Trigger, recurrence: AnyRecurrence, after: datetime, limit: int) -> View:

@@ -1,0 +1,40 @@
+"""The overview: whether everything works, what failed, what comes."""
+
+from datetime import timedelta
+
+from flask import Blueprint, render_template
+
+from api.json_types import Loaded
+from api.pages.forms import Nothing, takes_query
+from api.services import services
+from api.tenancy import tenant
+from scheduler_app.domain.event import LIVING, State
+from scheduler_app.health.ready import check_ready
+from scheduler_app.store.paging import Window
+
+#: Counting stops here, so that the page costs little however many there are.
+MOST_COUNTED = 10_000
+ROWS = 10
+#: What failed before is on the page of the dead letters.
+RECENT = timedelta(days=1)
+
+
+def register(blueprint: Blueprint) -> None:
+    blueprint.add_url_rule("/", view_func=overview, methods=["GET"])
+
+
+@takes_query(Nothing)
+def overview(_: Loaded) -> str:
+    made = services()
+    store, now = made.store, made.now()
+    failed = Window(limit=ROWS, since=now - RECENT)
+    coming = Window(limit=ROWS, since=now)
+    return render_template(
+        "overview.html",
+        checks=check_ready(store, made.publisher),
+        most=MOST_COUNTED,
+        schedules=store.schedules.count_by_state(tenant=tenant(), most=MOST_COUNTED),
+        dead=store.events.dead_letters(tenant=tenant(), most=MOST_COUNTED),
+        failed=store.event_lists.page(failed, tenant=tenant(), states={State.ERROR}).rows,
+        coming=store.event_lists.page(coming, tenant=tenant(), states=LIVING, soonest_first=True).rows,
+    )
