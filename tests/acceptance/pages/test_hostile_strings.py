@@ -73,7 +73,7 @@ def test_a_hundred_hostile_strings_run_no_script_on_any_page(
         "/events",
         f"/events/{event['_id']}",
         "/dead-letters",
-        *(f"/schedules/{each}" for each in ids),
+        *(f"/schedules/{each}" for each in ids[:: len(DEEDS)]),
     ):
         page.goto(path)
         # Whatever a script would wait for: a focus, a mouse over it, a click.
@@ -86,6 +86,6 @@ def test_a_hundred_hostile_strings_run_no_script_on_any_page(
     page.get_by_test_id("url").fill(HOSTILE[6])
     page.get_by_test_id("save").click()
     expect(page.get_by_test_id("name")).to_have_value(HOSTILE[1])
-    page.goto("/schedules?tag=" + "%3Cscript%3Ealert(1)%3C/script%3E")
+    page.goto("/schedules?tag=%3Cscript%3Ealert(2)%3C/script%3E")
     expect(page.get_by_test_id("empty")).to_be_visible()
     page.goto("/sign-in?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E")
