@@ -74,6 +74,8 @@ def _read(schema: Schema, given: Any) -> Loaded:
         for name, value in given.items()
         if value and name != TOKEN_FIELD
     }
+    if "limit" in schema.load_fields:
+        values.setdefault("limit", ROWS)  # the API's own default is for programs that count on it
     try:
         loaded: Loaded = schema.load(values)
     except ValidationError as error:

@@ -42,9 +42,9 @@ class ScheduleForm(InputSchema):
 
 
 def register(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/schedules/new", view_func=new_schedule, methods=["GET"])
-    blueprint.add_url_rule("/schedules/new", view_func=save_schedule, methods=["POST"])
-    blueprint.add_url_rule("/schedules/new/preview", view_func=preview_when, methods=["POST"])
+    blueprint.add_url_rule("/new-schedule", view_func=new_schedule, methods=["GET"])
+    blueprint.add_url_rule("/new-schedule", view_func=save_schedule, methods=["POST"])
+    blueprint.add_url_rule("/new-schedule/preview", view_func=preview_when, methods=["POST"])
 
 
 @takes_query(Nothing)

@@ -80,7 +80,7 @@ def test_a_hundred_hostile_strings_run_no_script_on_any_page(
         page.locator("h1").hover()
     page.goto(f"/schedules/{ids[0]}")
     expect(page.locator("h1")).to_have_text(HOSTILE[0])
-    page.goto("/schedules/new")
+    page.goto("/new-schedule")
     page.get_by_test_id("name").fill(HOSTILE[1])
     page.get_by_test_id("when").fill(HOSTILE[2])
     page.get_by_test_id("url").fill(HOSTILE[6])

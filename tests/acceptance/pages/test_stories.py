@@ -104,7 +104,7 @@ def test_a_deletion_is_confirmed_first(page: Page, stack: Stack, journal: Journa
 
 
 def test_a_form_says_what_is_wrong_beside_the_field_and_keeps_what_was_written(page: Page) -> None:
-    page.goto("/schedules/new")
+    page.goto("/new-schedule")
     fill(page, "name", "Odd")
     page.get_by_test_id("when").press_sequentially("every blue moon")
     expect(page.get_by_test_id("not-understood")).to_be_visible()
@@ -116,7 +116,7 @@ def test_a_form_says_what_is_wrong_beside_the_field_and_keeps_what_was_written(p
 
 
 def test_the_pages_are_read_and_used_without_javascript(scriptless_page: Page, stack: Stack) -> None:
-    scriptless_page.goto("/schedules/new")
+    scriptless_page.goto("/new-schedule")
     fill(scriptless_page, "name", "Plain")
     fill(scriptless_page, "when", "FREQ=WEEKLY;BYDAY=MO")
     fill(scriptless_page, "url", "https://example.com/")

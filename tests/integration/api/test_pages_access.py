@@ -1,6 +1,5 @@
 """Who may see the pages: this machine without keys, sessions with keys; and which forms are theirs."""
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -10,14 +9,9 @@ from werkzeug.test import TestResponse
 
 from api.pages import signing_in
 from scheduler_app.store import Store
+from tests.integration.api.page_forms import form_token
 
 KEY, OTHER_KEY = "a-long-enough-key-1", "a-long-enough-key-2"
-
-
-def form_token(client: FlaskClient, path: str) -> str:
-    found = re.search(r'name="form_token" value="([0-9a-f]{64})"', client.get(path).text)
-    assert found
-    return found[1]
 
 
 def sign_in(client: FlaskClient, key: str, wanted: str = "") -> TestResponse:
@@ -47,33 +41,33 @@ def test_every_page_forbids_frames_foreign_sources_and_caches(client: FlaskClien
 
 
 def test_a_form_without_its_token_changes_nothing(client: FlaskClient) -> None:
-    token = form_token(client, "/schedules/new")
+    token = form_token(client, "/new-schedule")
     form = {"name": "n", "when": "every day at 9:00", "url": "http://127.0.0.1:9/"}
     for given in (form, form | {"form_token": "0" * 64}, form | {"form_token": "é"}):
-        refused = client.post("/schedules/new", data=given)
+        refused = client.post("/new-schedule", data=given)
         assert (refused.status_code, "no longer valid" in refused.text) == (403, True)
     assert client.get("/api/schedules").json["schedules"] == []  # type: ignore[index]
-    assert client.post("/schedules/new", data=form | {"form_token": token}).status_code == 303
+    assert client.post("/new-schedule", data=form | {"form_token": token}).status_code == 303
 
 
 def test_the_token_of_one_browser_is_none_of_another(app: Flask) -> None:
-    token = form_token(app.test_client(), "/schedules/new")
+    token = form_token(app.test_client(), "/new-schedule")
     other = app.test_client()
     other.get("/")
-    assert other.post("/schedules/new", data={"form_token": token}).status_code == 403
+    assert other.post("/new-schedule", data={"form_token": token}).status_code == 403
 
 
 def test_a_form_of_another_origin_is_refused(client: FlaskClient) -> None:
-    token = form_token(client, "/schedules/new")
+    token = form_token(client, "/new-schedule")
     headers = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
-    refused = client.post("/schedules/new", data={"form_token": token}, headers=headers)
+    refused = client.post("/new-schedule", data={"form_token": token}, headers=headers)
     assert (refused.status_code, "another origin" in refused.text) == (403, True)
 
 
 def test_unknown_parameters_and_fields_are_refused(client: FlaskClient) -> None:
     assert client.get("/schedules?colour=red").status_code == 422
-    token = form_token(client, "/schedules/new")
-    refused = client.post("/schedules/new", data={"form_token": token, "colour": "red"})
+    token = form_token(client, "/new-schedule")
+    refused = client.post("/new-schedule", data={"form_token": token, "colour": "red"})
     assert (refused.status_code, "colour" in refused.text) == (422, True)
 
 
@@ -163,3 +157,11 @@ def test_a_key_that_is_taken_out_of_the_settings_ends_its_sessions(
 )
 def test_a_sign_in_leads_to_no_other_site(keyed: Flask, wanted: str) -> None:
     assert sign_in(keyed.test_client(), KEY, wanted).headers["Location"] == "/"
+
+
+def test_a_schedule_whose_id_is_a_word_of_the_pages_has_its_page(
+    client: FlaskClient, create: Callable[..., dict[str, object]]
+) -> None:
+    for word in ("new", "selected"):
+        create(id=word, name=f"called {word}")
+        assert f"called {word}" in client.get(f"/schedules/{word}").text
