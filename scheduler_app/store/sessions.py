@@ -6,6 +6,7 @@ Only digests are stored: neither a token nor a key can be read from the database
 import hashlib
 import secrets
 from collections.abc import Collection
+from typing import cast
 
 from pymongo import DESCENDING, ReturnDocument
 
@@ -75,7 +76,7 @@ class Sessions:
             upsert=True,
             return_document=ReturnDocument.AFTER,
         )
-        return int(row["count"])
+        return int(cast("Document", row)["count"])
 
     def _end_oldest(self, key_digest: str) -> None:
         newest_first = [("created_at", DESCENDING)]

@@ -3,9 +3,8 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, Request
 
 CHROMIUM = shutil.which("chromium")
 
@@ -24,24 +23,23 @@ def watched_page(browser: Browser, url: str, **options: object) -> Iterator[Page
     page, wrong = context.new_page(), list[str]()
     page.set_default_timeout(10_000)
     page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    page.on(
-        "console",
+
+    def on_dialog(dialog: Dialog) -> None:
+        wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def on_console(said: ConsoleMessage) -> None:
         # Chromium reports each answer of 400 and above here: those are the server's words, not a fault.
-        lambda said: (
+        if said.type == "error" and "Failed to load resource" not in said.text:
             wrong.append(f"console: {said.text}")
-            if said.type == "error" and "Failed to load resource" not in said.text
-            else None
-        ),
-    )
-    page.on(
-        "request",
-        lambda request: (
+
+    def on_request(request: Request) -> None:
+        if not request.url.startswith(("data:", f"{url}/")):
             wrong.append(f"foreign: {request.url}")
-            if urlsplit(request.url).netloc != urlsplit(url).netloc and not request.url.startswith("data:")
-            else None
-        ),
-    )
+
+    page.on("dialog", on_dialog)
+    page.on("console", on_console)
+    page.on("request", on_request)
     try:
         yield page
         assert wrong == []

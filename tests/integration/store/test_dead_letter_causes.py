@@ -1,6 +1,7 @@
 """Dead letters are told apart by what their last attempts have in common."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
@@ -39,7 +40,7 @@ def test_only_the_newest_are_read(store: Store, now: datetime) -> None:
 
 def test_corrupt_dead_letters_do_not_hide_the_others(store: Store, now: datetime) -> None:
     fail(store, now, 1, status_code=503)
-    bent = [
+    bent: list[dict[str, Any]] = [
         {"attempts": "no list", "status": 7, "origin": 3, "run_time": now},
         {"attempts": [{"status_code": "x", "error": {}}], "run_time": "never"},
     ]
