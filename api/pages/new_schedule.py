@@ -15,8 +15,8 @@ from api.problems import Problem
 from api.services import services
 from api.tenancy import tenant
 from api.wire.input_schema import InputSchema
-from api.wire.presenters import previewed_input
 from api.wire.preview import PreviewInput
+from api.wire.previewed import previewed_input
 from api.wire.schedule_input import NewSchedule
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.http_action import METHODS
@@ -75,11 +75,12 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
 def preview_when(form: Loaded) -> str:
     if not form.get("when"):
         return render_template("preview.html")
+    made = services()
     given: View = {"limit": OCCURRENCES, **trigger_fields(form["when"])}
     if "timezone" in form:
         given["timezone"] = form["timezone"]
     try:
-        preview = previewed_input(_PREVIEW.load(given), services().now())
+        preview = previewed_input(_PREVIEW.load(given), made.store, made.now(), tenant=tenant())
     except (ValidationError, InvalidField) as error:
         return render_template("preview.html", problem=problem_of(error))
     return render_template("preview.html", preview=preview)

@@ -10,7 +10,8 @@ from api.pages.forms import Done, takes_query
 from api.services import services
 from api.tenancy import tenant
 from api.wire.field_types import Cursor
-from api.wire.presenters import previewed, shown
+from api.wire.presenters import shown
+from api.wire.previewed import previewed
 from api.wire.schedule_fields import BODY_FIELDS
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.event import FINAL, LIVING
@@ -45,13 +46,13 @@ def schedule(query: Loaded, schedule_id: str) -> str:
         Window(limit=PENDING), tenant=tenant(), schedule_id=schedule_id, states=LIVING, soonest_first=True
     )
     try:
-        occurrences = previewed(found.trigger, found.recurrence(), now, OCCURRENCES)["occurrences"]
+        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, OCCURRENCES)
     except InvalidRecurrence:
-        occurrences = []  # the reason is among the warnings of the view
+        preview = {"occurrences": []}  # the reason is among the warnings of the view
     return render_template(
         "schedule.html",
         schedule=view,
-        occurrences=occurrences,
+        preview=preview,
         pending=pending.rows,
         history=history,
         curl=curl(view),
