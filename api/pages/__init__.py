@@ -7,7 +7,7 @@ this host.
 from flask import Flask
 
 from api.pages import access, dead_letters, events, new_schedule, overview, schedule, schedules, signing_in
-from api.pages.frame import blueprint
+from api.pages.frame import new_blueprint
 from scheduler_app.config import Settings
 
 __all__ = ["register"]
@@ -17,6 +17,7 @@ def register(app: Flask, settings: Settings) -> None:
     """Must follow the API's authentication, which leaves the pages to theirs, and precede every other check
     of requests."""
     access.register(app, settings)
+    blueprint = new_blueprint()
     for module in (overview, schedules, new_schedule, schedule, events, dead_letters, signing_in):
         module.register(blueprint)
     app.register_blueprint(blueprint)

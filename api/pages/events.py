@@ -6,6 +6,7 @@ from werkzeug.wrappers import Response
 from api.auth import PAGES
 from api.json_types import Loaded
 from api.pages.forms import Done, Nothing, onward, takes_form, takes_query
+from api.pages.names import names_of
 from api.services import services
 from api.tenancy import tenant
 from api.wire.event_filter import EventFilter
@@ -33,7 +34,13 @@ def events(query: Loaded) -> str:
         states=query.get("state"),
         narrowing=query["narrowing"],
     )
-    return render_template("events.html", rows=found.rows, states=list(State), onward=onward(found.next))
+    return render_template(
+        "events.html",
+        rows=found.rows,
+        names=names_of(found.rows),
+        states=list(State),
+        onward=onward(found.next),
+    )
 
 
 @takes_query(Done)
@@ -42,6 +49,7 @@ def event(query: Loaded, event_id: str) -> str:
     return render_template(
         "event.html",
         event=found,
+        names=names_of([found]),
         life=LIFE[found.state],
         cancellable=found.state not in NOT_CANCELLABLE,
         done=query.get("done"),

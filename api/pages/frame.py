@@ -23,17 +23,24 @@ POLICY = "; ".join(
 ASSETS_SECONDS = 3600
 PROBLEM = "application/problem+json"
 
-blueprint = Blueprint(
-    PAGES,
-    __name__,
-    root_path=str(Path(__file__).parent),
-    template_folder="templates",
-    static_folder="static",
-    static_url_path="/assets",
-)
+
+def new_blueprint() -> Blueprint:
+    """The blueprint of one application's pages, without routes yet."""
+    made = Blueprint(
+        PAGES,
+        __name__,
+        root_path=str(Path(__file__).parent),
+        template_folder="templates",
+        static_folder="static",
+        static_url_path="/assets",
+    )
+    made.context_processor(_of_every_page)
+    made.after_request(_finish)
+    for each in (words.relative, words.instant, words.duration):
+        made.add_app_template_filter(each)
+    return made
 
 
-@blueprint.context_processor
 def _of_every_page() -> View:
     return {
         "now": services().now(),
@@ -42,7 +49,6 @@ def _of_every_page() -> View:
     }
 
 
-@blueprint.after_request
 def _finish(response: Response) -> Response:
     if response.mimetype == PROBLEM:
         response = _as_page(response)
@@ -63,7 +69,3 @@ def _as_page(problem: Response) -> Response:
         if name in problem.headers:
             page.headers[name] = problem.headers[name]
     return page
-
-
-for _filter in (words.relative, words.instant, words.duration):
-    blueprint.add_app_template_filter(_filter)

@@ -6,6 +6,7 @@ from flask import Blueprint, render_template
 
 from api.json_types import Loaded
 from api.pages.forms import Nothing, takes_query
+from api.pages.names import names_of
 from api.services import services
 from api.tenancy import tenant
 from scheduler_app.domain.event import LIVING, State
@@ -27,14 +28,17 @@ def register(blueprint: Blueprint) -> None:
 def overview(_: Loaded) -> str:
     made = services()
     store, now = made.store, made.now()
-    failed = Window(limit=ROWS, since=now - RECENT)
-    coming = Window(limit=ROWS, since=now)
+    since, lists = Window(limit=ROWS, since=now - RECENT), store.event_lists
+    failed = lists.page(since, tenant=tenant(), states={State.ERROR}).rows
+    ahead = Window(limit=ROWS, since=now)
+    coming = lists.page(ahead, tenant=tenant(), states=LIVING, soonest_first=True).rows
     return render_template(
         "overview.html",
         checks=check_ready(store, made.publisher),
         most=MOST_COUNTED,
         schedules=store.schedules.count_by_state(tenant=tenant(), most=MOST_COUNTED),
         dead=store.events.dead_letters(tenant=tenant(), most=MOST_COUNTED),
-        failed=store.event_lists.page(failed, tenant=tenant(), states={State.ERROR}).rows,
-        coming=store.event_lists.page(coming, tenant=tenant(), states=LIVING, soonest_first=True).rows,
+        failed=failed,
+        coming=coming,
+        names=names_of([*failed, *coming]),
     )

@@ -11,6 +11,8 @@ from tests.acceptance.pages.browser import watched_page
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import says
 
+pytestmark = pytest.mark.long
+
 GRAVE = {"serious", "critical"}
 
 
