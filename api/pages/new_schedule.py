@@ -2,12 +2,12 @@
 
 import hashlib
 
-from flask import Blueprint, redirect, render_template, url_for
+from flask import Blueprint, redirect, render_template, request, url_for
 from marshmallow import ValidationError, fields, validate
 from werkzeug.wrappers import Response
 
 from api import hop_limit
-from api.auth import PAGES
+from api.auth import PAGES, is_local_name
 from api.json_types import Loaded, View
 from api.pages.forms import Nothing, problem_of, takes_form, takes_query
 from api.pages.when import trigger_fields
@@ -124,5 +124,18 @@ def _form(values: Loaded, problem: Problem | None = None) -> str:
         for text in errors[name]
     ]
     return render_template(
-        "new_schedule.html", values=values, errors=errors, others=others, methods=METHODS, problem=problem
+        "new_schedule.html",
+        values=values,
+        errors=errors,
+        others=others,
+        methods=METHODS,
+        problem=problem,
+        own_receiver=_own_receiver(),
     )
+
+
+def _own_receiver() -> str | None:
+    """A URL of this very process for a first schedule, where callbacks may reach this machine."""
+    if not is_local_name() or services().guard.refusal("127.0.0.1") is not None:
+        return None
+    return f"{request.host_url}health"

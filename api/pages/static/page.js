@@ -8,10 +8,10 @@ document.addEventListener("change", (event) => {
   }
 });
 
-// Writes a reading that the server offers into the field that it is a reading of.
+// Writes what the server offers for a field into that field.
 document.addEventListener("click", (event) => {
   if (!event.target.matches("[data-use]")) return;
-  const field = document.querySelector('textarea[name="when"]');
+  const field = document.getElementsByName(event.target.dataset.into)[0];
   field.value = event.target.dataset.use;
   field.dispatchEvent(new Event("input", { bubbles: true }));
   field.focus();

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from api.pages import dead_letters, forms
@@ -151,3 +152,11 @@ def test_an_error_is_a_page_with_the_api_s_words(client: FlaskClient) -> None:
     answer = client.get("/schedules/nothing")
     assert (answer.status_code, answer.mimetype) == (404, "text/html")
     assert "there is no schedule nothing" in answer.text
+
+
+def test_a_first_schedule_is_offered_a_receiver_where_callbacks_may_reach_it(
+    client: FlaskClient, make_api: Callable[..., Flask]
+) -> None:
+    assert 'data-use="http://localhost/health"' in client.get("/new-schedule").text
+    guarded = make_api(callback_allowed_networks="").test_client()
+    assert "own-receiver" not in guarded.get("/new-schedule").text
