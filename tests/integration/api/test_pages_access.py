@@ -140,6 +140,14 @@ def test_a_sign_out_ends_the_session_also_for_who_has_copied_its_cookie(keyed: F
     assert copy.get("/schedules").status_code == 303
 
 
+def test_a_sign_out_everywhere_ends_the_sessions_of_this_key_alone(keyed: Flask) -> None:
+    here, elsewhere, other = (keyed.test_client() for _ in range(3))
+    for client, key in ((here, KEY), (elsewhere, KEY), (other, OTHER_KEY)):
+        sign_in(client, key)
+    here.post("/sign-out", data={"form_token": form_token(here, "/schedules"), "everywhere": "yes"})
+    assert [client.get("/schedules").status_code for client in (here, elsewhere, other)] == [303, 303, 200]
+
+
 def test_a_key_that_is_taken_out_of_the_settings_ends_its_sessions(
     keyed: Flask, make_api: Callable[..., Flask]
 ) -> None:
