@@ -8,6 +8,7 @@ from pymongo.errors import OperationFailure
 
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.sessions import ATTEMPTS_SECONDS, BY_KEY
 
 #: The same index exists with other options, or another process is making it this very moment.
 LOST_RACE_CODES = {85, 86, 68, 276, 117}
@@ -127,6 +128,7 @@ IDEMPOTENCY = [
 ]
 
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
+SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
@@ -139,6 +141,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     _create(mongo.collection("outbox"), OUTBOX)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
+    _create(mongo.collection("sessions"), SESSIONS)
     _drop_replaced(mongo)
     _ensure_ttl(
         mongo,
@@ -149,6 +152,8 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
         partialFilterExpression={"archived_at": {"$exists": True}},
     )
     _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
+    _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
+    _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)
     _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)
     _ensure_archive_view(mongo)
 

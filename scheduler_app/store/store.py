@@ -23,6 +23,7 @@ from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.owed import Owed
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
+from scheduler_app.store.sessions import Sessions
 from scheduler_app.store.shared_settings import shared_settings
 
 
@@ -51,6 +52,7 @@ class Store:
         self.owed = Owed(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
+        self.sessions = Sessions(self.mongo)
         self._prepared = False
 
     def prepare(self) -> None:

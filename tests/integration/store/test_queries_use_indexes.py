@@ -119,6 +119,7 @@ def test_every_verb_s_query_has_an_index(
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
     _use_calendar_feeds(store.calendar_feeds, now)
+    _use_sessions(store.sessions)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     store.processes.report("worker")
@@ -264,6 +265,7 @@ def _use_calendars(store: Any, now: datetime) -> None:
 
 
 def _use_lists(lists: Any, now: datetime) -> None:
+    assert lists.dead_letter_causes(tenant=TENANT, most=1_000)
     after = Position(now - 500 * SECOND, "old-500")
     windows = (
         Window(limit=10),
@@ -280,6 +282,14 @@ def _use_lists(lists: Any, now: datetime) -> None:
             for narrowing in narrowings:
                 for soonest_first in (False, True):
                     lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
+
+
+def _use_sessions(sessions: Any) -> None:
+    token = sessions.open("digest")
+    sessions.key_of(token, ["digest"])
+    sessions.close(token)
+    sessions.close_all("digest")
+    sessions.count_attempt("127.0.0.1")
 
 
 def _use_inspections(inspections: Any, now: datetime) -> None:

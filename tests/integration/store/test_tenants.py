@@ -124,6 +124,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "event_lists.dead_letter_causes": (
+        lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
+        [],
+    ),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
     "calendars.attached_use": (
@@ -146,11 +150,12 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
 }
 
 #: Those that are given a document, or a claim or token that an earlier verb gave out: they write the document
-#: itself, whose id names its tenant, or what that token holds.
+#: itself, whose id names its tenant, or what that token holds. A session is an API key's.
 BY_DOCUMENT_OR_TOKEN = {
     *("schedules.insert", "schedules.insert_many", "schedules.update", "schedules.revise"),
     *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
     *("idempotency.finish", "idempotency.give_up"),
+    *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
@@ -224,6 +229,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
+    assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9)) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
     assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
     assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
