@@ -23,6 +23,7 @@ from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recovery import Recovery
@@ -34,7 +35,7 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager` and `events`; a beat the duties from `expansion` to `inspection`; a worker
+    `creation`, `manager`, `events` and `messages`; a beat the duties from `expansion` to `inspection`; a worker
     `pipeline()`."""
 
     settings: Settings
@@ -44,6 +45,7 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    messages: MessageService
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -96,7 +98,10 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        return replace(self, store=store, creation=creation, manager=manager, events=events)
+        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
+        return replace(
+            self, store=store, creation=creation, manager=manager, events=events, messages=messages
+        )
 
 
 def assemble(settings: Settings, app: Application) -> Assembly:
@@ -133,6 +138,9 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             new_secret=new_secret,
         ),
         events=EventService(store, prompt.dispatch_urgently),
+        messages=MessageService(
+            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+        ),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
