@@ -35,8 +35,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events` and `messages`; a beat the duties from `expansion` to `inspection`; a worker
-    `pipeline()`."""
+    `creation`, `manager`, `events` and `messages`; a beat the duties from `expansion` to `inspection`; a
+    worker `pipeline()`."""
 
     settings: Settings
     store: Store

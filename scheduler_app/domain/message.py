@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import MAX_HEADERS, HttpAction
+from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.masking import MASK, split_query
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
@@ -117,7 +117,11 @@ class MessageDraft:
 
     def message(self, *, max_retries: int) -> Message:
         """The new message, not yet signed; `max_retries` is for one that names none. Raises InvalidField."""
-        action = self.draft.new_action(default_method=DEFAULT_METHOD)
+        try:
+            action = self.draft.new_action(default_method=DEFAULT_METHOD)
+        except InvalidField as error:
+            field = "payload" if error.field == BodyKind.JSON.value else error.field
+            raise InvalidField(field, error.message) from None
         if any(value == MASK for _, value in self.metadata):
             raise InvalidField(
                 "metadata", "has a masked value, and there is no value to keep: give the real one"
