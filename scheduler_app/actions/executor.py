@@ -56,8 +56,8 @@ class Executor(Protocol):
         """Begins the attempt that follows `event.attempt`; `now` (UTC) is when it starts.
 
         It ends after `deliverable.timeout_seconds` at the latest, and yields exactly one verdict. What is
-        wrong with the action is a verdict, too. An exception is an error in our own code: the caller ends the event
-        with it, and no verdict may follow. The event has no other attempt in flight.
+        wrong with the action is a verdict, too. An exception is an error in our own code: the caller ends the
+        event with it, and no verdict may follow. The event has no other attempt in flight.
         """
         ...
 

@@ -113,7 +113,7 @@ class MessageDraft:
     metadata: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     timing: Timing = Timing()
     draft: Draft = field(default_factory=Draft)
-    """The request and how it is delivered, as for a schedule; its trigger, name, tags and state are unused."""
+    """The request and how it is delivered, as for a schedule; its other fields are not used."""
 
     def message(self, *, max_retries: int) -> Message:
         """The new message, not yet signed; `max_retries` is for one that names none. Raises InvalidField."""
