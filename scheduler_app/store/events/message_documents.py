@@ -51,18 +51,24 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
     if not isinstance(message, Message):
         raise ValueError(f"{event.id} has no content to store")
     document = to_document(event, now, line_message) | {
-        "v": MESSAGE_VERSION,
         "event_name": message.event_name,
         "asked": {
             "scheduled_at": message.timing.scheduled_at,
             "delay_seconds": message.timing.delay_seconds,
         },
-        "action": kind_of(message.action).to_document(message.action),
-        "signing": signing_document(message.signing),
         **delivery_document(message.retry, message.timeout_seconds, message.success),
+        **sealed_content(message, secret_box),
     }
     del document["schedule_id"]
-    return sealed({name: value for name, value in document.items() if value is not None}, secret_box)
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def sealed_content(message: Message, secret_box: SecretBox) -> Document:
+    """The fields of a message's document that depend on the key: what is secret, and `v`."""
+    content: Document = {"v": MESSAGE_VERSION, "action": kind_of(message.action).to_document(message.action)}
+    if message.signing is not None:
+        content["signing"] = signing_document(message.signing)
+    return sealed(content, secret_box)
 
 
 def read_message(row: Mapping[str, Any], secret_box: SecretBox) -> Message | UnreadableMessage:

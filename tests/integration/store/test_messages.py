@@ -17,6 +17,7 @@ from scheduler_app.domain.message_ids import message_id_of
 from scheduler_app.domain.signing import Signing
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
+from scheduler_app.store.events.message_resealing import MessageResealing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.paging import Window
 from tests.builders import event, message
@@ -214,3 +215,30 @@ def test_a_redriven_message_is_claimed_with_its_content(store: Store, now: datet
     assert [each.id for each in store.events.redrive([made.id], now, "again", tenant=TENANT)] == [made.id]
     (won,) = claimed(store, now, made)
     assert won.message == made.message
+
+
+def test_messages_are_sealed_anew_with_the_newest_key(
+    with_keys: Callable[[str], Store], now: datetime
+) -> None:
+    plain, old, both, new = (
+        with_keys(""),
+        with_keys(KEY),
+        with_keys(f"{OTHER_KEY},{KEY}"),
+        with_keys(OTHER_KEY),
+    )
+    made = [secret_message(now, f"m{number}") for number in range(5)]
+    plain.messages.insert(made[0], now)
+    old.messages.insert_many([*made[1:4], message(now, "acme", tenant="acme", headers=(("K", "v"),))], now)
+    both.messages.insert(made[4], now)
+    old.cancellations.cancel(made[3].id, now, "no", tenant=TENANT)
+    *_, last = MessageResealing(both.mongo, both.secret_box).run(page=2)
+    assert (last.seen, last.sealed, last.left) == (6, 4, ())
+    *_, again = MessageResealing(both.mongo, both.secret_box).run(page=2)
+    assert again.sealed == 0
+    for each in made[:3]:
+        record = new.messages.get(each.id, tenant=TENANT)
+        assert record is not None
+        assert record.content == each.message
+    with_third = Fernet.generate_key().decode()
+    *_, lost = MessageResealing(new.mongo, with_keys(with_third).secret_box).run()
+    assert len(lost.left) == 5
