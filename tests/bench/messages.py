@@ -1,9 +1,9 @@
 """Messages beside schedules, in one run: what they cost from creation to record, and what waiting ones cost
 everybody else.
 
-`once`: as many schedules with a `run_at` and as many messages, created in bulk through the API for one instant.
-`occurrences`: as many occurrences of recurring schedules and as many messages, put into the store.
-`waiting`: a tick, a creation, a page of the list and a cancellation, with 1,000 and with `--waiting` messages.
+`once`: schedules with a `run_at`, and as many messages, created in bulk through the API for one instant.
+`occurrences`: occurrences of recurring schedules, and as many messages, put into the store.
+`waiting`: a tick, a creation, a page of the list and a cancellation, with 1,000 and with `--waiting` of them.
 """
 
 import argparse
