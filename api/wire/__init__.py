@@ -10,8 +10,18 @@ from api.wire.calendar import (
     DaysOutput,
     DaysQuery,
 )
+from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.ics_import import ImportInput, ImportOutput
+from api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
+from api.wire.message_output import (
+    MessageBulkOutput,
+    MessageOutput,
+    MessagePage,
+    ScheduledMessage,
+    message_shown,
+)
 from api.wire.output_schema import Message
 from api.wire.paging import Paging, window
 from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
@@ -34,7 +44,9 @@ __all__ = [
     "CalendarInput",
     "CalendarOutput",
     "CalendarPage",
+    "CalendarQuery",
     "Created",
+    "CreatedFeed",
     "DaysOutput",
     "DaysQuery",
     "DeletedPage",
@@ -43,8 +55,18 @@ __all__ = [
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "FeedInput",
+    "FeedList",
     "HistoryFilter",
+    "ImportInput",
+    "ImportOutput",
     "Message",
+    "MessageBulkInput",
+    "MessageBulkOutput",
+    "MessageFilter",
+    "MessageOutput",
+    "MessagePage",
+    "NewMessage",
     "NewSchedule",
     "Paging",
     "PausedPage",
@@ -55,15 +77,18 @@ __all__ = [
     "PutQuery",
     "RedriveInput",
     "RedriveOutput",
+    "RescheduleInput",
     "ResumedPage",
     "ScheduleChoice",
     "ScheduleFilter",
     "ScheduleInput",
     "ScheduleOutput",
     "SchedulePage",
+    "ScheduledMessage",
     "SigningInput",
     "SigningOutput",
     "Triggered",
     "check_same_id",
+    "message_shown",
     "window",
 ]
