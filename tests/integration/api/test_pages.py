@@ -160,3 +160,14 @@ def test_a_first_schedule_is_offered_a_receiver_where_callbacks_may_reach_it(
     assert 'data-use="http://localhost/health"' in client.get("/new-schedule").text
     guarded = make_api(callback_allowed_networks="").test_client()
     assert "own-receiver" not in guarded.get("/new-schedule").text
+
+
+def test_a_message_is_listed_among_the_events_and_links_to_no_schedule(client: FlaskClient) -> None:
+    given = {"callback_url": "http://127.0.0.1:9/", "body": "x", "delay_seconds": 3_600}
+    made = client.post("/api/messages", json=given)
+    assert made.status_code == 201, made.text
+    listed = client.get("/events").text
+    (path,) = set(re.findall(r'href="(/events/[^"?]+)"', listed))
+    for page in (listed, client.get(path).text):
+        assert "a message" in page
+        assert 'href="/schedules/"' not in page
