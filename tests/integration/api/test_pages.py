@@ -127,7 +127,7 @@ def test_a_cause_is_sent_again_a_page_at_a_time(
     client: FlaskClient, create: Create, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dead_letters, "PAGE", 2)
-    made, now = create(every_seconds=86_400), clock.now()
+    made, now = create(), clock.now()
     schedule_id = str(made["id"])
     alike = [fail(store, schedule_id, now - timedelta(seconds=each), 503) for each in range(1, 4)]
     other = fail(store, schedule_id, now - timedelta(seconds=9), 404)
