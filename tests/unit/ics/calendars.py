@@ -200,6 +200,20 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
             )
         ],
     ),
+    "apple: every other week, from this one on a day later": (
+        file(
+            event(f"{ZURICH}:20261130T080000\nRRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,SU;COUNT=6"),
+            event(
+                f"RECURRENCE-ID;RANGE=THISANDFUTURE;TZID=Europe/Zurich:20261214T080000\n{ZURICH}:20261215T080000"
+            ),
+        ),
+        [
+            taken(
+                *("2026-11-30T07:00", "2026-12-06T07:00", "2026-12-15T07:00"),
+                *("2026-12-21T07:00", "2026-12-29T07:00", "2027-01-04T07:00"),
+            )
+        ],
+    ),
     "apple: from this one on, cancelled": (
         file(
             event(f"{ZURICH}:20261130T080000\nRRULE:FREQ=WEEKLY"),
