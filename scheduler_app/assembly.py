@@ -25,6 +25,7 @@ from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recalendaring import Recalendaring
@@ -37,8 +38,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events`, `calendars` and `calendar_feeds`; a beat the duties from `expansion` to
-    `inspection`; a worker `pipeline()`."""
+    `creation`, `manager`, `events`, `messages`, `calendars` and `calendar_feeds`; a beat the duties from
+    `expansion` to `inspection`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -47,6 +48,7 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    messages: MessageService
     calendars: CalendarService
     calendar_feeds: CalendarFeedService
     expansion: Expansion
@@ -102,12 +104,14 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
+        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
         return replace(
             self,
             store=store,
             creation=creation,
             manager=manager,
             events=events,
+            messages=messages,
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
         )
@@ -147,6 +151,9 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             new_secret=new_secret,
         ),
         events=EventService(store, prompt.dispatch_urgently),
+        messages=MessageService(
+            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+        ),
         calendars=CalendarService(store),
         calendar_feeds=CalendarFeedService(store),
         expansion=expansion,

@@ -12,6 +12,7 @@ from api.routes import (
     events,
     export,
     ics_import,
+    messages,
     preview,
     schedules,
     signing,
@@ -23,7 +24,7 @@ def register(app: Flask) -> Api:
     converters.register(app)
     api = Api(app)
     for module in (
-        *(schedules, bulk, bulk_edits, export, ics_import, preview, signing, events, calendars),
+        *(schedules, bulk, bulk_edits, export, ics_import, preview, signing, events, messages, calendars),
         calendar_feeds,
     ):
         api.register_blueprint(module.blueprint)

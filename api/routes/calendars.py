@@ -51,7 +51,7 @@ def list_calendars(query: Loaded) -> View:
 @blueprint.route("/<name>", methods=["GET"])
 @blueprint.response(200, CalendarOutput)
 def get_calendar(name: str) -> Tagged | Response:
-    """Get a calendar, and how far its last change has got among the schedules"""
+    """Get a calendar, and how many schedules its last change has moved"""
     view, headers = _tagged(services().calendars.get(_checked(name), tenant=tenant()))
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
@@ -61,10 +61,10 @@ def get_calendar(name: str) -> Tagged | Response:
 @blueprint.response(200, CalendarEdited)
 @blueprint.alt_response(201, schema=CalendarEdited, description="There was none: it is created")
 def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
-    """Make a calendar, or replace the whole of one
+    """Create a calendar, or replace the whole of one
 
-    The futures of the schedules that this moves are made anew within moments: `remade` of the GET counts
-    them. `If-None-Match: *` only creates, `If-Match` only changes: a 412 says that this was not so.
+    Beats compute the occurrences of the schedules that observe it again: `remade` of the GET counts them.
+    `If-None-Match: *` only creates and `If-Match` only changes; otherwise the answer is a 412.
     """
     named, created = services().calendars.put(
         _checked(name),

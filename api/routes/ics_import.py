@@ -4,9 +4,10 @@ from collections import Counter
 
 from api import hop_limit, idempotency
 from api.blueprint import ApiBlueprint
+from api.bulk_results import bound_errors
 from api.json_types import Loaded, View
 from api.problems import Problem
-from api.routes.bulk import bound_errors, outcome
+from api.routes.bulk import outcome
 from api.services import services
 from api.tenancy import tenant
 from api.wire import ImportInput, ImportOutput, examples

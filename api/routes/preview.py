@@ -5,11 +5,7 @@ from api.json_types import Loaded, View
 from api.services import services
 from api.tenancy import tenant
 from api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
-from api.wire.previewed import previewed
-from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.triggers import FIELDS, TriggerContext, new_trigger
-from scheduler_app.usecases.calendars import with_calendar
+from api.wire.previewed import previewed, previewed_input
 
 blueprint = ApiBlueprint(
     "previews", __name__, url_prefix="/api/schedules", description="When will it really run?"
@@ -21,16 +17,8 @@ blueprint = ApiBlueprint(
 @blueprint.response(200, PreviewOutput)
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
-    at = given.pop("at", None) or services().now()
-    limit, after = given.pop("limit"), given.pop("after", at)
-    written = {name: given.pop(name) for name in FIELDS if name in given}
-    name, on_holiday = given.pop("calendar", NOT_GIVEN), given.pop("on_holiday", NOT_GIVEN)
-    draft = with_calendar(Draft(calendar=name, on_holiday=on_holiday), services().store, tenant=tenant())
-    context = TriggerContext(at, **given, timezone_given="timezone" in given, calendar=name is not NOT_GIVEN)
-    trigger = new_trigger(written, context)
-    calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
-    observing = recurrence if calendar is None else calendar.observed_by(recurrence)
-    return previewed(trigger, calendar, observing, after, limit)
+    made = services()
+    return previewed_input(given, made.store, made.now(), tenant=tenant())
 
 
 @blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])

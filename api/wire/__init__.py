@@ -14,6 +14,14 @@ from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedL
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
 from api.wire.ics_import import ImportInput, ImportOutput
+from api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
+from api.wire.message_output import (
+    MessageBulkOutput,
+    MessageOutput,
+    MessagePage,
+    ScheduledMessage,
+    message_shown,
+)
 from api.wire.output_schema import Message
 from api.wire.paging import Paging, window
 from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
@@ -53,6 +61,12 @@ __all__ = [
     "ImportInput",
     "ImportOutput",
     "Message",
+    "MessageBulkInput",
+    "MessageBulkOutput",
+    "MessageFilter",
+    "MessageOutput",
+    "MessagePage",
+    "NewMessage",
     "NewSchedule",
     "Paging",
     "PausedPage",
@@ -63,15 +77,18 @@ __all__ = [
     "PutQuery",
     "RedriveInput",
     "RedriveOutput",
+    "RescheduleInput",
     "ResumedPage",
     "ScheduleChoice",
     "ScheduleFilter",
     "ScheduleInput",
     "ScheduleOutput",
     "SchedulePage",
+    "ScheduledMessage",
     "SigningInput",
     "SigningOutput",
     "Triggered",
     "check_same_id",
+    "message_shown",
     "window",
 ]

@@ -33,11 +33,14 @@ MAX_NAME = 200
 class NamedDateField(InputSchema):
     """A holiday by its date."""
 
-    date = fields.Date(required=True, metadata={"example": "2027-01-02"})
+    date = fields.Date(required=True, metadata={"description": "The day", "example": "2027-01-02"})
     name = fields.String(
         load_default="",
         validate=[validate.Length(max=MAX_NAME), check_visible],
-        metadata={"example": "Berchtoldstag"},
+        metadata={
+            "description": f"What it is called, up to {MAX_NAME} characters",
+            "example": "Berchtoldstag",
+        },
     )
 
     @post_load
@@ -48,18 +51,25 @@ class NamedDateField(InputSchema):
 class CalendarInput(InputSchema):
     """The whole calendar: the union of what is given. What is left out is not closed, but for the weekend."""
 
-    dates = BoundedList(fields.Nested(NamedDateField), validate=validate.Length(max=MAX_DATES))
+    dates = BoundedList(
+        fields.Nested(NamedDateField),
+        validate=validate.Length(max=MAX_DATES),
+        metadata={"description": f"Holidays of your own, up to {MAX_DATES:,}"},
+    )
     country = fields.String(
         validate=validate.Length(min=1, max=60),
-        metadata={"description": "The public holidays of a country (ISO 3166)", "example": "CH"},
+        metadata={"description": "A country whose public holidays are closed (ISO 3166)", "example": "CH"},
     )
     subdivision = fields.String(
         validate=validate.Length(min=1, max=60),
-        metadata={"description": "And those of a part of it (ISO 3166-2)", "example": "ZH"},
+        metadata={
+            "description": "A part of that country, whose own holidays are closed too (ISO 3166-2)",
+            "example": "ZH",
+        },
     )
     exchange = fields.String(
         validate=validate.Length(min=1, max=20),
-        metadata={"description": "The days on which an exchange is closed", "example": "NYSE"},
+        metadata={"description": "An exchange, on whose holidays the calendar is closed", "example": "NYSE"},
     )
     weekend = BoundedList(
         fields.String(validate=validate.OneOf(WEEKDAYS)),
@@ -91,37 +101,48 @@ class CalendarInput(InputSchema):
 class RemadeOutput(OutputSchema):
     """What the last change of its days did to the schedules that observe it."""
 
-    moved = fields.Integer(required=True, metadata={"description": "Their futures were made anew"})
-    unchanged = fields.Integer(required=True)
-    left = fields.Integer(required=True, metadata={"description": "Beats have yet to look at them"})
+    moved = fields.Integer(
+        required=True, metadata={"description": "Schedules whose occurrences were computed again"}
+    )
+    unchanged = fields.Integer(
+        required=True, metadata={"description": "Schedules that have the same occurrences as before"}
+    )
+    left = fields.Integer(
+        required=True, metadata={"description": "Schedules that beats have not compared yet"}
+    )
 
 
 class CalendarOutput(OutputSchema):
     """A calendar as it is shown."""
 
-    name = fields.String(required=True)
-    dates = fields.List(fields.Nested(NamedDateField))
-    country = fields.String()
-    subdivision = fields.String()
-    exchange = fields.String()
-    weekend = fields.List(fields.String())
-    version = fields.Integer()
+    name = fields.String(required=True, metadata={"description": "The name in the path"})
+    dates = fields.List(fields.Nested(NamedDateField), metadata={"description": "Its own holidays"})
+    country = fields.String(metadata={"description": "The country whose public holidays are closed"})
+    subdivision = fields.String(metadata={"description": "The part of that country"})
+    exchange = fields.String(metadata={"description": "The exchange on whose holidays it is closed"})
+    weekend = fields.List(fields.String(), metadata={"description": "The days of the week that are closed"})
+    version = fields.Integer(metadata={"description": "How often it was written"})
     holiday_data = fields.String(
         metadata={"description": "The release of the holidays library that its days were computed with"}
     )
     used_by = fields.Integer(metadata={"description": "Schedules that observe it, 100,000 at most"})
     remade = fields.Nested(RemadeOutput)
     reason = fields.String(metadata={"description": "Why it cannot be read, where that is so"})
-    created_at = Instant()
-    updated_at = Instant()
+    created_at = Instant(metadata={"description": "When it was created"})
+    updated_at = Instant(metadata={"description": "When somebody changed it last"})
 
 
 class CalendarEdited(CalendarOutput):
-    result = fields.String(validate=validate.OneOf(["created", "changed", "unchanged"]))
+    result = fields.String(
+        validate=validate.OneOf(["created", "changed", "unchanged"]),
+        metadata={"description": "What the request did"},
+    )
 
 
 class CalendarPage(Listed):
-    calendars = fields.List(fields.Nested(CalendarOutput), required=True)
+    calendars = fields.List(
+        fields.Nested(CalendarOutput), required=True, metadata={"description": "The newest first"}
+    )
 
 
 class DaysQuery(InputSchema):
@@ -143,13 +164,25 @@ class DaysQuery(InputSchema):
 
 
 class DayOutput(OutputSchema):
-    date = fields.Date(required=True)
-    name = fields.String(required=True, metadata={"example": "Ascension Day"})
-    kind = fields.String(required=True, validate=validate.OneOf([kind.value for kind in DayKind]))
+    """A closed day."""
+
+    date = fields.Date(required=True, metadata={"description": "The day"})
+    name = fields.String(
+        required=True, metadata={"description": "What it is called", "example": "Ascension Day"}
+    )
+    kind = fields.String(
+        required=True,
+        validate=validate.OneOf([kind.value for kind in DayKind]),
+        metadata={"description": "Why it is closed; a holiday on a weekend day is a holiday"},
+    )
 
 
 class DaysOutput(OutputSchema):
-    days = fields.List(fields.Nested(DayOutput), required=True)
+    """The closed days of a calendar."""
+
+    days = fields.List(
+        fields.Nested(DayOutput), required=True, metadata={"description": "The earliest first"}
+    )
 
 
 def calendar_shown(named: NamedCalendar | CorruptCalendar) -> View:

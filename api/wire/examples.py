@@ -43,3 +43,18 @@ CALENDAR: View = {
     "dates": [{"date": "2027-01-02", "name": "Berchtoldstag"}],
     "weekend": ["SA", "SU"],
 }
+MESSAGE: View = {
+    "id": "order-4711-reminder",
+    "event_name": "orders.reminder",
+    "payload": {"order_id": "4711"},
+    "metadata": {"source": "shop"},
+    "scheduled_at": "2040-01-01T00:00:00Z",
+    "callback_url": "https://example.com/events",
+}
+MESSAGES: View = {
+    "messages": [
+        {name: value for name, value in MESSAGE.items() if name != "id"},
+        {"event_name": "orders.expired", "delay_seconds": 3600, "callback_url": "https://example.com/events"},
+    ]
+}
+RESCHEDULE: View = {"delay_seconds": 600}

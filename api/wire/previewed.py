@@ -3,15 +3,34 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from api.json_types import View
+from api.json_types import Loaded, View
 from api.wire.schedule_fields import warnings_of
 from scheduler_app.domain.calendars import CalendarUse, days_of
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Recurrence
 from scheduler_app.domain.schedule import TICK
-from scheduler_app.domain.triggers import Trigger
+from scheduler_app.domain.triggers import FIELDS, Trigger, TriggerContext, new_trigger
+from scheduler_app.store import Store
+from scheduler_app.usecases.calendars import with_calendar
 
 #: Later occurrences are not looked for: Python's calendar ends with this year.
 END = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+def previewed_input(given: Loaded, store: Store, now: datetime, *, tenant: str) -> View:
+    """The fields of PreviewOutput for a trigger that is not saved. `given` is what PreviewInput has loaded,
+    and is used up; the trigger is given at `now` unless it says otherwise. Raises InvalidField."""
+    at = given.pop("at", None) or now
+    limit, after = given.pop("limit"), given.pop("after", at)
+    written = {name: given.pop(name) for name in FIELDS if name in given}
+    name, on_holiday = given.pop("calendar", NOT_GIVEN), given.pop("on_holiday", NOT_GIVEN)
+    draft = with_calendar(Draft(calendar=name, on_holiday=on_holiday), store, tenant=tenant)
+    context = TriggerContext(at, **given, timezone_given="timezone" in given, calendar=name is not NOT_GIVEN)
+    trigger = new_trigger(written, context)
+    calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
+    observing = recurrence if calendar is None else calendar.observed_by(recurrence)
+    return previewed(trigger, calendar, observing, after, limit)
 
 
 def previewed(

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import operations
 from scheduler_app.client.async_http import AsyncHttp
+from scheduler_app.client.async_messages import AsyncMessages
 from scheduler_app.client.calls import EditOfMany, Listing
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.record import Json
@@ -28,6 +29,7 @@ class AsyncScheduler:
     ) -> None:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
+        self.messages = AsyncMessages(self._http, self._all)
 
     async def schedule(
         self,

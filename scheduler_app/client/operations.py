@@ -28,7 +28,7 @@ def schedule(
     if sum(name in given for name in TRIGGERS) + (delay is not None) != 1:
         raise ValueError(f"give one of {', '.join(TRIGGERS)} and delay")
     if delay is not None:
-        given["run_at"] = _instant(datetime.now(UTC) + delay)
+        given["run_at"] = as_instant(datetime.now(UTC) + delay)
     # Names are shown, and a query may hold secrets.
     shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
     body = {"name": name or shown_url[:100], "callback_url": callback_url, **given}
@@ -152,15 +152,17 @@ def _event_filters(given: Json) -> Json:
 def _wire(fields: Mapping[str, object]) -> Json:
     """Fields as JSON has them: datetimes as text. Raises ValueError for one without an offset, unless the
     fields name the `timezone` that it is local to."""
-    as_text = datetime.isoformat if "timezone" in fields else _instant
+    as_text = datetime.isoformat if "timezone" in fields else as_instant
     return {name: as_text(value) if isinstance(value, datetime) else value for name, value in fields.items()}
 
 
 def _maybe_instant(value: datetime | str | None) -> str | None:
-    return None if value is None else _instant(value)
+    return None if value is None else as_instant(value)
 
 
-def _instant(value: datetime | str | None) -> str:
+def as_instant(value: datetime | str | None) -> str:
+    """The instant as the API takes it; text stays what it is. Raises ValueError for a datetime without an
+    offset."""
     if not isinstance(value, datetime):
         return str(value)
     if value.tzinfo is None:

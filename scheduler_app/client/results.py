@@ -113,3 +113,37 @@ class EditResult(Record):
     skipped: tuple[Skipped, ...] = ()
     #: How many more were skipped than `skipped` shows.
     skipped_omitted: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Message(Record):
+    """A message with its history. Its body, header values and metadata are masked."""
+
+    id: str
+    event_id: str
+    state: str
+    scheduled_at: datetime
+    event_name: str | None = None
+    due_at: datetime | None = None
+    attempt: int | None = None
+    status: tuple[StatusLine, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    created_at: datetime | None = None
+    archived_at: datetime | None = None
+    #: Only in the answer to the request that generated it.
+    signing_secret: str | None = None
+    #: Why its content cannot be shown.
+    unreadable: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MessageResult(Record):
+    """What became of the message at the same place in the request: 201, 200 for one that was there already,
+    or another status and a problem."""
+
+    status: int
+    id: str | None = None
+    event_id: str | None = None
+    scheduled_at: datetime | None = None
+    signing_secret: str | None = None
+    problem: Mapping[str, Any] | None = None

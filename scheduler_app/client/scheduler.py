@@ -10,6 +10,7 @@ from scheduler_app.client import operations
 from scheduler_app.client.calls import EditOfMany, Listing
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
+from scheduler_app.client.messages import Messages
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import BulkResult, EditResult, Event, Preview, Schedule
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
@@ -29,6 +30,7 @@ class Scheduler:
     ) -> None:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = Http(url, api_key, timeout=timeout, retries=retries)
+        self.messages = Messages(self._http, self._all)
 
     def schedule(
         self,

@@ -120,6 +120,15 @@ class Draft(CarriedOver):
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
+    def new_action(self, *, default_method: str) -> HttpAction:
+        """The request of something new. Raises InvalidField where a mask stands for nothing."""
+        return self._http_action(HttpAction(url="", method=default_method))
+
+    def new_retry(self, max_retries: int) -> RetryPolicy:
+        """The retry policy of something new; `max_retries` is for a draft that names none. Raises
+        InvalidField."""
+        return self._retry(self._default_retry(max_retries))
+
     def observed(
         self, old: CalendarUse | None, trigger: Trigger, old_trigger: Trigger | None = None
     ) -> CalendarUse | None:

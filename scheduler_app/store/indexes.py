@@ -8,6 +8,7 @@ from pymongo.errors import OperationFailure
 
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.sessions import ATTEMPTS_SECONDS, BY_KEY
 
 #: The same index exists with other options, or another process is making it this very moment.
 LOST_RACE_CODES = {85, 86, 68, 276, 117}
@@ -40,6 +41,22 @@ EVENTS = [
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
         name="dead_v2",
         partialFilterExpression={"state": "error"},
+    ),
+    # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
+    IndexModel(
+        [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
+        name="messages_v1",
+        partialFilterExpression={"kind": "message"},
+    ),
+    IndexModel(
+        [
+            ("tenant", ASCENDING),
+            ("event_name", ASCENDING),
+            ("run_time", DESCENDING),
+            ("_id", DESCENDING),
+        ],
+        name="message_names_v1",
+        partialFilterExpression={"kind": "message", "event_name": {"$exists": True}},
     ),
 ]
 
@@ -116,7 +133,7 @@ CALENDARS = [
 ]
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
-REPLACED = {"events": ("due_v1",)}
+REPLACED = {"events": ("due_v1", "retention_v1")}
 
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [
@@ -127,11 +144,12 @@ IDEMPOTENCY = [
 ]
 
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
+SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
-def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
+def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days: int) -> None:
     """Makes what is missing. Several processes may call it at once: losing that race is success."""
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
@@ -139,16 +157,28 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     _create(mongo.collection("outbox"), OUTBOX)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
+    _create(mongo.collection("sessions"), SESSIONS)
     _drop_replaced(mongo)
+    # Messages have no schedule, and a retention of their own.
     _ensure_ttl(
         mongo,
         "events",
         "archived_at",
-        "retention_v1",
+        "retention_v2",
         retention_days * DAY_SECONDS,
-        partialFilterExpression={"archived_at": {"$exists": True}},
+        partialFilterExpression={"archived_at": {"$exists": True}, "schedule_id": {"$exists": True}},
+    )
+    _ensure_ttl(
+        mongo,
+        "events",
+        "archived_at",
+        "message_retention_v1",
+        message_retention_days * DAY_SECONDS,
+        partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
     )
     _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
+    _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
+    _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)
     _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)
     _ensure_archive_view(mongo)
 

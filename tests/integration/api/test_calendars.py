@@ -171,7 +171,7 @@ def test_an_edit_changes_or_takes_away_the_calendar(client: FlaskClient, create:
         ({"calendar": "zurick"}, "/calendar", "or take zurich"),
         ({"on_holiday": "next"}, "/on_holiday", "give calendar too"),
         ({"calendar": "zurich", "on_holiday": "never"}, "/on_holiday", ""),
-        ({"calendar": "zurich", "run_at": "2040-01-01T00:00:00Z"}, "/calendar", "rules that repeat"),
+        ({"calendar": "zurich", "run_at": "2040-01-01T00:00:00Z"}, "/calendar", "triggers that repeat"),
     ],
 )
 def test_a_wrong_use_is_refused_with_its_field(

@@ -200,10 +200,15 @@ def test_the_metrics_are_prometheus_text_and_need_a_key_when_there_are_keys(
 
 
 def test_every_route_is_on_the_manual_s_page(app: Flask) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
+    docs = Path(__file__).parents[3] / "docs"
+    page, pages = (docs / "api.md").read_text(), (docs / "page.md").read_text()
     for rule in app.url_map.iter_rules():
         path = re.sub(r"<(?:[^<>]*:)?([^<>]*)>", r"{\1}", rule.rule)
-        if path.startswith("/api/"):
+        if rule.endpoint.startswith("pages."):
+            # The forms' own addresses are no page.
+            is_page = "GET" in (rule.methods or ()) and not path.startswith("/assets/")
+            assert not is_page or f"`{path}`" in pages, path
+        elif path.startswith("/api/"):
             methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
             assert all(f"### {method} {path}\n" in page for method in methods), path
         elif rule.endpoint != "static":

@@ -18,7 +18,7 @@ from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import Window
-from tests.builders import event, schedule
+from tests.builders import event, message, schedule
 
 SECOND = timedelta(seconds=1)
 #: Whose data there are, and who asks.
@@ -51,6 +51,8 @@ class World:
         ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
         assert store.outcomes.record([ended]) == []
         assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
+        self.message = message(now + SECOND, tenant=self.owner)
+        assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
         self.feed = whole_id(self.owner, "f1")
@@ -124,6 +126,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "event_lists.dead_letter_causes": (
+        lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
+        [],
+    ),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
     "calendars.attached_use": (
@@ -136,6 +142,13 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
+    "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
+    "messages.reschedule": (
+        lambda w: w.store.messages.reschedule(w.message.id, w.now, w.now, w.now, "no", tenant=w.stranger),
+        False,
+    ),
+    "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
     "idempotency.begin": (_begin, True),
     "calendar_feeds.new_id": (
         lambda w: tenant_of(w.store.calendar_feeds.new_id(tenant=w.stranger)) != w.stranger,
@@ -146,11 +159,20 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
 }
 
 #: Those that are given a document, or a claim or token that an earlier verb gave out: they write the document
-#: itself, whose id names its tenant, or what that token holds.
+#: itself, whose id names its tenant, or what that token holds. A session is an API key's.
 BY_DOCUMENT_OR_TOKEN = {
     *("schedules.insert", "schedules.insert_many", "schedules.update", "schedules.revise"),
-    *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
+    *(
+        "messages.insert",
+        "messages.insert_many",
+        "successors.replace",
+        "events.insert",
+        "last_runs.write",
+        "outcomes.record",
+        "outcomes.record_late",
+    ),
     *("idempotency.finish", "idempotency.give_up"),
+    *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
@@ -224,6 +246,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
+    assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9)) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
     assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
     assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
@@ -231,6 +254,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
         owner
     ]
     assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
+    assert store.messages.get_many([world.message.id], tenant=owner).keys() == {world.message.id}
+    assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
+    assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
     assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
     assert store.calendar_feeds.delete(world.feed, tenant=owner)

@@ -27,7 +27,7 @@ def edited(before: Schedule, **fields: Any) -> Schedule:
 
 
 def on_holiday(found: Schedule) -> str | None:
-    return found.calendar and found.calendar.on_holiday
+    return found.calendar.on_holiday if found.calendar else None
 
 
 @pytest.mark.parametrize(("phrase", "word"), [(FIRST, "next"), (LAST, "previous"), (EVERY, "skip")])
