@@ -314,6 +314,13 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
         ),
         [taken("2026-12-20T23:00"), taken("2027-04-11T22:00")],
     ),
+    "school: days until a day, written as an instant": (
+        file(
+            event("DTSTART;VALUE=DATE:20270101\nRRULE:FREQ=DAILY;UNTIL=20270103T000000Z"),
+            head="X-WR-TIMEZONE:America/New_York\n",
+        ),
+        [taken("2027-01-01T05:00", "2027-01-02T05:00", "2027-01-03T05:00")],
+    ),
     "school: lessons with days left out": (
         file(
             event(
