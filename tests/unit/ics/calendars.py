@@ -186,6 +186,13 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
             )
         ],
     ),
+    "apple: from this one on, which is named in UTC": (
+        file(
+            event(f"{ZURICH}:20261130T080000\nRRULE:FREQ=WEEKLY;COUNT=3"),
+            event(f"RECURRENCE-ID;RANGE=THISANDFUTURE:20261207T070000Z\n{ZURICH}:20261207T093000"),
+        ),
+        [taken("2026-11-30T07:00", "2026-12-07T08:30", "2026-12-14T08:30")],
+    ),
     "apple: from this one on, on another day": (
         file(
             event(f"{ZURICH}:20261130T080000\nRRULE:FREQ=WEEKLY;BYDAY=MO,TH;UNTIL=20261218"),
