@@ -8,16 +8,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.actions.executor import Verdict
 from scheduler_app.actions.executors import make_executors
 from scheduler_app.actions.http import Guard, guard_of, new_secret
-from scheduler_app.actions.registry import KINDS
+from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.broker import Application, CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.creation import Creation
+from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
@@ -34,8 +38,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager` and `events`; a beat the duties from `expansion` to `inspection`; a worker
-    `pipeline()`."""
+    `creation`, `manager`, `events` and `destinations`; a beat the duties from `expansion` to `inspection`; a
+    worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -44,6 +48,7 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    destinations: DestinationService
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -96,7 +101,15 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        return replace(self, store=store, creation=creation, manager=manager, events=events)
+        destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
+        return replace(
+            self,
+            store=store,
+            creation=creation,
+            manager=manager,
+            events=events,
+            destinations=destinations,
+        )
 
 
 def assemble(settings: Settings, app: Application) -> Assembly:
@@ -133,6 +146,9 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             new_secret=new_secret,
         ),
         events=EventService(store, prompt.dispatch_urgently),
+        destinations=DestinationService(
+            store, check_action=check_action, new_secret=new_secret, attempt=_attempter(settings)
+        ),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
@@ -150,6 +166,22 @@ def _checker(settings: Settings) -> Callable[[Action], None]:
         checkers[action.kind](action)
 
     return check
+
+
+def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verdict]:
+    """Returns what makes one attempt at once, by an executor of its own, and waits for its verdict."""
+
+    def attempt(event: Event, schedule: Schedule, now: datetime) -> Verdict:
+        executor = kind_of(schedule.action).executor(settings, lambda: None)
+        try:
+            executor.start(event, schedule, now)
+            while not (verdicts := executor.wait(1.0)):
+                continue
+            return verdicts[0]
+        finally:
+            executor.close()
+
+    return attempt
 
 
 def _do_nothing(items: Sequence[Any], now: datetime) -> None:

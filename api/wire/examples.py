@@ -27,3 +27,12 @@ BULK: View = {
 REDRIVE: View = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "limit": 100}
 EDIT: View = {"tag": "import-2026-11", "dry_run": True}
 ROTATION: View = {"overlap_seconds": 86_400}
+DESTINATION: View = {
+    "url": "https://example.com/hooks",
+    "auth": {"type": "bearer", "token": "a-token-of-yours"},
+    "rate_per_second": 50,
+    "burst": 10,
+    "concurrency": 5,
+    "breaker": {"failures": 10, "open_seconds": 60},
+}
+DESTINATION_CHANGE: View = {"rate_per_second": 20, "breaker": None}

@@ -52,11 +52,15 @@ class ScheduleInput(InputSchema):
             problems.setdefault("headers", []).append(
                 f"must not exceed {MAX_HEADER_BYTES} characters together"
             )
+        self.check_receiver(data, problems)
         given = [field for field in BODY_FIELDS if field in data]
         if len(given) > 1:
             problems[given[1]] = [f"give one of {', '.join(BODY_FIELDS)}, not {len(given)}"]
         if problems:
             raise ValidationError(problems)
+
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        """Notes a problem where it is not said whom to call."""
 
     @post_load
     def draft(self, data: Loaded, **_: object) -> tuple[str | None, Draft]:
@@ -70,6 +74,10 @@ class NewSchedule(ScheduleInput):
 
     class Meta(InputSchema.Meta):
         include = CREATION_FIELDS
+
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        if "callback_url" not in data and data.get("destination") is None:
+            problems["callback_url"] = ["is missing: give it, or the name of a destination"]
 
     @validates("id")
     def check_id(self, value: str, **_: object) -> None:

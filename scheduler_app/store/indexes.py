@@ -81,6 +81,12 @@ SCHEDULES = [
         [("tenant", ASCENDING), ("tags", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
         name="list_tag_v1",
     ),
+    # The schedules that name a destination, for whoever wants to delete it; others are not written to it.
+    IndexModel(
+        [("tenant", ASCENDING), ("action.destination", ASCENDING)],
+        name="destination_v1",
+        partialFilterExpression={"action.destination": {"$exists": True}},
+    ),
     # Those whose last run did not succeed, which all have names after "completed": the run of a schedule that
     # goes on succeeding is not written to it.
     IndexModel(
@@ -106,6 +112,10 @@ IDEMPOTENCY = [
     )
 ]
 
+DESTINATIONS = [
+    IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+]
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
@@ -114,6 +124,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
     _create(mongo.collection("outbox"), OUTBOX)
+    _create(mongo.collection("destinations"), DESTINATIONS)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _drop_replaced(mongo)
     _ensure_ttl(

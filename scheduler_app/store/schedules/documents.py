@@ -8,6 +8,7 @@ from typing import Any
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.field_types import (
     Corrupt,
     fields,
@@ -26,17 +27,19 @@ from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.schedules.sealed_parts import SEALED_VERSION, action_kind, opened, sealed
+from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
-#: Of a document without sealed parts; with them it is `SEALED_VERSION`, the newest that is read.
+#: Of a document without sealed parts and without a destination; `DESTINATION_VERSION` is the newest that is
+#: read.
 DOCUMENT_VERSION = 1
 
 #: Documents of a newer release are left to its processes: a later `v`, or a kind of action of its own.
 READABLE: Document = {
-    "v": {"$not": {"$gt": SEALED_VERSION}},
+    "v": {"$not": {"$gt": DESTINATION_VERSION}},
     "$nor": [{"action.type": {"$type": "string", "$nin": list(KINDS)}}],
 }
 #: No timeout is shorter, whoever asked for it.
@@ -53,7 +56,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
     retry = schedule.retry
     document: Document = {
         "_id": schedule.id,
-        "v": DOCUMENT_VERSION,
+        "v": DOCUMENT_VERSION if destination_of(schedule.action) is None else DESTINATION_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
         **trigger_document(schedule.trigger),
@@ -79,7 +82,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "cut_pending": schedule.cut_pending or None,
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
         "zone_data": schedule.zone_data,
-        "signing": _signing_document(schedule.signing),
+        "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
@@ -89,7 +92,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
 
 def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
     """Raises Corrupt for a document that somebody bent, Newer for a newer release's, and UnreadableSecret."""
-    version(row.get("v"), SEALED_VERSION)
+    version(row.get("v"), DESTINATION_VERSION)
     row = opened(row, envelope)
     get = row.get
     retry = fields(get("retry"), "retry")
@@ -100,7 +103,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         id=schedule_id,
         name=text(get("name"), "name"),
         trigger=read_trigger(row),
-        action=_action(fields(get("action"), "action"), envelope),
+        action=_of_tenant(_action(fields(get("action"), "action"), envelope), schedule_id),
         created_at=instant(get("created_at"), "created_at"),
         updated_at=instant(get("updated_at"), "updated_at"),
         retry=RetryPolicy(
@@ -111,12 +114,12 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
             backoff_max_seconds=number(
                 retry.get("backoff_max_seconds"), "retry.backoff_max_seconds", most=MAX_BACKOFF_SECONDS
             ),
-            codes=_read_codes(retry.get("codes"), "retry.codes"),
+            codes=read_codes(retry.get("codes"), "retry.codes"),
         ),
         timeout_seconds=number(
             get("timeout_seconds"), "timeout_seconds", least=LEAST_TIMEOUT_SECONDS, most=MAX_TIMEOUT_SECONDS
         ),
-        success=_read_codes(get("success"), "success"),
+        success=read_codes(get("success"), "success"),
         tags=tuple([text(tag, "an item of tags") for tag in items(get("tags") or [], "tags")]),
         state=ScheduleState(one_of(get("state"), "state", _STATES)),
         reason=optional(text, get("reason"), "reason"),
@@ -130,7 +133,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         cut_pending=bool(optional(flag, get("cut_pending"), "cut_pending")),
         checkpoint=optional(fields, get("checkpoint"), "checkpoint"),
         zone_data=optional(text, get("zone_data"), "zone_data"),
-        signing=_opened_signing(get("signing"), envelope),
+        signing=read_signing(get("signing"), envelope),
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         hops=whole(get("hops") or 0, "hops"),
         last_run=_last_run(get("last_run")),
@@ -176,7 +179,8 @@ def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
     )
 
 
-def _read_codes(value: Any, name: str) -> Codes:
+def read_codes(value: Any, name: str) -> Codes:
+    """Raises Corrupt."""
     # To a cache 5.0 and True are numbers like 5 and 1, and a list has no hash.
     written = [
         code if isinstance(code, str) else whole(code, f"an item of {name}") for code in items(value, name)
@@ -194,6 +198,14 @@ def _action(action: Document, envelope: SecretBox) -> Action:
         action = action | {"headers": [_opened_header(pair, envelope) for pair in headers]}
     found: Action = kind.from_document(action)
     return found
+
+
+def _of_tenant(action: Action, schedule_id: str) -> Action:
+    """Raises Corrupt for a destination of another tenant, which would be sent this one's secrets."""
+    destination = destination_of(action)
+    if destination is not None and tenant_of(destination) != tenant_of(schedule_id):
+        raise Corrupt("action.destination is another tenant's")
+    return action
 
 
 def _is_sealed_alone(pair: Any) -> bool:
@@ -219,7 +231,8 @@ def read_cut(pair: Any) -> tuple[int, datetime]:
     return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")
 
 
-def _signing_document(signing: Signing | None) -> Document | None:
+def signing_document(signing: Signing | None) -> Document | None:
+    """Returns what is stored of signing secrets, before they are sealed."""
     if signing is None:
         return None
     return {
@@ -231,7 +244,8 @@ def _signing_document(signing: Signing | None) -> Document | None:
     }
 
 
-def _opened_signing(value: Any, envelope: SecretBox) -> Signing | None:
+def read_signing(value: Any, envelope: SecretBox) -> Signing | None:
+    """Returns the signing secrets of a document whose sealed parts are in their places. Raises Corrupt."""
     if value is None:
         return None
     kept = fields(value, "signing")
