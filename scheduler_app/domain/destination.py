@@ -155,7 +155,7 @@ def destination_of(action: Action) -> str | None:
 
 
 def joined(base: str, path: str) -> str:
-    """Returns the URL of `path`, which begins with `/` or `?` or is empty, at a destination whose URL is `base`:
+    """Returns the URL of `path`, which begins with `/` or `?` or is empty, below a destination's URL, `base`:
     path follows path, query follows query."""
     if not path:
         return base

@@ -12,7 +12,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.destination_draft import DestinationDraft
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import HttpAction, http_action
 from scheduler_app.domain.schedule import Schedule
@@ -82,7 +82,7 @@ class DestinationService:
                 raise Conflict(unreadable(old))
             _check_conditions(old, name, conditions)
             made = self._signed(draft.destination(own_id, now, old), draft, now)
-            self.check_action(_request(made))
+            self._check_receiver(made)
             if old is not None and _content(made) == _content(old):
                 return old, False
             if old is None and self.store.destinations.insert(made):
@@ -111,7 +111,7 @@ class DestinationService:
                 return old
             if made.version == old.version:  # only a secret was added
                 made = replace(made, version=old.version + 1, updated_at=now)
-            self.check_action(_request(made))
+            self._check_receiver(made)
             if self.store.destinations.update(made, version=old.version):
                 _log_change(made)
                 return made
@@ -137,8 +137,8 @@ class DestinationService:
         log.info("destination.deleted", message="A destination was deleted", destination=own_id)
 
     def test(self, name: str, now: datetime, *, tenant: str) -> Tested:
-        """Sends one request as a schedule's would be sent, at once and outside of the limits. Raises NotFound,
-        Conflict."""
+        """Sends one request as a schedule's would be sent, at once and outside of the limits. Raises
+        NotFound, Conflict."""
         destination = self.get(name, tenant=tenant)
         test_id = whole_id(tenant, f"test-{secrets.token_hex(12)}")
         draft = Draft(name="test", trigger={"on_demand": True}, destination=name)
@@ -155,6 +155,12 @@ class DestinationService:
         finally:
             self.tests.release()
         return Tested(request.method, request.url, made.id, verdict)
+
+    def _check_receiver(self, made: Destination) -> None:
+        try:
+            self.check_action(HttpAction(url=made.url))
+        except InvalidField as error:
+            raise InvalidField("url", error.message) from None
 
     def _signed(self, made: Destination, draft: DestinationDraft, now: datetime) -> Destination:
         if draft.signing is not True or made.signing is not None:
@@ -175,11 +181,6 @@ def unreadable(found: CorruptDestination) -> str:
     )
 
 
-def _request(destination: Destination) -> Action:
-    """The destination's own request, for the check of its address."""
-    return HttpAction(url=destination.url)
-
-
 def _content(destination: Destination) -> Destination:
     """The destination without what every write changes."""
     return replace(destination, version=1, updated_at=destination.created_at)
@@ -193,8 +194,8 @@ def _check_conditions(found: Destination | None, name: str, conditions: Conditio
         raise StaleVersion(f"there is a destination {name} already, and the request forbids that")
     elif conditions.version not in (None, found.version):
         raise StaleVersion(
-            f"the destination is at version {found.version}, not {conditions.version}: read it again, and send"
-            " the ETag that you are given"
+            f"the destination is at version {found.version}, not {conditions.version}: read it again, and"
+            " send the ETag that you are given"
         )
 
 

@@ -1,7 +1,7 @@
 """A destination as MongoDB keeps it, and back.
 
-`{_id, v, tenant, version, action: {type, url, method, headers}, auth: {type, username, secret}, signing, …}`: the
-request stands as a schedule's action does, so that the same parts of it are sealed by the same code.
+`{_id, v, tenant, version, action: {type, url, method, headers}, auth: {type, username, secret}, signing, …}`:
+the request stands as a schedule's action does, so that the same parts of it are sealed by the same code.
 """
 
 from collections.abc import Mapping

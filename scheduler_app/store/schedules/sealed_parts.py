@@ -18,7 +18,8 @@ from scheduler_app.store.encryption import SecretBox
 
 #: `v` of a document with sealed parts: a release that knows no such parts leaves it to others.
 SEALED_VERSION = 2
-#: `v` of a document whose action names a destination: a release that knows none would take its path for a URL.
+#: `v` of a document whose action names a destination: a release that knows none would call the
+#: path.
 DESTINATION_VERSION = 3
 
 #: Stages of an update that take what is secret out of a document, sealed or not; it can be read all the same.
