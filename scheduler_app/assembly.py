@@ -17,6 +17,7 @@ from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
@@ -55,6 +56,8 @@ class Assembly:
     recovery: Recovery
     rezoning: Rezoning
     inspection: Inspection
+    make_limiter: Callable[[], Limiter | None]
+    """Makes what counts for destinations, with a connection of its own."""
     faults: tuple[type[Exception], ...]
     """The exceptions by which MongoDB and the broker show that they are away."""
 
@@ -83,6 +86,7 @@ class Assembly:
             worker=worker,
             horizon_seconds=self.settings.horizon_seconds,
             max_events=self.settings.worker_max_events,
+            limiter=self.make_limiter(),
         )
 
     def dry_run(self) -> "Assembly":
@@ -155,6 +159,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         recovery=Recovery(store),
         rezoning=Rezoning(store),
         inspection=Inspection(store),
+        make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )
 

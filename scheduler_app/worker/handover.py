@@ -21,6 +21,7 @@ from scheduler_app.usecases.destinations import unreadable
 from scheduler_app.worker.attempt import Attempt, set_aside
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.fatal_thread import EssentialThread
+from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.lease import Lease, Leases, timeout_class
 from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder, Result, Voided
@@ -57,6 +58,7 @@ class Handover:
         self,
         store: Store,
         courier: Courier,
+        flow_control: FlowControl,
         recorder: Recorder,
         leases: Leases,
         *,
@@ -69,6 +71,7 @@ class Handover:
         self._store = store
         self._serves = serves
         self._courier = courier
+        self._flow_control = flow_control
         self._recorder = recorder
         self._leases = leases
         self._now = now
@@ -155,7 +158,27 @@ class Handover:
         if schedules is None or destinations is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
         elif jobs := self._jobs(batch, schedules, destinations):
+            self._send(jobs, destinations)
+
+    def _send(
+        self, jobs: Sequence[Job], destinations: Mapping[str, Destination | CorruptDestination]
+    ) -> None:
+        """To the courier, by flow control where the destination has limits. Most have no destination."""
+        if not destinations:
             self._courier.send(jobs)
+            return
+        free: list[Job] = []
+        limited: list[tuple[Destination, Job]] = []
+        for job in jobs:
+            named = destinations.get(destination_of(job.attempt.schedule.action) or "")
+            if isinstance(named, Destination) and named.is_limited:
+                limited.append((named, job))
+            else:
+                free.append(job)
+        if free:
+            self._courier.send(free)
+        if limited:
+            self._flow_control.put(limited)
 
     def _read(self, ids: Sequence[str]) -> dict[str, Schedule | CorruptSchedule] | None:
         """The schedules; None when the worker ends before MongoDB gave them."""
