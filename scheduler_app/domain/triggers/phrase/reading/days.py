@@ -78,7 +78,7 @@ def _weekdays(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], boo
     if first is None:
         return None
     (day, plural), position = first
-    if tokens.text(position) in TO:
+    if tokens.text(position) in TO - {"until", "til"}:
         last = _weekday(tokens, position + 1)
         if last is not None:
             length = (last[0][0] - day) % 7
@@ -193,6 +193,8 @@ def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     every = tokens.text(position) in EVERY
     position = tokens.skip(position + every, "the")
     if tokens.text(position) in ("day", "days"):
+        if every:
+            return None  # "every day 9" is no day of the month
         numbers = several(tokens, position + 1, number)
         if numbers is None or not all(1 <= day <= 31 for day in numbers[0]):
             return None
@@ -208,7 +210,7 @@ def _day_numbers(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
     first = _the_ordinal(tokens, position)
     if first is None or first[0] < 0:
         return None
-    if tokens.text(first[1]) in TO:
+    if tokens.text(first[1]) in TO - {"until", "till", "til"}:
         last = _the_ordinal(tokens, first[1] + 1)
         if last is not None and first[0] < last[0] <= 31:
             return tuple(range(first[0], last[0] + 1)), last[1]
