@@ -123,7 +123,8 @@ def assemble(settings: Settings, app: Application) -> Assembly:
     """
     store, publisher = Store(settings), CeleryPublisher(app)
     expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
-    dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds)
+    limiter = app.broker.limiter(settings)
+    dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds, limiter=limiter)
     faults = (*STORE_FAULTS, *publisher.unavailable)
     prompt = Prompt(
         expansion,
@@ -151,7 +152,11 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         events=EventService(store, prompt.dispatch_urgently),
         destinations=DestinationService(
-            store, check_action=check_action, new_secret=new_secret, attempt=_attempter(settings)
+            store,
+            check_action=check_action,
+            new_secret=new_secret,
+            attempt=_attempter(settings),
+            limiter=limiter,
         ),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),

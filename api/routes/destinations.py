@@ -19,6 +19,7 @@ from api.wire.destination import (
     DestinationPage,
     TestOutput,
     destination_shown,
+    flow_shown,
 )
 from api.wire.field_types import ID
 from scheduler_app.domain.destination import Destination
@@ -55,7 +56,13 @@ def list_destinations(query: Loaded) -> View:
 @blueprint.response(200, DestinationOutput)
 def get_destination(name: str) -> Tagged | Response:
     """Get a destination"""
-    view, headers = _tagged(services().destinations.get(name, tenant=tenant()))
+    found = services().destinations.get(name, tenant=tenant())
+    view, headers = _tagged(found)
+    flow = services().destinations.flow(found)
+    if flow is not None:
+        # It moves without a change of the destination: what was read before is not the same.
+        waiting = services().store.destinations.waiting(found.id, tenant=tenant())
+        return view | {"flow": flow_shown(flow, waiting, services().now())}, headers
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 

@@ -1,6 +1,7 @@
 """Destinations in JSON: what requests give, and what answers show."""
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
@@ -29,6 +30,7 @@ from scheduler_app.domain.destination import (
 )
 from scheduler_app.domain.destination_draft import DestinationDraft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.flow import FlowState
 from scheduler_app.domain.http_action import MAX_HEADERS, METHODS
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
@@ -213,6 +215,30 @@ class BreakerOutput(OutputSchema):
     open_seconds = fields.Float(required=True)
 
 
+class AnswerOutput(OutputSchema):
+    """A receiver's answer, or that there was none."""
+
+    time = Instant(required=True)
+    status_code = fields.Integer(allow_none=True)
+    answer = fields.String(required=True, validate=validate.OneOf(["well", "failed"]))
+
+
+class FlowOutput(OutputSchema):
+    """How a destination with limits is at this moment, of all workers together."""
+
+    breaker = fields.String(required=True, validate=validate.OneOf(["closed", "open", "half-open"]))
+    failures_in_a_row = fields.Integer(required=True)
+    in_flight = fields.Integer(required=True)
+    waiting = fields.Integer(
+        metadata=_text("Events that are due or have a place in the line; at most 100,000")
+    )
+    tokens = fields.Float(metadata=_text("How many requests may start at this instant by the rate"))
+    next_probe_at = Instant(metadata=_text("When an open breaker lets one request through"))
+    asked_to_wait_until = Instant(metadata=_text("Until when the receiver asked not to be called"))
+    line_until = Instant(metadata=_text("When the last event in the line has its place"))
+    last_answers = fields.List(fields.Nested(AnswerOutput), required=True)
+
+
 class DestinationOutput(OutputSchema):
     """A destination, its secrets masked."""
 
@@ -241,6 +267,10 @@ class DestinationOutput(OutputSchema):
     version = fields.Integer()
     created_at = Instant()
     updated_at = Instant()
+    flow = fields.Nested(
+        FlowOutput,
+        metadata=_text("Only where one destination is asked for; missing without limits, or without Redis"),
+    )
     result = fields.String(metadata=_text("`created`, `changed` or `unchanged`, in answers to PUT and PATCH"))
     corrupt = fields.String(metadata=_text("Why the stored document cannot be read"))
 
@@ -296,6 +326,33 @@ def destination_shown(found: Destination | CorruptDestination) -> View:
     return {name: value for name, value in shown.items() if value is not None}
 
 
+def flow_shown(flow: FlowState, waiting: int, now: datetime) -> View:
+    """The fields of FlowOutput without those that have no value."""
+
+    def at(seconds: float) -> datetime | None:
+        return now + timedelta(seconds=seconds) if seconds else None
+
+    shown: View = {
+        "breaker": flow.breaker,
+        "failures_in_a_row": flow.failures,
+        "in_flight": flow.in_flight,
+        "waiting": waiting,
+        "tokens": None if flow.tokens is None else round(flow.tokens, 3),
+        "next_probe_at": at(flow.open_for),
+        "asked_to_wait_until": at(flow.asked_to_wait),
+        "line_until": at(flow.line),
+        "last_answers": [
+            {
+                "time": now - timedelta(seconds=each.seconds_ago),
+                "status_code": each.status_code,
+                "answer": each.answer.value,
+            }
+            for each in flow.answers
+        ],
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
 def _auth_shown(auth: Auth) -> View:
     if auth.type is AuthType.BEARER:
         return {"type": auth.type.value, "token": MASK}
@@ -309,4 +366,5 @@ __all__ = [
     "DestinationPage",
     "TestOutput",
     "destination_shown",
+    "flow_shown",
 ]

@@ -44,7 +44,7 @@ class Ask(NamedTuple):
     """Events of this worker that are in flight: their slots are renewed."""
     ended: Sequence[Ended] = ()
     reserve: int = 0
-    """Events that are to be postponed: so many places in the line are taken."""
+    """So many places in the line are taken; below 0, so many are given back that nobody uses."""
     slot_seconds: float = SLOT_GRACE_SECONDS
 
 
@@ -77,6 +77,14 @@ class Grant(NamedTuple):
     """Whether the breaker is open, or tries whether it can close."""
 
 
+class PastAnswer(NamedTuple):
+    """How a request ended."""
+
+    seconds_ago: float
+    status_code: int | None
+    answer: Answer
+
+
 @dataclass(frozen=True, slots=True)
 class FlowState:
     """A destination's flow at a moment, for people."""
@@ -94,8 +102,8 @@ class FlowState:
     """How long the receiver asked not to be called; 0 where it did not."""
     line: float
     """How long the line of events that wait is, in time."""
-    answers: tuple[dict[str, object], ...]
-    """The last answers, newest first: `seconds_ago`, `status_code`, `answer`."""
+    answers: tuple["PastAnswer", ...]
+    """The last ones, newest first."""
 
 
 class Limiter(Protocol):

@@ -6,6 +6,7 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
+from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
 
@@ -35,6 +36,15 @@ EVENTS = [
         partialFilterExpression={"due_at": {"$exists": True}},
     ),
     IndexModel([("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    # What waits for each destination; the events of others are not written to it.
+    IndexModel(
+        [("origin", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING)],
+        name="destination_v1",
+        partialFilterExpression={
+            "due_at": {"$exists": True},
+            "origin": {"$gte": DESTINATION_PREFIX, "$lt": DESTINATION_PREFIX + "~"},
+        },
+    ),
     # The dead letters in the order of every other list of events; no other state is written to it.
     IndexModel(
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],

@@ -14,6 +14,7 @@ from scheduler_app.domain.destination_draft import DestinationDraft
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.flow import FlowState, Limiter
 from scheduler_app.domain.http_action import HttpAction, http_action
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import Signing
@@ -48,13 +49,14 @@ class DestinationService:
     """What people do with destinations.
 
     `check_action` raises InvalidField for a receiver that this deployment does not reach; `attempt` makes one
-    attempt as a worker does, and is None where nothing may be sent.
+    attempt as a worker does, and is None where nothing may be sent; `limiter` knows how destinations are.
     """
 
     store: Store
     check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
     attempt: Callable[[Event, Schedule, datetime], Verdict] | None
+    limiter: Limiter | None
     tests: threading.BoundedSemaphore = field(
         default_factory=lambda: threading.BoundedSemaphore(TESTS_AT_ONCE)
     )
@@ -135,6 +137,18 @@ class DestinationService:
         if not self.store.destinations.delete(own_id, tenant=tenant, version=version):
             raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
         log.info("destination.deleted", message="A destination was deleted", destination=own_id)
+
+    def flow(self, destination: Destination) -> FlowState | None:
+        """How a destination with limits is at this moment; None without limits, and where nobody can say."""
+        if self.limiter is None or not destination.is_limited:
+            return None
+        try:
+            return self.limiter.look(destination)
+        except self.limiter.unavailable as error:
+            log.warning(
+                "flow.unknown", message="The limits of destinations cannot be read", error=str(error)[:300]
+            )
+            return None
 
     def test(self, name: str, now: datetime, *, tenant: str) -> Tested:
         """Sends one request as a schedule's would be sent, at once and outside of the limits. Raises

@@ -21,7 +21,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.flow import Ask, Ended, FlowState, Grant, Why
+from scheduler_app.domain.flow import Answer, Ask, Ended, FlowState, Grant, PastAnswer, Why
 
 #: A receiver may ask for patience, but not for ever.
 MAX_BLOCKED_SECONDS = 86_400.0
@@ -110,7 +110,8 @@ for i, ask in ipairs(asks) do
   local earliest = math.max(now - (ask.rate and (ask.burst - 1) * step or 0), blocked)
   if is_open then earliest = math.max(earliest, open_until) end
   local first = math.max(line, earliest)
-  if ask.reserve > 0 then line = first + ask.reserve * step end
+  if ask.reserve > 0 then line = first + ask.reserve * step
+  elseif ask.reserve < 0 then line = line + ask.reserve * step end
   if not ask.look then
     local f = '%.6f'
     redis.call('HSET', h, 'tat', f:format(tat), 'line', f:format(line), 'blocked', f:format(blocked),
@@ -202,7 +203,7 @@ class RedisLimiter:
             asked_to_wait=found["blocked"],
             line=found["line"],
             answers=tuple(
-                {"seconds_ago": ago, "status_code": int(status) or None, "answer": answer}
+                PastAnswer(ago, int(status) or None, Answer(answer))
                 for ago, status, answer in found["answers"] or ()
             ),
         )

@@ -9,6 +9,8 @@ from pymongo import ReplaceOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.event import UNCLAIMED
+from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.destinations.documents import CorruptDestination, read, to_document
 from scheduler_app.store.encryption import SecretBox
@@ -20,6 +22,7 @@ from scheduler_app.store.schedules.decoded_cache import DecodedCache
 #: A destination in use is counted no further than this.
 MAX_COUNTED = 100_000
 NAMES_DESTINATION = "destination_v1"
+OF_DESTINATION = "destination_v1"
 
 
 class Destinations:
@@ -27,6 +30,7 @@ class Destinations:
         self._destinations = mongo.collection("destinations")
         self._majority = mongo.majority("destinations")
         self._schedules = mongo.collection("schedules")
+        self._events = mongo.collection("events")
         self._secret_box = secret_box
         options = self._majority.codec_options
         self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
@@ -70,6 +74,18 @@ class Destinations:
         """Returns how many schedules of the tenant name the destination, at most `MAX_COUNTED`."""
         which = {"tenant": tenant, "action.destination": destination_id, "state": {"$ne": "deleted"}}
         return self._schedules.count_documents(which, hint=NAMES_DESTINATION, limit=MAX_COUNTED)
+
+    def waiting(self, destination_id: str, *, tenant: str) -> int:
+        """Returns how many events wait for the destination, at most `MAX_COUNTED`. An event counts for the
+        destination that its schedule named when it was made."""
+        if tenant_of(destination_id) != tenant:
+            return 0
+        which = {
+            "origin": destination_key(destination_id),
+            "due_at": {"$exists": True},
+            "state": {"$in": [state.value for state in sorted(UNCLAIMED)]},
+        }
+        return self._events.count_documents(which, hint=OF_DESTINATION, limit=MAX_COUNTED)
 
     def for_delivery(self, ids: Sequence[str]) -> dict[str, Destination | CorruptDestination]:
         """Returns destinations by id. They are read from MongoDB for each batch, after its claim, so that a

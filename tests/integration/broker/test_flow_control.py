@@ -123,7 +123,7 @@ def test_a_receiver_that_asks_for_patience_is_left_alone_up_to_a_maximum(
     refused = one(limiter, made, ended=[end], wanted=ids(1))
     assert (refused.granted, refused.why) == (0, Why.ASKED)
     assert wait - 1 < refused.wait <= wait
-    assert limiter.look(made).answers[0]["status_code"] == 429
+    assert limiter.look(made).answers[0].status_code == 429
 
 
 def test_places_in_the_line_are_a_rate_apart_and_never_given_twice(limiter: RedisLimiter) -> None:

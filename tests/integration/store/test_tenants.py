@@ -125,6 +125,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
     "destinations.delete": (lambda w: w.store.destinations.delete(w.destination, tenant=w.stranger), False),
     "destinations.in_use": (lambda w: w.store.destinations.in_use(w.destination, tenant=w.stranger), 0),
+    "destinations.waiting": (lambda w: w.store.destinations.waiting(w.destination, tenant=w.stranger), 0),
     "destinations.page": (
         lambda w: w.store.destinations.page(Window(limit=9), tenant=w.stranger).rows,
         [],
@@ -149,7 +150,7 @@ ACROSS_TENANTS = {
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
     "cursors.finish_ended",
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
-    *(f"outbox.{verb}" for verb in ("due", "take", "sent", "put_back", "put_back_abandoned")),
+    *(f"outbox.{verb}" for verb in ("due", "take", "put_off", "sent", "put_back", "put_back_abandoned")),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
@@ -200,8 +201,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     store, now, owner = world.store, world.now, world.owner
     assert store.schedules.made_by("seed-1", world.living, tenant=owner)
     assert store.schedules.exists(world.deleted, tenant=owner)
-    assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 1
-    assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 1
+    assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 2
+    assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 2
+    assert store.destinations.in_use(world.destination, tenant=owner) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
