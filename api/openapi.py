@@ -100,6 +100,7 @@ LINKED = {
 PATH_PARAMETERS = {
     "schedule_id": ("The schedule's id", "6b010264e9357beda3998488"),
     "message_id": ("The message's id", "order-4711-reminder"),
+    "name": ("The destination's name", "billing"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
 }
 

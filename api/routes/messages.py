@@ -90,7 +90,11 @@ def list_messages(query: Loaded) -> View:
     """List messages, the soonest first"""
     limit, page = query["limit"], query["page"]
     found = services().store.messages.page(
-        window(query), tenant=tenant(), event_name=query.get("event_name"), states=query.get("state")
+        window(query),
+        tenant=tenant(),
+        event_name=query.get("event_name"),
+        destination=query.get("destination"),
+        states=query.get("state"),
     )
     return {
         "messages": list(map(message_shown, found.rows)),

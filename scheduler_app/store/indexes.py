@@ -6,6 +6,7 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
+from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
 
@@ -35,6 +36,15 @@ EVENTS = [
         partialFilterExpression={"due_at": {"$exists": True}},
     ),
     IndexModel([("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    # What waits for each destination; the events of others are not written to it.
+    IndexModel(
+        [("origin", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING)],
+        name="destination_v1",
+        partialFilterExpression={
+            "due_at": {"$exists": True},
+            "origin": {"$gte": DESTINATION_PREFIX, "$lt": DESTINATION_PREFIX + "~"},
+        },
+    ),
     # The dead letters in the order of every other list of events; no other state is written to it.
     IndexModel(
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
@@ -56,6 +66,17 @@ EVENTS = [
         ],
         name="message_names_v1",
         partialFilterExpression={"kind": "message", "event_name": {"$exists": True}},
+    ),
+    # Written for messages that name a destination, and for no others.
+    IndexModel(
+        [
+            ("tenant", ASCENDING),
+            ("action.destination", ASCENDING),
+            ("run_time", DESCENDING),
+            ("_id", DESCENDING),
+        ],
+        name="message_destinations_v1",
+        partialFilterExpression={"kind": "message", "action.destination": {"$exists": True}},
     ),
 ]
 
@@ -97,6 +118,12 @@ SCHEDULES = [
         [("tenant", ASCENDING), ("tags", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
         name="list_tag_v1",
     ),
+    # The schedules that name a destination, for whoever wants to delete it; others are not written to it.
+    IndexModel(
+        [("tenant", ASCENDING), ("action.destination", ASCENDING)],
+        name="destination_v1",
+        partialFilterExpression={"action.destination": {"$exists": True}},
+    ),
     # Those whose last run did not succeed, which all have names after "completed": the run of a schedule that
     # goes on succeeding is not written to it.
     IndexModel(
@@ -122,6 +149,10 @@ IDEMPOTENCY = [
     )
 ]
 
+DESTINATIONS = [
+    IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+]
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
@@ -130,6 +161,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
     _create(mongo.collection("outbox"), OUTBOX)
+    _create(mongo.collection("destinations"), DESTINATIONS)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _drop_replaced(mongo)
     # Messages have no schedule, and a retention of their own.

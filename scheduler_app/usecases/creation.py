@@ -13,6 +13,7 @@ from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.named_destination import check_named
 
 log = get_logger(__name__)
 
@@ -118,6 +119,7 @@ class Creation:
         opened = opened_draft(draft, self.store.secret_box)
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_action(schedule.action)
+        check_named(self.store, schedule.action)
         if hops:
             schedule = replace(schedule, hops=hops)
         return (
