@@ -30,9 +30,10 @@ def event(due: datetime, schedule_id: str = "s1", revision: int = 1, **changes: 
 
 def message(due: datetime, message_id: str = "m1", *, tenant: str = TENANT, **fields: Any) -> Event:
     """A message that is due then, as a request for that instant makes it; `fields` are those of a draft."""
-    own = {name: fields.pop(name) for name in ("event_name", "metadata", "timing") if name in fields}
+    own: dict[str, Any] = {"timing": Timing(scheduled_at=due)}
+    own |= {name: fields.pop(name) for name in ("event_name", "metadata", "timing") if name in fields}
     asked: dict[str, Any] = {"url": "http://127.0.0.1:9/"} | fields
-    drafted = MessageDraft(draft=Draft(**asked), **({"timing": Timing(scheduled_at=due)} | own))
+    drafted = MessageDraft(draft=Draft(**asked), **own)
     content = drafted.message(max_retries=3)
     return Event(
         *(message_event_id(message_id, tenant=tenant), "", 1, due, due),

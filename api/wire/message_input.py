@@ -35,7 +35,7 @@ def _shared(row: ScheduleField) -> fields.Field[Any]:
     field = copy(row.creation or row.input)
     if field is None:
         raise ValueError(f"{row.name} is no field that requests give")
-    field.metadata = field.metadata | {"description": _MEANINGS.get(row.name, row.meaning)}
+    field.metadata = {**field.metadata, "description": _MEANINGS.get(row.name, row.meaning)}
     return field
 
 

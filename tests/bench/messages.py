@@ -177,7 +177,7 @@ def _fill(made: Ground, count: int) -> None:
         )
 
 
-def _ticker(made: Ground) -> Callable[[], None]:
+def _ticker(made: Ground) -> Callable[[], object]:
     each_tick = [duty for duty in duties(assemble(made.settings, make_app(made.settings))) if not duty.period]
     return Tick(each_tick, now=clock.now, stopping=lambda: False, unavailable=()).run
 
