@@ -63,7 +63,7 @@ class Breaker:
 
 
 #: What names a destination.
-Asking = TypeVar("Asking", Schedule, Message)
+Asking = TypeVar("Asking", bound=Schedule | Message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
