@@ -113,7 +113,7 @@ def test_a_redis_that_is_flushed_gives_one_more_burst_at_most_and_loses_nothing(
 def test_a_breaker_spares_a_receiver_that_fails_and_delivers_all_after(
     stack: Stack, receiver: LimitedReceiver
 ) -> None:
-    failures, open_seconds, down = 10, 2, 8
+    failures, open_seconds, down = 10, 5, 12
     put(
         stack,
         "broken",
