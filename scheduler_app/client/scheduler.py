@@ -36,17 +36,18 @@ class Scheduler:
 
     def schedule(
         self,
-        callback_url: str,
+        callback_url: str | None = None,
         *,
         name: str | None = None,
         delay: timedelta | None = None,
         idempotency_key: str | None = None,
         **fields: Unpack[NewScheduleFields],
     ) -> Json:
-        """Creates a schedule that calls `callback_url`, and returns it.
+        """Creates a schedule that calls `callback_url`, or a destination in its place, and returns it.
 
         `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
-        `run_at` counted from now. `name` is the URL without its query unless given. A request that is sent
+        `run_at` counted from now. `name` is the URL without its query, or the destination's
+        name, unless given. A request that is sent
         again with the same `idempotency_key` creates nothing a second time. Raises ValueError for none or
         several triggers, and for a datetime that has no offset and no `timezone` beside it.
         """
@@ -57,9 +58,13 @@ class Scheduler:
             raise ValueError(f"give one of {', '.join(TRIGGERS)} and delay")
         if delay is not None:
             given["run_at"] = _instant(datetime.now(UTC) + delay)
+        if callback_url is not None:
+            given["callback_url"] = callback_url
+        if (callback_url is None) == (given.get("destination") is None):
+            raise ValueError("give callback_url or destination")
         # Names are shown, and a query may hold secrets.
-        shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
-        body = {"name": name or shown_url[:100], "callback_url": callback_url, **given}
+        receiver = re.split(r"[?#]", callback_url, maxsplit=1)[0] if callback_url else given["destination"]
+        body = {"name": name or receiver[:100], **given}
         return self._http.post("/api/schedules", body, key=idempotency_key)
 
     def cancel(self, schedule_id: str) -> None:

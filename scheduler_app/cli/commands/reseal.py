@@ -36,7 +36,7 @@ def reseal(config: str | None) -> None:
 
 
 def _reseal(settings: Settings) -> int:
-    """Returns the number of schedules whose secrets could not be read."""
+    """Returns the number of schedules and destinations whose secrets could not be read."""
     # Imported here, so that other commands do not wait for it.
     from scheduler_app.store import STORE_FAULTS, Store
     from scheduler_app.store.schedules.resealing import Resealed, Resealing
@@ -52,6 +52,9 @@ def _reseal(settings: Settings) -> int:
             if time.monotonic() - reported_at > PROGRESS_SECONDS:
                 reported_at = time.monotonic()
                 click.echo(f"{done.seen} of {max(total, done.seen)} schedules", err=True)
+        destinations, unreadable = store.destinations.reseal()
+        for destination_id, reason in unreadable.items():
+            click.echo(f"destination {destination_id}: {reason}", err=True)
     except STORE_FAULTS as error:
         raise click.ClickException(
             f"MongoDB does not answer ({str(error)[:300]}); run it again: what was done so far is kept"
@@ -62,4 +65,7 @@ def _reseal(settings: Settings) -> int:
         f"{done.seen} schedules: {done.sealed} encrypted with the newest key, {done.wiped} deleted and wiped,"
         f" {done.seen - done.sealed - done.wiped - left} needed no change, {left} could not be read"
     )
-    return left
+    click.echo(
+        f"{destinations} destinations encrypted with the newest key, {len(unreadable)} could not be read"
+    )
+    return left + len(unreadable)
