@@ -229,9 +229,7 @@ class FlowOutput(OutputSchema):
     breaker = fields.String(required=True, validate=validate.OneOf(["closed", "open", "half-open"]))
     failures_in_a_row = fields.Integer(required=True)
     in_flight = fields.Integer(required=True)
-    waiting = fields.Integer(
-        metadata=_text("Events that are due or have a place in the line; at most 100,000")
-    )
+    waiting = fields.Integer(metadata=_text("Events that wait, counted up to 100,000"))
     tokens = fields.Float(metadata=_text("How many requests may start at this instant by the rate"))
     next_probe_at = Instant(metadata=_text("When an open breaker lets one request through"))
     asked_to_wait_until = Instant(metadata=_text("Until when the receiver asked not to be called"))

@@ -10,7 +10,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.event import FINAL, Event, Kind, State
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.message import Message, MessageDraft, Timing
+from scheduler_app.domain.message import DEFAULT_METHOD, Message, MessageDraft, Timing
 from scheduler_app.domain.message_ids import message_event_id, message_id_of
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
@@ -157,7 +157,7 @@ class MessageService:
         message = draft.message(max_retries=self.max_retries, tenant=tenant)
         instant = message.timing.instant(now)
         self.check_action(message.action)
-        check_named(self.store, message.action, known)
+        check_named(self.store, message.action, known, default_method=DEFAULT_METHOD)
         if draft.draft.signing is True:
             message = replace(message, signing=Signing(self.new_secret(), now))
         return Event(

@@ -12,9 +12,11 @@ from scheduler_app.store.destinations.documents import CorruptDestination
 Known = dict[str, Destination | CorruptDestination | None]
 
 
-def check_named(store: Store, action: Action, known: Known | None = None) -> None:
+def check_named(
+    store: Store, action: Action, known: Known | None = None, *, default_method: str | None = None
+) -> None:
     """Raises InvalidField where an action names a destination that there is not, or that refuses it. `known`
-    keeps what was read, for a request of many actions."""
+    keeps what was read, for a request of many actions; `default_method` is as for `Destination.action`."""
     own_id = destination_of(action)
     if own_id is None:
         return
@@ -28,4 +30,4 @@ def check_named(store: Store, action: Action, known: Known | None = None) -> Non
             "destination", f"there is no destination {name}: create it by PUT /api/destinations/{name}"
         )
     if isinstance(found, Destination):
-        found.action(http_action(action))
+        found.action(http_action(action), default_method=default_method)

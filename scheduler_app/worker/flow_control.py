@@ -48,6 +48,7 @@ ORDER = timedelta(milliseconds=1)
 SLOW_DOWN = (429, 503)
 #: Destinations whose breakers are shown in metrics.
 MAX_SHOWN = 100
+SHOWN_LONGER_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -88,7 +89,7 @@ class FlowControl(EssentialThread):
         self._giving_back = False
         self._ended = False
         self._is_away = False
-        self.open_breakers: tuple[str, ...] = ()
+        self._open: dict[str, float] = {}
 
     # -- any thread --------------------------------------------------------------------------------------
 
@@ -139,10 +140,11 @@ class FlowControl(EssentialThread):
             self._ended = True
             self._changed.notify()
 
-    @property
-    def waiting(self) -> int:
+    def open_breakers(self, now: float) -> list[str]:
+        """The destinations whose breakers this worker found open, `MAX_SHOWN` at most; `now` is in monotonic
+        seconds. One that another worker has closed is forgotten some seconds after its next probe was due."""
         with self._changed:
-            return sum(len(queue.jobs) for queue in self._queues.values())
+            return [own_id for own_id, until in self._open.items() if now < until]
 
     # -- its own thread ----------------------------------------------------------------------------------
 
@@ -248,7 +250,7 @@ class FlowControl(EssentialThread):
         with self._changed:
             for queue, ask, grant in zip(queues, asks, grants, strict=True):
                 starting += self._obey(queue, ask, grant)
-            self.open_breakers = self._still_open(queues, grants)
+                self._note_breaker(queue.destination, grant, monotonic())
         if starting:
             self._courier.send(starting)
 
@@ -296,11 +298,12 @@ class FlowControl(EssentialThread):
         )
         metrics.flow_postponed.labels(why.name.lower()).inc(count)
 
-    def _still_open(self, queues: Sequence[_Queue], grants: Sequence[Grant]) -> tuple[str, ...]:
-        asked = {queue.destination.id: grant.is_open for queue, grant in zip(queues, grants, strict=True)}
-        there = [each for each in self.open_breakers if asked.get(each, each in self._queues)]
-        there += [own_id for own_id, is_open in asked.items() if is_open and own_id not in there]
-        return tuple(there[:MAX_SHOWN])
+    def _note_breaker(self, destination: Destination, grant: Grant, now: float) -> None:
+        self._open.pop(destination.id, None)
+        if grant.is_open and destination.breaker is not None:
+            while len(self._open) >= MAX_SHOWN:
+                del self._open[next(iter(self._open))]
+            self._open[destination.id] = now + destination.breaker.open_seconds + SHOWN_LONGER_SECONDS
 
 
 def _delayed(job: Job, due_at: datetime, queue: _Queue, why: Why) -> Delayed:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.flow import Ask, Grant, Limiter
+from scheduler_app.domain.flow import Ask, Grant, Limiter, Why
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.store import Store
@@ -23,6 +23,8 @@ AHEAD_SECONDS = 2.0
 PAUSED_SECONDS = 60.0
 #: Between two that are put off to the same instant, so that they keep their order.
 ORDER = timedelta(milliseconds=1)
+#: Why a line stands still; that it moves by the rate and the slots needs no word.
+_SAID = (Why.BREAKER, Why.ASKED)
 
 
 class Lines:
@@ -98,6 +100,7 @@ class Lines:
 
 
 def _placed(destination: Destination, events: Sequence[Due], grant: Grant, now: datetime) -> Iterator[PutOff]:
+    because = f", which waits for {grant.why.value}" if grant.why in _SAID else ""
     for place, event in enumerate(events):
         seconds = grant.first + place * grant.step
         due_at = whole_milliseconds(now + timedelta(seconds=seconds))
@@ -107,7 +110,7 @@ def _placed(destination: Destination, events: Sequence[Due], grant: Grant, now: 
                 due_at,
                 event.due_at,
                 f"Postponed to {shown_instant(due_at)}: its place in the line of the destination"
-                f" {destination.name}",
+                f" {destination.name}{because}",
             )
 
 

@@ -293,7 +293,7 @@ def test_a_message_names_a_destination_in_place_of_a_url(
     client: FlaskClient, app: Flask, schedule: Callable[..., Any]
 ) -> None:
     def named(status: int = 201, **fields: Any) -> Any:
-        return schedule(status, callback_url=None, destination="billing", **fields)
+        return schedule(status, **{"callback_url": None, "destination": "billing"} | fields)
 
     assert "PUT /api/destinations/billing" in named(422)["detail"]
     made = client.put("/api/destinations/billing", json={"url": "http://127.0.0.1:9/base", "signing": True})

@@ -300,6 +300,8 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     destinations.for_delivery(["d1"])
     destinations.page(Window(limit=9), tenant=TENANT)
     destinations.in_use("d1", tenant=TENANT)
+    destinations.messages_of("d1", tenant=TENANT)
+    destinations.reseal()
     destinations.waiting("d1", tenant=TENANT)
     destinations.delete("d1", tenant=TENANT, version=2)
 
