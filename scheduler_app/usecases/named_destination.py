@@ -6,14 +6,22 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.tenants import SEPARATOR, tenant_of
 from scheduler_app.store import Store
+from scheduler_app.store.destinations.documents import CorruptDestination
+
+#: Destinations by their ids, as they were read; None for one that there is not.
+Known = dict[str, Destination | CorruptDestination | None]
 
 
-def check_named(store: Store, action: Action) -> None:
-    """Raises InvalidField where an action names a destination that there is not, or that refuses it."""
+def check_named(store: Store, action: Action, known: Known | None = None) -> None:
+    """Raises InvalidField where an action names a destination that there is not, or that refuses it. `known`
+    keeps what was read for the other actions of one request."""
     own_id = destination_of(action)
     if own_id is None:
         return
-    found = store.destinations.get(own_id, tenant=tenant_of(own_id))
+    known = {} if known is None else known
+    if own_id not in known:
+        known[own_id] = store.destinations.get(own_id, tenant=tenant_of(own_id))
+    found = known[own_id]
     name = own_id.rpartition(SEPARATOR)[2]
     if found is None:
         raise InvalidField(
