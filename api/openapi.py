@@ -94,10 +94,12 @@ PARAMETERS = {
 #: The operations whose answers hold an id, the parameter that takes it, and where it is in the answer.
 LINKED = {
     "create_schedule": ("schedule_id", "$response.body#/id"),
+    "schedule_message": ("message_id", "$response.body#/id"),
     "trigger_schedule": ("event_id", "$response.body#/event_id"),
 }
 PATH_PARAMETERS = {
     "schedule_id": ("The schedule's id", "6b010264e9357beda3998488"),
+    "message_id": ("The message's id", "order-4711-reminder"),
     "name": ("The destination's name", "billing"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
 }

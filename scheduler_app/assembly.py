@@ -28,6 +28,7 @@ from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recovery import Recovery
@@ -39,7 +40,7 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events` and `destinations`; a beat the duties from `expansion` to `inspection`; a
+    `creation`, `manager`, `events`, `messages` and `destinations`; a beat the duties from `expansion` to
     worker `pipeline()`."""
 
     settings: Settings
@@ -49,6 +50,7 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    messages: MessageService
     destinations: DestinationService
     expansion: Expansion
     owed_expansion: OwedExpansion
@@ -105,6 +107,7 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
+        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
         destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
         return replace(
             self,
@@ -112,6 +115,7 @@ class Assembly:
             creation=creation,
             manager=manager,
             events=events,
+            messages=messages,
             destinations=destinations,
         )
 
@@ -151,6 +155,9 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             new_secret=new_secret,
         ),
         events=EventService(store, prompt.dispatch_urgently),
+        messages=MessageService(
+            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+        ),
         destinations=DestinationService(
             store,
             check_action=check_action,

@@ -4,6 +4,14 @@ from api.wire.bulk import BulkInput, BulkOutput
 from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
+from api.wire.message_output import (
+    MessageBulkOutput,
+    MessageOutput,
+    MessagePage,
+    ScheduledMessage,
+    message_shown,
+)
 from api.wire.output_schema import Message
 from api.wire.paging import Paging, window
 from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
@@ -31,6 +39,12 @@ __all__ = [
     "EventPage",
     "HistoryFilter",
     "Message",
+    "MessageBulkInput",
+    "MessageBulkOutput",
+    "MessageFilter",
+    "MessageOutput",
+    "MessagePage",
+    "NewMessage",
     "NewSchedule",
     "Paging",
     "PausedPage",
@@ -41,15 +55,18 @@ __all__ = [
     "PutQuery",
     "RedriveInput",
     "RedriveOutput",
+    "RescheduleInput",
     "ResumedPage",
     "ScheduleChoice",
     "ScheduleFilter",
     "ScheduleInput",
     "ScheduleOutput",
     "SchedulePage",
+    "ScheduledMessage",
     "SigningInput",
     "SigningOutput",
     "Triggered",
     "check_same_id",
+    "message_shown",
     "window",
 ]

@@ -8,11 +8,11 @@ from marshmallow import ValidationError, fields, post_load, validate, validates_
 
 from api.json_types import Loaded, View
 from api.services import services
+from api.wire.callback_input import MAX_HEADER_BYTES
 from api.wire.field_types import BoundedList, Headers, Instant, StatusCodes
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
 from api.wire.paging import Listed
-from api.wire.schedule_input import MAX_HEADER_BYTES
 from scheduler_app.actions.http import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.destination import (

@@ -27,6 +27,21 @@ BULK: View = {
 REDRIVE: View = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "limit": 100}
 EDIT: View = {"tag": "import-2026-11", "dry_run": True}
 ROTATION: View = {"overlap_seconds": 86_400}
+MESSAGE: View = {
+    "id": "order-4711-reminder",
+    "event_name": "orders.reminder",
+    "payload": {"order_id": "4711"},
+    "metadata": {"source": "shop"},
+    "scheduled_at": "2040-01-01T00:00:00Z",
+    "callback_url": "https://example.com/events",
+}
+MESSAGES: View = {
+    "messages": [
+        {name: value for name, value in MESSAGE.items() if name != "id"},
+        {"event_name": "orders.expired", "delay_seconds": 3600, "callback_url": "https://example.com/events"},
+    ]
+}
+RESCHEDULE: View = {"delay_seconds": 600}
 DESTINATION: View = {
     "url": "https://example.com/hooks",
     "auth": {"type": "bearer", "token": "a-token-of-yours"},

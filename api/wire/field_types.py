@@ -72,10 +72,10 @@ class ScheduleId(fields.String):
 class DestinationName(fields.String):
     """The name of a destination."""
 
-    def __init__(self, **kwargs: Any) -> None:
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
         super().__init__(
             validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
-            metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$", "example": "billing"},
+            metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$", "example": "billing"} | (metadata or {}),
             **kwargs,
         )
 

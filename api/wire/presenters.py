@@ -68,4 +68,5 @@ def event_shown(event: EventRecord) -> View:
     """The fields of EventOutput without those that have no value."""
     view = event._asdict()
     view["_id"] = view.pop("id")
+    view["schedule_id"] = event.schedule_id or None
     return {name: value for name, value in view.items() if value is not None}

@@ -36,7 +36,7 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
     try:
         address = without_passwords(settings.mongo_uri)
         with within(STORE_SECONDS):
-            mongodb = check_mongodb(store, address, retention_days=settings.retention_days)
+            mongodb = check_mongodb(store, address, settings)
         # A MongoDB that has just not answered is not asked again: that would take 5 s more.
         processes = _processes(store) if mongodb[0].ok else _unknown_processes()
         return [

@@ -102,6 +102,9 @@ class Settings:
         "", parse.text, "a file of certificate authorities instead of certifi's"
     )
     retention_days: int = _setting(30, parse.whole_number(1, 3650), "how long finished events are kept")
+    message_retention_days: int = _setting(
+        30, parse.whole_number(1, 3650), "how long finished messages are kept, and their ids are known"
+    )
     secrets_key: str = _setting(
         "",
         parse.text,

@@ -4,6 +4,7 @@ from base64 import b64encode
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeVar
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.errors import InvalidField
@@ -14,6 +15,8 @@ from scheduler_app.domain.http_action import (
     HttpAction,
 )
 from scheduler_app.domain.masking import split_query
+from scheduler_app.domain.message import DEFAULT_METHOD as MESSAGE_METHOD
+from scheduler_app.domain.message import Message
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import Signing
@@ -57,6 +60,10 @@ class Breaker:
 
     failures: int
     open_seconds: float
+
+
+#: What names a destination.
+Asking = TypeVar("Asking", bound=Schedule | Message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,13 +112,15 @@ class Destination:
         """Whether an attempt may have to wait for room."""
         return bool(self.rate_per_second or self.concurrency or self.breaker or self.paused)
 
-    def action(self, asked: HttpAction) -> HttpAction:
-        """Returns the whole request of an action that names this destination.
+    def action(self, asked: HttpAction, *, default_method: str | None = None) -> HttpAction:
+        """Returns the whole request of an action that names this destination; `default_method` where neither
+        says which, by default GET, or POST with a body.
 
         The action's path and query follow the destination's, its headers replace those of the same name.
         Credentials are the destination's own. Raises InvalidField for a method that is not allowed here.
         """
-        method = asked.method or self.method or (DEFAULT_METHOD_WITH_BODY if asked.body else DEFAULT_METHOD)
+        by_body = DEFAULT_METHOD_WITH_BODY if asked.body else DEFAULT_METHOD
+        method = asked.method or self.method or default_method or by_body
         if method not in self.allowed_methods:
             raise InvalidField(
                 "method",
@@ -123,15 +132,15 @@ class Destination:
             headers["authorization"] = self.auth.header()
         return replace(asked, url=joined(self.url, asked.url), method=method, headers=tuple(headers.values()))
 
-    def applied_to(self, schedule: Schedule) -> Schedule:
-        """Returns the schedule as it is delivered: what the destination says of delivery holds for all that
-        name it. Raises InvalidField for a method that is not allowed here, TypeError for an action that
-        names no destination."""
+    def applied_to(self, schedule: Asking) -> Asking:
+        """Returns the schedule or message as it is delivered: what the destination says of delivery holds for
+        all that name it. Raises InvalidField for a method that is not allowed here, TypeError for an action
+        that names no destination."""
         if not isinstance(schedule.action, HttpAction):
             raise TypeError(f"an action of kind {schedule.action.kind} names no destination")
         return replace(
             schedule,
-            action=self.action(schedule.action),
+            action=self.action(schedule.action, default_method=_default_method(schedule)),
             retry=self._retry(schedule.retry),
             success=self.success or schedule.success,
             timeout_seconds=self.timeout_seconds or schedule.timeout_seconds,
@@ -147,6 +156,10 @@ class Destination:
             backoff_max_seconds=max(first, longest),
             codes=self.retry_codes or policy.codes,
         )
+
+
+def _default_method(asking: Schedule | Message) -> str | None:
+    return MESSAGE_METHOD if isinstance(asking, Message) else None
 
 
 def destination_of(action: Action) -> str | None:

@@ -105,6 +105,16 @@ class Draft(CarriedOver):
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
+    def new_action(self, *, default_method: str, tenant: str) -> HttpAction:
+        """The request of something new; a destination that it names is `tenant`'s. Raises InvalidField where
+        a mask stands for nothing."""
+        return self._http_action(HttpAction(url="", method=default_method), tenant)
+
+    def new_retry(self, max_retries: int) -> RetryPolicy:
+        """The retry policy of something new; `max_retries` is for a draft that names none. Raises
+        InvalidField."""
+        return self._retry(self._default_retry(max_retries))
+
     def _context(self, old: Trigger | None, now: datetime) -> TriggerContext:
         timezone = _given(self.timezone, old.timezone if old else UTC_NAME)
         return TriggerContext(

@@ -51,6 +51,33 @@ EVENTS = [
         name="dead_v2",
         partialFilterExpression={"state": "error"},
     ),
+    # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
+    IndexModel(
+        [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
+        name="messages_v1",
+        partialFilterExpression={"kind": "message"},
+    ),
+    IndexModel(
+        [
+            ("tenant", ASCENDING),
+            ("event_name", ASCENDING),
+            ("run_time", DESCENDING),
+            ("_id", DESCENDING),
+        ],
+        name="message_names_v1",
+        partialFilterExpression={"kind": "message", "event_name": {"$exists": True}},
+    ),
+    # Written for messages that name a destination, and for no others.
+    IndexModel(
+        [
+            ("tenant", ASCENDING),
+            ("action.destination", ASCENDING),
+            ("run_time", DESCENDING),
+            ("_id", DESCENDING),
+        ],
+        name="message_destinations_v1",
+        partialFilterExpression={"kind": "message", "action.destination": {"$exists": True}},
+    ),
 ]
 
 SCHEDULES = [
@@ -112,7 +139,7 @@ SCHEDULES = [
 ]
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
-REPLACED = {"events": ("due_v1",)}
+REPLACED = {"events": ("due_v1", "retention_v1")}
 
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [
@@ -129,7 +156,7 @@ DESTINATIONS = [
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
-def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
+def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days: int) -> None:
     """Makes what is missing. Several processes may call it at once: losing that race is success."""
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
@@ -137,13 +164,22 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     _create(mongo.collection("destinations"), DESTINATIONS)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _drop_replaced(mongo)
+    # Messages have no schedule, and a retention of their own.
     _ensure_ttl(
         mongo,
         "events",
         "archived_at",
-        "retention_v1",
+        "retention_v2",
         retention_days * DAY_SECONDS,
-        partialFilterExpression={"archived_at": {"$exists": True}},
+        partialFilterExpression={"archived_at": {"$exists": True}, "schedule_id": {"$exists": True}},
+    )
+    _ensure_ttl(
+        mongo,
+        "events",
+        "archived_at",
+        "message_retention_v1",
+        message_retention_days * DAY_SECONDS,
+        partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
     )
     _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
     _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)

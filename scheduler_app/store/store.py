@@ -9,6 +9,7 @@ from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.lists import EventLists
+from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.outbox import Outbox
 from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.recoveries import Recoveries
@@ -35,7 +36,8 @@ class Store:
         self.secret_box = SecretBox(settings.secrets_key)
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
-        self.claims = Claims(self.mongo)
+        self.claims = Claims(self.mongo, self.secret_box)
+        self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
@@ -54,7 +56,11 @@ class Store:
     def prepare(self) -> None:
         """Makes the indexes, once in a process. Raises a STORE_FAULT."""
         if not self._prepared:
-            ensure_indexes(self.mongo, retention_days=self._settings.retention_days)
+            ensure_indexes(
+                self.mongo,
+                retention_days=self._settings.retention_days,
+                message_retention_days=self._settings.message_retention_days,
+            )
             self._prepared = True
 
     def dry_run(self) -> "Store":

@@ -134,6 +134,12 @@ class DestinationService:
                 f"{users} schedule{'s' if users > 1 else ''} name{'' if users > 1 else 's'} the destination"
                 f" {name}: give them another one first, or delete them"
             )
+        messages = self.store.destinations.messages_of(own_id, tenant=tenant)
+        if messages:
+            raise Conflict(
+                f"{messages} message{'s' if messages > 1 else ''} wait{'' if messages > 1 else 's'} for the"
+                f" destination {name}: cancel them first, or let them be delivered"
+            )
         if not self.store.destinations.delete(own_id, tenant=tenant, version=version):
             raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
         log.info("destination.deleted", message="A destination was deleted", destination=own_id)

@@ -8,13 +8,15 @@ from scheduler_app.domain.tenants import SEPARATOR, tenant_of
 from scheduler_app.store import Store
 from scheduler_app.store.destinations.documents import CorruptDestination
 
-#: Destinations by their ids, as they were read; None for one that there is not.
+#: Destinations by id, as they were read for one request; None: there is none of that id.
 Known = dict[str, Destination | CorruptDestination | None]
 
 
-def check_named(store: Store, action: Action, known: Known | None = None) -> None:
+def check_named(
+    store: Store, action: Action, known: Known | None = None, *, default_method: str | None = None
+) -> None:
     """Raises InvalidField where an action names a destination that there is not, or that refuses it. `known`
-    keeps what was read for the other actions of one request."""
+    keeps what was read, for a request of many actions; `default_method` is as for `Destination.action`."""
     own_id = destination_of(action)
     if own_id is None:
         return
@@ -28,4 +30,4 @@ def check_named(store: Store, action: Action, known: Known | None = None) -> Non
             "destination", f"there is no destination {name}: create it by PUT /api/destinations/{name}"
         )
     if isinstance(found, Destination):
-        found.action(http_action(action))
+        found.action(http_action(action), default_method=default_method)

@@ -209,7 +209,7 @@ class FlowControl(EssentialThread):
         reserve = len(queue.jobs) if queue.overdue else max(0, len(queue.jobs) - kept)
         jobs = list(queue.jobs)[:WANTED_AT_ONCE] if wanted and not queue.overdue else []
         ended, queue.ended = queue.ended, []
-        longest = max((job.attempt.schedule.timeout_seconds for job in jobs), default=0.0)
+        longest = max((job.attempt.deliverable.timeout_seconds for job in jobs), default=0.0)
         return Ask(
             destination=made,
             wanted=[job.attempt.event.id for job in jobs],

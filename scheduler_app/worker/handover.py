@@ -11,6 +11,7 @@ from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.destinations.documents import CorruptDestination
@@ -153,8 +154,10 @@ class Handover:
         return min(LOOK_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
 
     def _hand_over(self, batch: ClaimedBatch) -> None:
-        schedules = self._read(list({event.schedule_id for event in batch.events}))
-        destinations = None if schedules is None else self._destinations_of(schedules.values())
+        # A claim brings messages whole.
+        ids = {event.schedule_id for event in batch.events if event.kind is not Kind.MESSAGE}
+        schedules = self._read(list(ids)) if ids else {}
+        destinations = None if schedules is None else self._destinations_of(batch.events, schedules)
         if schedules is None or destinations is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
         elif jobs := self._jobs(batch, schedules, destinations):
@@ -170,7 +173,7 @@ class Handover:
         free: list[Job] = []
         limited: list[tuple[Destination, Job]] = []
         for job in jobs:
-            named = destinations.get(destination_of(job.attempt.schedule.action) or "")
+            named = destinations.get(destination_of(job.attempt.deliverable.action) or "")
             if isinstance(named, Destination) and named.is_limited:
                 limited.append((named, job))
             else:
@@ -185,10 +188,11 @@ class Handover:
         return self._asked(lambda: self._store.schedules.for_delivery(ids))
 
     def _destinations_of(
-        self, schedules: Iterable[Schedule | CorruptSchedule]
+        self, events: Sequence[Event], schedules: Mapping[str, Schedule | CorruptSchedule]
     ) -> dict[str, Destination | CorruptDestination] | None:
-        """The destinations that the schedules name; most name none. None as in `_read`."""
-        actions = (each.action for each in schedules if isinstance(each, Schedule))
+        """The destinations that the schedules and messages name; most name none. None as in `_read`."""
+        found = (*schedules.values(), *(event.message for event in events))
+        actions = (each.action for each in found if isinstance(each, Schedule | Message))
         ids = {own_id for action in actions if (own_id := destination_of(action))}
         return self._asked(lambda: self._store.destinations.for_delivery(list(ids))) if ids else {}
 
@@ -226,11 +230,11 @@ class Handover:
                 )
                 found = self._set_aside(event, batch.lease, f"{type(error).__name__}: {error}")
             if isinstance(found, Attempt):
-                by_class.setdefault(timeout_class(found.schedule.timeout_seconds), []).append(found)
+                by_class.setdefault(timeout_class(found.deliverable.timeout_seconds), []).append(found)
             else:
                 self._recorder.put([found])
         return [
-            Job(attempt, lease, attempt.schedule.action.isolation_key, isolated)
+            Job(attempt, lease, attempt.deliverable.action.isolation_key, isolated)
             for seconds, attempts in by_class.items()
             for lease in [self._lease(batch.lease, seconds, attempts)]
             for attempt, isolated in self._isolated(attempts, lease)
@@ -244,19 +248,40 @@ class Handover:
         lease: Lease,
     ) -> Attempt | Result:
         """What is to be sent, or what becomes of the event instead."""
+        if event.kind is Kind.MESSAGE:
+            return self._message(event, destinations, lease)
         if isinstance(schedule, CorruptSchedule):
             if schedule.readable_elsewhere:
                 return self._left_to_others(event, lease, f"it cannot read the schedule: {schedule.reason}")
             return self._set_aside(event, lease, f"its schedule cannot be read: {schedule.reason}")
         if schedule is None or _withdrawn(event, schedule):
             return Voided(event.id, lease)
-        if not self._serves(schedule.action.kind):
-            return self._left_to_others(
-                event, lease, f"it executes no actions of kind {schedule.action.kind}"
-            )
-        named = destination_of(schedule.action)
+        return self._attempt(event, schedule, destinations, lease)
+
+    def _message(
+        self, event: Event, destinations: Mapping[str, Destination | CorruptDestination], lease: Lease
+    ) -> Attempt | Result:
+        message = event.message
+        if isinstance(message, UnreadableMessage) and message.readable_elsewhere:
+            return self._left_to_others(event, lease, f"it cannot read the message: {message.reason}")
+        if not isinstance(message, Message):
+            reason = message.reason if message else "it has no content"
+            return self._set_aside(event, lease, f"its message cannot be read: {reason}")
+        return self._attempt(event, message, destinations, lease)
+
+    def _attempt(
+        self,
+        event: Event,
+        deliverable: Schedule | Message,
+        destinations: Mapping[str, Destination | CorruptDestination],
+        lease: Lease,
+    ) -> Attempt | Result:
+        kind = deliverable.action.kind
+        if not self._serves(kind):
+            return self._left_to_others(event, lease, f"it executes no actions of kind {kind}")
+        named = destination_of(deliverable.action)
         if named is None:
-            return Attempt(event, schedule, lease.token, self._worker)
+            return Attempt(event, deliverable, lease.token, self._worker)
         destination = destinations.get(named)
         if destination is None:
             return self._set_aside(event, lease, f"there is no destination {named}; create it, and redrive")
@@ -265,7 +290,7 @@ class Handover:
                 return self._left_to_others(event, lease, unreadable(destination))
             return self._set_aside(event, lease, unreadable(destination))
         try:
-            applied = destination.applied_to(schedule)
+            applied = destination.applied_to(deliverable)
         except InvalidField as error:
             return self._set_aside(event, lease, f"{error.field}: {error.message}")
         return Attempt(event, applied, lease.token, self._worker)

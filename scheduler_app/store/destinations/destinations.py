@@ -9,7 +9,7 @@ from pymongo import ReplaceOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import UNCLAIMED
+from scheduler_app.domain.event import UNCLAIMED, Kind
 from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.destinations.documents import CorruptDestination, read, to_document
@@ -74,6 +74,18 @@ class Destinations:
         """Returns how many schedules of the tenant name the destination, at most `MAX_COUNTED`."""
         which = {"tenant": tenant, "action.destination": destination_id, "state": {"$ne": "deleted"}}
         return self._schedules.count_documents(which, hint=NAMES_DESTINATION, limit=MAX_COUNTED)
+
+    def messages_of(self, destination_id: str, *, tenant: str) -> int:
+        """Returns how many messages of the tenant that are not finished name the destination, at most
+        `MAX_COUNTED`."""
+        if tenant_of(destination_id) != tenant:
+            return 0
+        which = {
+            "origin": destination_key(destination_id),
+            "due_at": {"$exists": True},
+            "kind": Kind.MESSAGE.value,
+        }
+        return self._events.count_documents(which, hint=OF_DESTINATION, limit=MAX_COUNTED)
 
     def waiting(self, destination_id: str, *, tenant: str) -> int:
         """Returns how many events wait for the destination, at most `MAX_COUNTED`. An event counts for the

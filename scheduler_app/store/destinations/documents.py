@@ -41,9 +41,9 @@ from scheduler_app.domain.field_types import (
 )
 from scheduler_app.domain.http_action import METHODS, HttpAction
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes
+from scheduler_app.store.documents.delivery_fields import read_codes, read_signing, signing_document
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.schedules.documents import read_codes, read_signing, signing_document
 from scheduler_app.store.schedules.sealed_parts import SEALED_VERSION, opened, sealed
 
 DOCUMENT_VERSION = 1

@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 from scheduler_app.actions.registry import KINDS, kind_of
-from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.field_types import (
@@ -15,7 +13,6 @@ from scheduler_app.domain.field_types import (
     flag,
     instant,
     items,
-    number,
     one_of,
     optional,
     tenant,
@@ -24,10 +21,15 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
-from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.documents.delivery_fields import (
+    delivery_document,
+    read_delivery,
+    read_signing,
+    signing_document,
+    unsealed,
+)
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
@@ -42,18 +44,12 @@ READABLE: Document = {
     "v": {"$not": {"$gt": DESTINATION_VERSION}},
     "$nor": [{"action.type": {"$type": "string", "$nin": list(KINDS)}}],
 }
-#: No timeout is shorter, whoever asked for it.
-LEAST_TIMEOUT_SECONDS = 0.001
 _STATES = tuple(state.value for state in ScheduleState)
-
-#: Most schedules have the same ones, and reading them is half of what reading a schedule costs.
-_codes = lru_cache(maxsize=256)(Codes)
 
 
 def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
     """The document without what moves on beside people's edits: claims, what is owed, the last run. None is
     left out: partial indexes ask what exists."""
-    retry = schedule.retry
     document: Document = {
         "_id": schedule.id,
         "v": DOCUMENT_VERSION if destination_of(schedule.action) is None else DESTINATION_VERSION,
@@ -61,14 +57,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "name": schedule.name,
         **trigger_document(schedule.trigger),
         "action": kind_of(schedule.action).to_document(schedule.action),
-        "retry": {
-            "max_retries": retry.max_retries,
-            "backoff_seconds": retry.backoff_seconds,
-            "backoff_max_seconds": retry.backoff_max_seconds,
-            "codes": list(retry.codes.written),
-        },
-        "timeout_seconds": schedule.timeout_seconds,
-        "success": list(schedule.success.written),
+        **delivery_document(schedule.retry, schedule.timeout_seconds, schedule.success),
         "tags": list(schedule.tags),
         "state": schedule.state.value,
         "reason": schedule.reason,
@@ -95,7 +84,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
     version(row.get("v"), DESTINATION_VERSION)
     row = opened(row, envelope)
     get = row.get
-    retry = fields(get("retry"), "retry")
+    retry, timeout_seconds, success = read_delivery(row)
     revision = whole(get("revision"), "revision", least=1)
     schedule_id = text(row["_id"], "_id")
     tenant(get("tenant"), "tenant", schedule_id)
@@ -106,20 +95,9 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         action=_of_tenant(_action(fields(get("action"), "action"), envelope), schedule_id),
         created_at=instant(get("created_at"), "created_at"),
         updated_at=instant(get("updated_at"), "updated_at"),
-        retry=RetryPolicy(
-            max_retries=whole(retry.get("max_retries"), "retry.max_retries", most=MAX_RETRIES),
-            backoff_seconds=number(
-                retry.get("backoff_seconds"), "retry.backoff_seconds", most=MAX_BACKOFF_SECONDS
-            ),
-            backoff_max_seconds=number(
-                retry.get("backoff_max_seconds"), "retry.backoff_max_seconds", most=MAX_BACKOFF_SECONDS
-            ),
-            codes=read_codes(retry.get("codes"), "retry.codes"),
-        ),
-        timeout_seconds=number(
-            get("timeout_seconds"), "timeout_seconds", least=LEAST_TIMEOUT_SECONDS, most=MAX_TIMEOUT_SECONDS
-        ),
-        success=read_codes(get("success"), "success"),
+        retry=retry,
+        timeout_seconds=timeout_seconds,
+        success=success,
         tags=tuple([text(tag, "an item of tags") for tag in items(get("tags") or [], "tags")]),
         state=ScheduleState(one_of(get("state"), "state", _STATES)),
         reason=optional(text, get("reason"), "reason"),
@@ -179,18 +157,6 @@ def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
     )
 
 
-def read_codes(value: Any, name: str) -> Codes:
-    """Raises Corrupt."""
-    # To a cache 5.0 and True are numbers like 5 and 1, and a list has no hash.
-    written = [
-        code if isinstance(code, str) else whole(code, f"an item of {name}") for code in items(value, name)
-    ]
-    try:
-        return _codes(tuple(written))
-    except ValueError as error:
-        raise Corrupt(f"{name}: {error}") from None
-
-
 def _action(action: Document, envelope: SecretBox) -> Action:
     kind = action_kind(action)
     headers = action.get("headers")
@@ -214,14 +180,7 @@ def _is_sealed_alone(pair: Any) -> bool:
 
 
 def _opened_header(pair: Any, envelope: SecretBox) -> Any:
-    return [pair[0], _unsealed(pair[1], "action.headers", envelope)] if _is_sealed_alone(pair) else pair
-
-
-def _unsealed(value: Any, name: str, envelope: SecretBox) -> str:
-    single = fields(value, name)
-    text(single.get("value"), f"{name}: a sealed value")
-    whole(single.get("enc"), f"{name}: enc", most=1)
-    return envelope.open_single(single)
+    return [pair[0], unsealed(pair[1], "action.headers", envelope)] if _is_sealed_alone(pair) else pair
 
 
 def read_cut(pair: Any) -> tuple[int, datetime]:
@@ -229,37 +188,3 @@ def read_cut(pair: Any) -> tuple[int, datetime]:
     if len(items(pair, "an item of cuts")) != 2:
         raise Corrupt("an item of cuts is no pair of a revision and a date")
     return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")
-
-
-def signing_document(signing: Signing | None) -> Document | None:
-    """Returns what is stored of signing secrets, before they are sealed."""
-    if signing is None:
-        return None
-    return {
-        "secret": {"enc": 0, "value": signing.secret},
-        "since": signing.since,
-        "retiring": [
-            {"secret": {"enc": 0, "value": old.secret}, "until": old.until} for old in signing.retiring
-        ],
-    }
-
-
-def read_signing(value: Any, envelope: SecretBox) -> Signing | None:
-    """Returns the signing secrets of a document whose sealed parts are in their places. Raises Corrupt."""
-    if value is None:
-        return None
-    kept = fields(value, "signing")
-    retiring = [
-        fields(old, "an item of signing.retiring") for old in items(kept.get("retiring"), "signing.retiring")
-    ]
-    return Signing(
-        secret=_unsealed(kept.get("secret"), "signing.secret", envelope),
-        since=instant(kept.get("since"), "signing.since"),
-        retiring=tuple(
-            Retiring(
-                _unsealed(old.get("secret"), "signing.retiring", envelope),
-                instant(old.get("until"), "signing.retiring: until"),
-            )
-            for old in retiring
-        ),
-    )

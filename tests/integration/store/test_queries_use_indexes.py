@@ -24,7 +24,7 @@ from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.cursors import Advance
 from scheduler_app.store.schedules.last_runs import Run
-from tests.builders import event, schedule
+from tests.builders import event, message, schedule
 from tests.integration.store.taking import take
 
 EVENTS = 200_000
@@ -98,6 +98,9 @@ def full(settings: Settings, listener: Listener, now: datetime) -> Iterator[Stor
     ]
     store.mongo.collection("events").insert_many(documents, ordered=False)
     store.events.insert([event(now + i * SECOND, f"s{i % 100}") for i in range(5_000)], now, "made")
+    store.messages.insert_many(
+        [message(now + (3_600 + i) * SECOND, f"old{i}", event_name=f"n{i % 3}") for i in range(2_000)], now
+    )
     for number in range(500):
         tags = ("a", "few") if number < SCHEDULES_MERGED else ("a",)
         store.schedules.insert(schedule(now, f"s{number}", tags=tags))
@@ -118,6 +121,7 @@ def test_every_verb_s_query_has_an_index(
     _use_successors(store, now)
     _use_owed(store, now)
     _use_lists(store.event_lists, now)
+    _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
     _use_idempotency(store.idempotency)
     _use_inspections(store.inspections, now)
@@ -259,6 +263,25 @@ def _use_lists(lists: Any, now: datetime) -> None:
                     lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
 
 
+def _use_messages(messages: Any, now: datetime) -> None:
+    made = message(now + 60 * SECOND, event_name="n1")
+    assert messages.insert(made, now)
+    assert messages.insert_many([made], now) == [None]
+    assert messages.get(made.id, tenant=TENANT)
+    assert messages.get_many([made.id, "msg_gone"], tenant=TENANT)
+    assert messages.reschedule(made.id, now, now, now, "later", tenant=TENANT)
+    after = Position(now, made.id)
+    for event_name in (None, "n1"):
+        for states in (None, LIVING, {State.ERROR}):
+            for window in (
+                Window(limit=10),
+                Window(limit=10, after=after, since=now - SECOND, until=now + 99 * SECOND),
+            ):
+                for destination in (None, "billing"):
+                    which = {"event_name": event_name, "destination": destination, "states": states}
+                    messages.page(window, tenant=TENANT, **which)
+
+
 def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.misplaced_events(limit=10)
     inspections.misplaced_schedules(limit=10)
@@ -277,6 +300,7 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     destinations.for_delivery(["d1"])
     destinations.page(Window(limit=9), tenant=TENANT)
     destinations.in_use("d1", tenant=TENANT)
+    destinations.messages_of("d1", tenant=TENANT)
     destinations.reseal()
     destinations.waiting("d1", tenant=TENANT)
     destinations.delete("d1", tenant=TENANT, version=2)

@@ -18,7 +18,7 @@ from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import Window
-from tests.builders import draft, event, schedule
+from tests.builders import draft, event, message, schedule
 
 SECOND = timedelta(seconds=1)
 #: Whose data there are, and who asks.
@@ -51,6 +51,8 @@ class World:
         ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
         assert store.outcomes.record([ended]) == []
         assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
+        self.message = message(now + SECOND, tenant=self.owner)
+        assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -122,8 +124,19 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
+    "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
+    "messages.reschedule": (
+        lambda w: w.store.messages.reschedule(w.message.id, w.now, w.now, w.now, "no", tenant=w.stranger),
+        False,
+    ),
+    "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
     "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
     "destinations.delete": (lambda w: w.store.destinations.delete(w.destination, tenant=w.stranger), False),
+    "destinations.messages_of": (
+        lambda w: w.store.destinations.messages_of(w.destination, tenant=w.stranger),
+        0,
+    ),
     "destinations.in_use": (lambda w: w.store.destinations.in_use(w.destination, tenant=w.stranger), 0),
     "destinations.waiting": (lambda w: w.store.destinations.waiting(w.destination, tenant=w.stranger), 0),
     "destinations.page": (
@@ -137,7 +150,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
 #: itself, whose id names its tenant, or what that token holds.
 BY_DOCUMENT_OR_TOKEN = {
     *("schedules.insert", "schedules.insert_many", "schedules.update", "schedules.revise"),
-    *("destinations.insert", "destinations.update"),
+    *("messages.insert", "messages.insert_many", "destinations.insert", "destinations.update"),
     *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
     *("idempotency.finish", "idempotency.give_up"),
 }
@@ -212,6 +225,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
         owner
     ]
     assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
+    assert store.messages.get_many([world.message.id], tenant=owner).keys() == {world.message.id}
+    assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
+    assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
     assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
 
