@@ -13,7 +13,7 @@ MAX_ERRORS_TOGETHER = 1_000
 def bulk_results(outcomes: Sequence[View | Problem]) -> View:
     """The answer's fields: how many were created and refused, and the result of each item in their order."""
     refused = [outcome for outcome in outcomes if isinstance(outcome, Problem)]
-    _bound_errors(refused)
+    bound_errors(refused)
     results = [
         {"status": each.status, "problem": each.body()} if isinstance(each, Problem) else each
         for each in outcomes
@@ -22,7 +22,7 @@ def bulk_results(outcomes: Sequence[View | Problem]) -> View:
     return {"created": created, "refused": len(refused), "results": results}
 
 
-def _bound_errors(refused: list[Problem]) -> None:
+def bound_errors(refused: list[Problem]) -> None:
     """Leaves out the errors beyond `MAX_ERRORS_TOGETHER` in all of them, and counts them."""
     room = MAX_ERRORS_TOGETHER
     for problem in refused:

@@ -3,7 +3,7 @@
 from flask import Flask
 from werkzeug.routing import BaseConverter, Map
 
-SCHEDULE_WORDS = ("bulk", "export", "preview")
+SCHEDULE_WORDS = ("bulk", "export", "import", "preview")
 EVENT_WORDS = ("redrive",)
 MESSAGE_WORDS = ("bulk",)
 

@@ -26,7 +26,7 @@ MAX_DETAIL = 500
 DETAILS = {
     400: "the request cannot be understood; is its body well-formed JSON?",
     404: "there is nothing here; the paths are listed at /docs/openapi.yml",
-    413: "the request is larger than 1 MiB, or than 16 MiB in bulk; send less at once",
+    413: "the request is larger than 1 MiB (bulk: 16 MiB, import: 8 MiB); send less at once",
     415: "send JSON: Content-Type: application/json",
 }
 

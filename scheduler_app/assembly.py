@@ -21,6 +21,8 @@ from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.calendar_feeds import CalendarFeedService
+from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
@@ -31,6 +33,7 @@ from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
+from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.rezoning import Rezoning
 from scheduler_app.usecases.schedules import ScheduleService
@@ -40,8 +43,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events`, `messages` and `destinations`; a beat the duties from `expansion` to
-    worker `pipeline()`."""
+    `creation`, `manager`, `events`, `messages`, `destinations`, `calendars` and `calendar_feeds`; a beat the
+    duties from `expansion` to `inspection`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -52,11 +55,14 @@ class Assembly:
     events: EventService
     messages: MessageService
     destinations: DestinationService
+    calendars: CalendarService
+    calendar_feeds: CalendarFeedService
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
     recovery: Recovery
     rezoning: Rezoning
+    recalendaring: Recalendaring
     inspection: Inspection
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
@@ -117,6 +123,8 @@ class Assembly:
             events=events,
             messages=messages,
             destinations=destinations,
+            calendars=CalendarService(store),
+            calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
         )
 
 
@@ -165,11 +173,14 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             attempt=_attempter(settings),
             limiter=limiter,
         ),
+        calendars=CalendarService(store),
+        calendar_feeds=CalendarFeedService(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
         rezoning=Rezoning(store),
+        recalendaring=Recalendaring(store),
         inspection=Inspection(store),
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,

@@ -4,14 +4,29 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import converters
-from api.routes import bulk, bulk_edits, destinations, events, export, messages, preview, schedules, signing
+from api.routes import (
+    bulk,
+    bulk_edits,
+    calendar_feeds,
+    calendars,
+    destinations,
+    events,
+    export,
+    ics_import,
+    messages,
+    preview,
+    schedules,
+    signing,
+)
 
 
 def register(app: Flask) -> Api:
     """Adds every route below /api; this order is the order of the specification."""
     converters.register(app)
     api = Api(app)
-    groups = (schedules, bulk, bulk_edits, export, preview, signing, destinations, events, messages)
-    for module in groups:
+    for module in (
+        *(schedules, bulk, bulk_edits, export, ics_import, preview, signing, events, messages, calendars),
+        *(calendar_feeds, destinations),
+    ):
         api.register_blueprint(module.blueprint)
     return api

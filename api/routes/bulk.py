@@ -29,12 +29,12 @@ def create_schedules(given: Loaded) -> View:
     hops = hop_limit.request_hops()
     made = iter(services().creation.create_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
     outcomes = [
-        of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items
+        of_validation(item) if isinstance(item, ValidationError) else outcome(next(made)) for item in items
     ]
     return bulk_results(outcomes)
 
 
-def _outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
+def outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
     """The result of an item that was created, or why it was refused."""
     if isinstance(made, InvalidField):
         return of_field(made)

@@ -2,8 +2,18 @@
 
 from api.wire.bulk import BulkInput, BulkOutput
 from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api.wire.calendar import (
+    CalendarEdited,
+    CalendarInput,
+    CalendarOutput,
+    CalendarPage,
+    DaysOutput,
+    DaysQuery,
+)
+from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.ics_import import ImportInput, ImportOutput
 from api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
 from api.wire.message_output import (
     MessageBulkOutput,
@@ -30,14 +40,26 @@ from api.wire.signing import SigningInput, SigningOutput
 __all__ = [
     "BulkInput",
     "BulkOutput",
+    "CalendarEdited",
+    "CalendarInput",
+    "CalendarOutput",
+    "CalendarPage",
+    "CalendarQuery",
     "Created",
+    "CreatedFeed",
+    "DaysOutput",
+    "DaysQuery",
     "DeletedPage",
     "EditFilter",
     "Edited",
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "FeedInput",
+    "FeedList",
     "HistoryFilter",
+    "ImportInput",
+    "ImportOutput",
     "Message",
     "MessageBulkInput",
     "MessageBulkOutput",

@@ -57,6 +57,11 @@ class ScheduleValues(Record):
     gap: str | None = None
     #: Which of the two a local time means that a clock change repeats: the `first` or the `last`
     overlap: str | None = None
+    #: The name of a calendar, whose holidays and weekend days the trigger observes
+    calendar: str | None = None
+    #: What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves to
+    #: the `next` or the `previous` open day at the same time of day
+    on_holiday: str | None = None
     #: What the trigger says, in words
     description: str | None = None
     #: The next occurrence of an active schedule

@@ -120,9 +120,10 @@ class DryRunDocuments(Documents):
     def update_many(self, filter: Any, update: Any, **options: Any) -> UpdateResult:  # type: ignore[override]
         return self._updated(filter, update, most=0, **options)
 
-    def delete_one(self, filter: Any, *_args: Any, **_options: Any) -> DeleteResult:
-        matched = min(1, len(list(self.find(filter, {"_id": 1}))))
-        return DeleteResult({"n": matched}, acknowledged=True)
+    def delete_one(self, filter: Any, **_options: Any) -> DeleteResult:  # type: ignore[override]
+        """Judged, and not carried out: nothing asks for it afterwards."""
+        found = 0 if self.find_one(filter, {"_id": 1}) is None else 1
+        return DeleteResult({"n": found}, acknowledged=True)
 
     def find_one_and_update(  # type: ignore[override]
         self,

@@ -9,6 +9,7 @@ from pymongo.errors import OperationFailure
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.sessions import ATTEMPTS_SECONDS, BY_KEY
 
 #: The same index exists with other options, or another process is making it this very moment.
 LOST_RACE_CODES = {85, 86, 68, 276, 117}
@@ -105,6 +106,12 @@ SCHEDULES = [
     IndexModel(
         [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
     ),
+    # Who observes a calendar, and with which of its days their future was computed.
+    IndexModel(
+        [("tenant", ASCENDING), ("calendar", ASCENDING), ("state", ASCENDING), ("calendar_days", ASCENDING)],
+        name="calendar_v1",
+        partialFilterExpression={"calendar": {"$exists": True}},
+    ),
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
     IndexModel(
         [("tenant", ASCENDING), ("state", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
@@ -138,6 +145,20 @@ SCHEDULES = [
     ),
 ]
 
+CALENDARS = [
+    IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    IndexModel(
+        [("changed_at", ASCENDING)],
+        name="changed_v1",
+        partialFilterExpression={"changed_at": {"$exists": True}},
+    ),
+    IndexModel(
+        [("holiday_data", ASCENDING)],
+        name="holiday_data_v1",
+        partialFilterExpression={"holiday_data": {"$exists": True}},
+    ),
+]
+
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
 REPLACED = {"events": ("due_v1", "retention_v1")}
 
@@ -152,6 +173,8 @@ IDEMPOTENCY = [
 DESTINATIONS = [
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
 ]
+CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
+SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
@@ -160,9 +183,12 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
     """Makes what is missing. Several processes may call it at once: losing that race is success."""
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
+    _create(mongo.collection("calendars"), CALENDARS)
     _create(mongo.collection("outbox"), OUTBOX)
     _create(mongo.collection("destinations"), DESTINATIONS)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
+    _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
+    _create(mongo.collection("sessions"), SESSIONS)
     _drop_replaced(mongo)
     # Messages have no schedule, and a retention of their own.
     _ensure_ttl(
@@ -182,6 +208,8 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
     )
     _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
+    _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
+    _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)
     _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)
     _ensure_archive_view(mongo)
 

@@ -2,6 +2,8 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.store.calendar_feeds import CalendarFeeds
+from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.destinations.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
@@ -23,6 +25,7 @@ from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.owed import Owed
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
+from scheduler_app.store.sessions import Sessions
 from scheduler_app.store.shared_settings import shared_settings
 
 
@@ -43,14 +46,17 @@ class Store:
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.last_runs = LastRuns(self.mongo)
-        self.schedules = Schedules(self.mongo, self.secret_box)
+        self.calendars = Calendars(self.mongo)
+        self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)
         self.destinations = Destinations(self.mongo, self.secret_box)
         self.successors = Successors(self.mongo, self.secret_box)
-        self.cursors = Cursors(self.mongo, self.secret_box)
+        self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
-        self.owed = Owed(self.mongo)
+        self.owed = Owed(self.mongo, self.calendars)
+        self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
+        self.sessions = Sessions(self.mongo)
         self._prepared = False
 
     def prepare(self) -> None:

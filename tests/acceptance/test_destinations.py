@@ -49,7 +49,8 @@ def look(stack: Stack, name: str) -> dict[str, Any]:
 
 def fire(stack: Stack, name: str, count: int, **fields: Any) -> None:
     """So many events, all due at one instant."""
-    run_at = (datetime.now(UTC) + timedelta(seconds=2)).isoformat(timespec="milliseconds")
+    lead = timedelta(seconds=max(2.0, count / 400))
+    run_at = (datetime.now(UTC) + lead).isoformat(timespec="milliseconds")
     one = {"name": name, "destination": name, "run_at": run_at, "tags": [name], **fields}
     for first in range(0, count, 1_000):
         size = min(1_000, count - first)
@@ -89,7 +90,7 @@ def limited(stack: Stack, receiver: LimitedReceiver, name: str, count: int) -> N
 
 def test_a_limit_holds_in_every_window_from_three_workers(stack: Stack, receiver: LimitedReceiver) -> None:
     limited(stack, receiver, "limited", 500)
-    wait_until(lambda: receiver.arrivals and look(stack, "limited")["flow"]["waiting"], "a backlog", 30)
+    wait_until(lambda: receiver.arrivals and look(stack, "limited")["flow"]["waiting"], "a backlog", 60)
     wait_until(lambda: len(receiver.keys) == 500, "all calls", 60)
     check_limits(stack, receiver, "limited", 500, bursts=1)
 

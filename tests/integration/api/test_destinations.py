@@ -9,8 +9,8 @@ import pytest
 from cryptography.fernet import Fernet
 from flask import Flask
 from flask.testing import FlaskClient
-from standardwebhooks import Webhook
 
+from scheduler_app.actions.http import sign
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.masking import MASK
@@ -63,6 +63,9 @@ def test_a_destination_is_shown_as_it_was_put_with_its_secrets_masked(client: Fl
     assert made.headers["Location"] == PATH
     shown = client.get(PATH).get_json()
     assert "canary" not in made.text + client.get(PATH).text + client.get("/api/destinations").text
+    flow = shown.pop("flow")
+    assert (flow["breaker"], flow["in_flight"], flow["waiting"]) == ("closed", 0, 0)
+    assert flow["tokens"] == 5  # of a burst of 10, half is kept back for jitter
     assert made.get_json() == shown | {"result": "created"}
     assert shown["url"] == f"http://127.0.0.1:9/base?key={MASK}"
     assert shown["headers"] == {"X-Team": MASK, "Accept": "text/plain"}
@@ -128,11 +131,12 @@ def test_put_replaces_and_patch_changes(client: FlaskClient, put: Callable[..., 
 
 
 def test_conditions_and_dry_runs_hold_as_for_schedules(client: FlaskClient, put: Callable[..., Any]) -> None:
+    free = {"rate_per_second": None, "burst": 1, "concurrency": None, "breaker": None}
     dry = client.put(f"{PATH}?dry_run=true", json=BODY)
     assert dry.status_code == 201
     assert dry.get_json()["dry_run"]
     assert client.get(PATH).status_code == 404
-    put()
+    put(**free)  # what has limits moves without a change
     tag = client.get(PATH).headers["ETag"]
     assert client.get(PATH, headers={"If-None-Match": tag}).status_code == 304
     assert client.patch(PATH, json={"paused": True}, headers={"If-Match": tag}).status_code == 200
@@ -310,7 +314,8 @@ def test_a_test_sends_one_signed_request_and_shows_the_answer_without_secrets(cl
         assert MASK in shown["snippet"]
         (seen,) = receiver.seen
     assert seen.headers["idempotency-key"] == shown["event_id"]
-    Webhook(secret).verify(seen.body, seen.headers)
+    at = int(seen.headers["webhook-timestamp"])
+    assert seen.headers["webhook-signature"] == sign(secret, shown["event_id"], at, b"")
 
 
 def test_a_test_of_a_receiver_that_is_away_says_so(client: FlaskClient, put: Callable[..., Any]) -> None:

@@ -235,7 +235,7 @@ def test_what_is_no_address_is_told() -> None:
         async with AsyncScheduler(address) as nowhere:
             await nowhere.get("x")
 
-    for address in ("localhost:8080", "ftp://localhost", "http://["):
+    for address in ("localhost:8080", "ftp://localhost", "http://localhost:port"):
         with pytest.raises(SchedulerError, match="give one such as http://"):
             asyncio.run(steps(address))
     with pytest.raises(SchedulerError, match=r"http://127.0.0.1:9 cannot be reached: .*refused|failed"):

@@ -10,6 +10,8 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.calendar_feed import CalendarFeed
+from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
@@ -124,7 +126,10 @@ def test_every_verb_s_query_has_an_index(
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
     _use_idempotency(store.idempotency)
+    _use_calendar_feeds(store.calendar_feeds, now)
+    _use_sessions(store.sessions)
     _use_inspections(store.inspections, now)
+    _use_calendars(store, now)
     store.processes.report("worker")
     assert store.processes.alive()
     store.processes.leave()
@@ -244,7 +249,33 @@ def _use_owed(store: Any, now: datetime) -> None:
     assert store.owed.drop("s402", token, "bent", now)
 
 
+def _use_calendars(store: Any, now: datetime) -> None:
+    made = NamedCalendar("default", "c1", Calendar.of(country="CH"), now, now, holiday_data="0000.0001")
+    assert store.calendars.insert(made)
+    for number in range(20):
+        observing = schedule(now, f"c{number}", calendar="c1", named_calendar=made)
+        store.schedules.insert(observing)
+    assert store.calendars.update(made, now, version=1)
+    (older,) = store.calendars.with_older_holiday_data("0000.0002", limit=10)
+    assert store.calendars.renew(older, "0000.0002", now)
+    (changed,) = store.calendars.changed(limit=10)
+    assert store.calendars.left(changed) == store.calendars.users("c1", tenant="default") == 20
+    others = store.cursors.with_other_days(changed, now, limit=10)
+    assert store.cursors.keep_with_days(others[0], changed)
+    store.calendars.note(changed, moved=0, unchanged=1)
+    assert store.calendars.settle(changed)
+    assert store.calendars.get("c1", tenant="default") is not None
+    store.calendars.page(Window(limit=10), tenant="default")
+    store.calendars.page(Window(limit=10, after=Position(now, "x")), tenant="default")
+    assert store.calendars.known("c1", tenant="default")
+    assert store.calendars.attach(others)
+    assert others[0].calendar is not None
+    store.calendars.attached_use(others[0].calendar, tenant="default")
+    store.calendars.delete("c1", tenant="default", version=None)
+
+
 def _use_lists(lists: Any, now: datetime) -> None:
+    assert lists.dead_letter_causes(tenant=TENANT, most=1_000)
     after = Position(now - 500 * SECOND, "old-500")
     windows = (
         Window(limit=10),
@@ -261,6 +292,14 @@ def _use_lists(lists: Any, now: datetime) -> None:
             for narrowing in narrowings:
                 for soonest_first in (False, True):
                     lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
+
+
+def _use_sessions(sessions: Any) -> None:
+    token = sessions.open("digest")
+    sessions.key_of(token, ["digest"])
+    sessions.close(token)
+    sessions.close_all("digest")
+    sessions.count_attempt("127.0.0.1")
 
 
 def _use_messages(messages: Any, now: datetime) -> None:
@@ -304,6 +343,14 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     destinations.reseal()
     destinations.waiting("d1", tenant=TENANT)
     destinations.delete("d1", tenant=TENANT, version=2)
+
+
+def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
+    feed = CalendarFeed(feeds.new_id(tenant=TENANT), "x", "0" * 64, now)
+    feeds.insert(feed)
+    assert feeds.all(tenant=TENANT) == [feed]
+    assert feeds.find(feed.id) == feed
+    assert feeds.delete(feed.id, tenant=TENANT)
 
 
 def _use_idempotency(idempotency: Any) -> None:
