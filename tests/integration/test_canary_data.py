@@ -134,6 +134,19 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
     ask("POST", "/api/schedules/ok/signing-secret", None, 201)
     ids = ("ok", "fails", "moves", "text", taken)
     events = [ask("POST", f"/api/schedules/{each}/trigger", None, 202)["event_id"] for each in ids]
+    for name in ("ok", "fails", "moves"):
+        sent = {"id": name, "event_name": "orders", "signing": True, "max_retries": 0}
+        events.append(
+            ask("POST", "/api/messages", canaries.message_fields(f"{url}/{name}") | sent, 201)["event_id"]
+        )
+    later = canaries.message_fields(f"{url}/ok") | {"scheduled_at": "2040-01-01T00:00:00Z"}
+    ask("POST", "/api/messages/bulk", {"messages": [later | {"id": "waits"}, later | {"id": "cancelled"}]})
+    ask("POST", "/api/messages", later | {"id": "waits", "metadata": {"trace": "another"}}, 409)
+    ask("POST", "/api/messages", later | {"metadata": {"a b": canaries.METADATA}}, 422)
+    ask("POST", "/api/messages/cancelled/cancel")
+    ask("POST", "/api/messages/waits/reschedule", {"delay_seconds": 86_400})
+    for path in ("/api/messages", "/api/messages/waits"):
+        ask("GET", path)
     assert worker.delivery.deliver(events) == len(events)
     assert worker.wait_until_empty(20)
     assert {seen.headers["authorization"] for seen in receiver.seen} == {f"Bearer {canaries.HEADER}"}
