@@ -105,7 +105,7 @@ PATH_PARAMETERS = {
     "feed_id": ("The feed's id", "6b010264e9357beda3998488"),
     "message_id": ("The message's id", "order-4711-reminder"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
-    "name": ("The calendar's name", "zurich"),
+    "name": ("The destination's or calendar's name", "zurich"),
 }
 
 

@@ -8,18 +8,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.actions.executor import Verdict
 from scheduler_app.actions.executors import make_executors
 from scheduler_app.actions.http import Guard, guard_of, new_secret
-from scheduler_app.actions.registry import KINDS
+from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.broker import Application, CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.creation import Creation
+from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
@@ -38,8 +43,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events`, `messages`, `calendars` and `calendar_feeds`; a beat the duties from
-    `expansion` to `inspection`; a worker `pipeline()`."""
+    `creation`, `manager`, `events`, `messages`, `destinations`, `calendars` and `calendar_feeds`; a beat the
+    duties from `expansion` to `inspection`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -49,6 +54,7 @@ class Assembly:
     manager: ScheduleService
     events: EventService
     messages: MessageService
+    destinations: DestinationService
     calendars: CalendarService
     calendar_feeds: CalendarFeedService
     expansion: Expansion
@@ -58,6 +64,8 @@ class Assembly:
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    make_limiter: Callable[[], Limiter | None]
+    """Makes what counts for destinations, with a connection of its own."""
     faults: tuple[type[Exception], ...]
     """The exceptions by which MongoDB and the broker show that they are away."""
 
@@ -86,6 +94,7 @@ class Assembly:
             worker=worker,
             horizon_seconds=self.settings.horizon_seconds,
             max_events=self.settings.worker_max_events,
+            limiter=self.make_limiter(),
         )
 
     def dry_run(self) -> "Assembly":
@@ -105,6 +114,7 @@ class Assembly:
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
         messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
+        destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
         return replace(
             self,
             store=store,
@@ -112,6 +122,7 @@ class Assembly:
             manager=manager,
             events=events,
             messages=messages,
+            destinations=destinations,
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
         )
@@ -124,7 +135,8 @@ def assemble(settings: Settings, app: Application) -> Assembly:
     """
     store, publisher = Store(settings), CeleryPublisher(app)
     expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
-    dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds)
+    limiter = app.broker.limiter(settings)
+    dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds, limiter=limiter)
     faults = (*STORE_FAULTS, *publisher.unavailable)
     prompt = Prompt(
         expansion,
@@ -154,6 +166,13 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         messages=MessageService(
             store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
         ),
+        destinations=DestinationService(
+            store,
+            check_action=check_action,
+            new_secret=new_secret,
+            attempt=_attempter(settings),
+            limiter=limiter,
+        ),
         calendars=CalendarService(store),
         calendar_feeds=CalendarFeedService(store),
         expansion=expansion,
@@ -163,6 +182,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )
 
@@ -174,6 +194,22 @@ def _checker(settings: Settings) -> Callable[[Action], None]:
         checkers[action.kind](action)
 
     return check
+
+
+def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verdict]:
+    """Returns what makes one attempt at once, by an executor of its own, and waits for its verdict."""
+
+    def attempt(event: Event, schedule: Schedule, now: datetime) -> Verdict:
+        executor = kind_of(schedule.action).executor(settings, lambda: None)
+        try:
+            executor.start(event, schedule, now)
+            while not (verdicts := executor.wait(1.0)):
+                continue
+            return verdicts[0]
+        finally:
+            executor.close()
+
+    return attempt
 
 
 def _do_nothing(items: Sequence[Any], now: datetime) -> None:

@@ -9,6 +9,7 @@ from api.routes import (
     bulk_edits,
     calendar_feeds,
     calendars,
+    destinations,
     events,
     export,
     ics_import,
@@ -25,7 +26,7 @@ def register(app: Flask) -> Api:
     api = Api(app)
     for module in (
         *(schedules, bulk, bulk_edits, export, ics_import, preview, signing, events, messages, calendars),
-        calendar_feeds,
+        *(calendar_feeds, destinations),
     ):
         api.register_blueprint(module.blueprint)
     return api

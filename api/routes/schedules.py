@@ -93,9 +93,9 @@ def get_schedule(schedule_id: str) -> Tagged | Response:
 def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[View, int, Headers]:
     """Change a schedule, or create it where there is none
 
-    The fields given are set, the others stay. A new schedule needs `name`, `callback_url` and a trigger, and
-    has the defaults of the other fields. `If-None-Match: *` or `?if-absent` only creates, `If-Match` only
-    changes; where that is not possible the answer is a 412.
+    The fields given are set, the others stay. A new schedule needs `name`, a trigger, and `callback_url` or
+    `destination`, and has the defaults of the other fields. `If-None-Match: *` or `?if-absent` only creates,
+    `If-Match` only changes; where that is not possible the answer is a 412.
     """
     body_id, draft = given
     check_same_id(body_id, schedule_id)

@@ -41,8 +41,18 @@ class CallbackInput(InputSchema):
                 problems.setdefault(field, []).append(
                     f"must not exceed {MAX_HEADER_BYTES} characters together"
                 )
+        self.check_receiver(data, problems)
         given = [field for field in self.BODIES if field in data]
         if len(given) > 1:
             problems[given[1]] = [f"give one of {', '.join(self.BODIES)}, not {len(given)}"]
         if problems:
             raise ValidationError(problems)
+
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        """Notes a problem where it is not said whom to call; an edit need not say it."""
+
+
+def note_missing_receiver(data: Loaded, problems: dict[str, list[str]]) -> None:
+    """Notes a problem where neither a URL nor a destination is given."""
+    if "callback_url" not in data and data.get("destination") is None:
+        problems["callback_url"] = ["is missing: give it, or the name of a destination"]

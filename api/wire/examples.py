@@ -58,3 +58,12 @@ MESSAGES: View = {
     ]
 }
 RESCHEDULE: View = {"delay_seconds": 600}
+DESTINATION: View = {
+    "url": "https://example.com/hooks",
+    "auth": {"type": "bearer", "token": "a-token-of-yours"},
+    "rate_per_second": 50,
+    "burst": 10,
+    "concurrency": 5,
+    "breaker": {"failures": 10, "open_seconds": 60},
+}
+DESTINATION_CHANGE: View = {"rate_per_second": 20, "breaker": None}

@@ -71,6 +71,17 @@ class ScheduleId(fields.String):
         )
 
 
+class DestinationName(fields.String):
+    """The name of a destination."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
+            metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$", "example": "billing"} | (metadata or {}),
+            **kwargs,
+        )
+
+
 class CalendarName(fields.String):
     """The name of a calendar."""
 
@@ -80,6 +91,21 @@ class CalendarName(fields.String):
             metadata={"pattern": "^[a-zA-Z0-9._-]{1,64}$"} | (metadata or {}),
             **kwargs,
         )
+
+
+_PATH = re.compile(r"(/[^\s?#\\\x00-\x20\x7f-\x9f]*)?(\?[^\s#\x00-\x20\x7f-\x9f]*)?")
+_DOTS = re.compile(r"/(\.|%2e){1,2}(/|\Z)", re.IGNORECASE)
+MAX_PATH = 4_000
+
+
+def check_path(path: str) -> None:
+    """A validator: raises ValidationError for what is no path and query below a URL."""
+    if len(path) > MAX_PATH or not _PATH.fullmatch(path):
+        raise ValidationError(
+            f"must begin with / or ?, have no space, # or backslash, and at most {MAX_PATH} characters"
+        )
+    if _DOTS.search(path.partition("?")[0]):
+        raise ValidationError("must not have the segments . or .., which would leave the destination's path")
 
 
 class LocalOrInstant(Instant):

@@ -9,9 +9,9 @@ from marshmallow import ValidationError, fields, post_load, validate, validates,
 from api.converters import MESSAGE_WORDS
 from api.json_types import Loaded
 from api.wire.bulk import MAX_BULK, ListOfResults
-from api.wire.callback_input import CallbackInput
+from api.wire.callback_input import CallbackInput, note_missing_receiver
 from api.wire.event_filter import States
-from api.wire.field_types import Headers, Instant, check_visible
+from api.wire.field_types import DestinationName, Headers, Instant, check_visible
 from api.wire.input_schema import InputSchema
 from api.wire.paging import Paging
 from api.wire.schedule_fields import FIELDS, ScheduleField
@@ -22,7 +22,7 @@ from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 
 #: The fields that a message has as a schedule has them.
 SHARED: tuple[str, ...] = (
-    *("callback_url", "method", "headers", "body", "body_base64"),
+    *("callback_url", "destination", "path", "method", "headers", "body", "body_base64"),
     *("max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds", "retry_codes"),
     *("timeout_seconds", "success_codes", "signing"),
 )
@@ -40,7 +40,9 @@ def _shared(row: ScheduleField) -> fields.Field[Any]:
 
 
 #: Where a message's differs from a schedule's.
-_MEANINGS = {"method": f"The HTTP method, in capital letters; {DEFAULT_METHOD} unless given"}
+_MEANINGS = {
+    "method": f"The HTTP method, in capital letters; the destination's, or {DEFAULT_METHOD}, unless given"
+}
 
 
 class MessageId(fields.String):
@@ -127,6 +129,9 @@ class NewMessage(TimingInput, CallbackInput):
         },
     )
 
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        note_missing_receiver(data, problems)
+
     @validates("id")
     def check_id(self, value: str, **_: object) -> None:
         if value in MESSAGE_WORDS:
@@ -160,6 +165,7 @@ class MessageFilter(Paging):
     """The parameters of the list of messages."""
 
     event_name = EventName(metadata={"description": "Their subject", "example": "orders.reminder"})
+    destination = DestinationName(metadata={"description": "The destination that they name"})
     since = Instant(data_key="after", metadata={"description": "Those scheduled for this instant or later"})
     until = Instant(data_key="before", metadata={"description": "Those scheduled for before this instant"})
     state = States(metadata={"description": "The state they are in, or several separated by commas"})

@@ -11,10 +11,11 @@ from api.wire.paging import Listed
 from api.wire.problem_output import Problem
 from api.wire.schedule_fields import OUTPUT_FIELDS
 from scheduler_app.domain.event import State
-from scheduler_app.domain.http_action import Body, BodyKind
+from scheduler_app.domain.http_action import Body, BodyKind, HttpAction
 from scheduler_app.domain.masking import MASK, masked, masked_url
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.message_ids import message_id_of
+from scheduler_app.domain.tenants import SEPARATOR
 from scheduler_app.store.events.messages import MessageRecord
 
 
@@ -132,8 +133,8 @@ def message_shown(record: MessageRecord) -> View:
 def _content(message: Message) -> View:
     return {
         "event_name": message.event_name,
-        "callback_url": masked_url(message.action.url),
-        "method": message.action.method,
+        **_receiver(message.action),
+        "method": message.action.method or None,
         "headers": dict(masked(message.headers)),
         "metadata": dict.fromkeys((name for name, _ in message.metadata), MASK),
         **_body(message.action.body),
@@ -145,6 +146,13 @@ def _content(message: Message) -> View:
         "success_codes": message.success,
         "signing": message.signing is not None,
     }
+
+
+def _receiver(action: HttpAction) -> View:
+    if action.destination is None:
+        return {"callback_url": masked_url(action.url)}
+    name = action.destination.rpartition(SEPARATOR)[2]
+    return {"destination": name, "path": masked_url(action.url) or None}
 
 
 def _body(body: Body | None) -> View:

@@ -4,7 +4,7 @@ from marshmallow import ValidationError, fields, post_load, validate, validates
 
 from api.converters import SCHEDULE_WORDS
 from api.json_types import Loaded
-from api.wire.callback_input import CallbackInput
+from api.wire.callback_input import CallbackInput, note_missing_receiver
 from api.wire.field_types import ID
 from api.wire.input_schema import InputSchema, WriteQuery
 from api.wire.schedule_fields import BODY_FIELDS, CREATION_FIELDS, EDIT_FIELDS, FIELDS
@@ -43,6 +43,9 @@ class NewSchedule(ScheduleInput):
 
     class Meta(InputSchema.Meta):
         include = CREATION_FIELDS
+
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        note_missing_receiver(data, problems)
 
     @validates("id")
     def check_id(self, value: str, **_: object) -> None:

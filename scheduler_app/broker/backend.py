@@ -7,6 +7,7 @@ from kombu.exceptions import ChannelError
 
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
+from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.lane import Lane, QueueLengths
 from scheduler_app.health.check import Check, fine
 
@@ -40,6 +41,11 @@ class Backend:
     def impatient_options(self, seconds: float) -> dict[str, Any]:
         """Returns options that let each step of a connection fail after so many seconds."""
         return {"read_timeout": seconds, "write_timeout": seconds}
+
+    def limiter(self, settings: Settings) -> Limiter | None:
+        """Returns what counts for all workers what destinations may be sent. None: this broker cannot, and
+        destinations with limits are not served."""
+        return None
 
     def queue_length(self, channel: Any) -> int:
         """Returns how many messages no worker has fetched."""

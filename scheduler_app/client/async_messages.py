@@ -22,8 +22,9 @@ class AsyncMessages:
 
     async def schedule(
         self,
-        callback_url: str,
+        callback_url: str | None = None,
         *,
+        destination: str | None = None,
         at: datetime | timedelta | None = None,
         id: str | None = None,
         event_name: str | None = None,
@@ -35,7 +36,9 @@ class AsyncMessages:
     ) -> Message:
         own = {"id": id, "event_name": event_name, "metadata": metadata}
         return await self._http.send(
-            operations.schedule(callback_url, at, payload, body, {**own, **fields}, idempotency_key)
+            operations.schedule(
+                callback_url, destination, at, payload, body, {**own, **fields}, idempotency_key
+            )
         )
 
     async def schedule_many(
@@ -58,11 +61,12 @@ class AsyncMessages:
         self,
         *,
         event_name: str | None = None,
+        destination: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
         state: str | None = None,
     ) -> AsyncIterator[Message]:
-        return self._rows(operations.list_messages(event_name, after, before, state))
+        return self._rows(operations.list_messages(event_name, destination, after, before, state))
 
     async def cancel(self, message_id: str) -> Message:
         return await self._http.send(operations.cancel(message_id))

@@ -33,7 +33,7 @@ class AsyncScheduler:
 
     async def schedule(
         self,
-        callback_url: str,
+        callback_url: str | None = None,
         *,
         name: str | None = None,
         delay: timedelta | None = None,

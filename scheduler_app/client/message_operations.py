@@ -15,6 +15,7 @@ from scheduler_app.client.results import Message, MessageResult
 class MessageFields(TypedDict, total=False):
     """How a message is delivered: the fields that it has as a schedule has them."""
 
+    path: str
     method: str
     headers: Mapping[str, str]
     max_retries: int
@@ -27,14 +28,16 @@ class MessageFields(TypedDict, total=False):
 
 
 def schedule(
-    callback_url: str,
+    callback_url: str | None,
+    destination: str | None,
     at: datetime | timedelta | None,
     payload: object,
     body: str | bytes | None,
     fields: Mapping[str, object],
     idempotency_key: str | None,
 ) -> Call[Message]:
-    given: Json = {"callback_url": callback_url, **without_none(dict(fields)), **_timing(at)}
+    receiver = {"callback_url": callback_url, "destination": destination}
+    given: Json = {**without_none(receiver | dict(fields)), **_timing(at)}
     if payload is not None:
         given["payload"] = payload
     if isinstance(body, bytes):
@@ -68,6 +71,7 @@ def reschedule(message_id: str, at: datetime | timedelta) -> Call[Message]:
 
 def list_messages(
     event_name: str | None,
+    destination: str | None,
     after: datetime | str | None,
     before: datetime | str | None,
     state: str | None,
@@ -75,7 +79,10 @@ def list_messages(
     times = {"after": after, "before": before}
     filters = {name: None if value is None else as_instant(value) for name, value in times.items()}
     return Listing(
-        "/api/messages", "messages", Message.of, {"event_name": event_name, "state": state, **filters}
+        "/api/messages",
+        "messages",
+        Message.of,
+        {"event_name": event_name, "destination": destination, "state": state, **filters},
     )
 
 

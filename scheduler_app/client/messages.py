@@ -22,8 +22,9 @@ class Messages:
 
     def schedule(
         self,
-        callback_url: str,
+        callback_url: str | None = None,
         *,
+        destination: str | None = None,
         at: datetime | timedelta | None = None,
         id: str | None = None,
         event_name: str | None = None,
@@ -33,15 +34,17 @@ class Messages:
         idempotency_key: str | None = None,
         **fields: Unpack[MessageFields],
     ) -> Message:
-        """Schedules a message for `at`: an aware datetime, a delay, or None for at once.
+        """Schedules a message to `callback_url`, or to the named `destination` and a `path` below it.
 
-        `payload` is sent as JSON, `body` as it is. A known `id` with the same content returns that message,
-        and raises SchedulerError with the status 409 for other content. Raises ValueError for a datetime
-        without an offset.
+        `at` is an aware datetime, a delay, or None for at once. `payload` is sent as JSON, `body` as it is. A
+        known `id` with the same content returns that message, and raises SchedulerError with the status 409
+        for other content. Raises ValueError for a datetime without an offset.
         """
         own = {"id": id, "event_name": event_name, "metadata": metadata}
         return self._http.send(
-            operations.schedule(callback_url, at, payload, body, {**own, **fields}, idempotency_key)
+            operations.schedule(
+                callback_url, destination, at, payload, body, {**own, **fields}, idempotency_key
+            )
         )
 
     def schedule_many(
@@ -68,13 +71,14 @@ class Messages:
         self,
         *,
         event_name: str | None = None,
+        destination: str | None = None,
         after: datetime | str | None = None,
         before: datetime | str | None = None,
         state: str | None = None,
     ) -> Iterator[Message]:
         """Yields the messages matching every given filter, the soonest first; `after` is included, `before`
         not. `state` may be several: "ready_queue,retrying"."""
-        return self._rows(operations.list_messages(event_name, after, before, state))
+        return self._rows(operations.list_messages(event_name, destination, after, before, state))
 
     def cancel(self, message_id: str) -> Message:
         """Cancels a message; raises SchedulerError with the status 409 once it is in flight or delivered."""

@@ -16,7 +16,7 @@ from scheduler_app.client.schedule_fields import TRIGGERS
 
 
 def schedule(
-    callback_url: str,
+    callback_url: str | None,
     name: str | None,
     delay: timedelta | None,
     idempotency_key: str | None,
@@ -29,9 +29,13 @@ def schedule(
         raise ValueError(f"give one of {', '.join(TRIGGERS)} and delay")
     if delay is not None:
         given["run_at"] = as_instant(datetime.now(UTC) + delay)
+    if callback_url is not None:
+        given["callback_url"] = callback_url
+    if (callback_url is None) == (given.get("destination") is None):
+        raise ValueError("give callback_url or destination")
     # Names are shown, and a query may hold secrets.
-    shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
-    body = {"name": name or shown_url[:100], "callback_url": callback_url, **given}
+    receiver = re.split(r"[?#]", callback_url, maxsplit=1)[0] if callback_url else str(given["destination"])
+    body = {"name": name or receiver[:100], **given}
     return post("/api/schedules", Schedule.of, body, key=idempotency_key)
 
 

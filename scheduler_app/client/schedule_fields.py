@@ -94,6 +94,15 @@ class NewScheduleFields(TriggerFields, total=False):
         "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used"
         " again",
     ]
+    destination: Annotated[
+        str | None,
+        "The name of a destination to call, instead of `callback_url`: it says how often and how fast, "
+        "and what a request needs besides",
+    ]
+    path: Annotated[
+        str,
+        "The path and query below the destination's URL, such as `/orders?kind=new`",
+    ]
     method: Annotated[
         Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"],
         "The HTTP method, in capital letters",

@@ -72,6 +72,11 @@ class ScheduleValues(Record):
     warnings: tuple[str, ...] | None = None
     #: The http or https URL to call
     callback_url: str | None = None
+    #: The name of a destination to call, instead of `callback_url`: it says how often and how fast,
+    #: and what a request needs besides
+    destination: str | None = None
+    #: The path and query below the destination's URL, such as `/orders?kind=new`
+    path: str | None = None
     #: The HTTP method, in capital letters
     method: str | None = None
     #: Header names and values, up to 50. Answers mask the values of all but harmless names; a mask

@@ -34,19 +34,20 @@ class Scheduler:
 
     def schedule(
         self,
-        callback_url: str,
+        callback_url: str | None = None,
         *,
         name: str | None = None,
         delay: timedelta | None = None,
         idempotency_key: str | None = None,
         **fields: Unpack[NewScheduleFields],
     ) -> Schedule:
-        """Creates a schedule that calls `callback_url`, and returns it.
+        """Creates a schedule that calls `callback_url`, or a destination in its place, and returns it.
 
         `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
-        `run_at` counted from now. `name` is the URL without its query unless given. A request that is sent
-        again with the same `idempotency_key` creates nothing a second time. Raises ValueError for none or
-        several triggers, and for a datetime that has no offset and no `timezone` beside it.
+        `run_at` counted from now. `name` is the URL without its query, or the destination's name, unless
+        given. A request that is sent again with the same `idempotency_key` creates nothing a second time.
+        Raises ValueError for none or several triggers, for neither or both of a URL and a destination, and
+        for a datetime that has no offset and no `timezone` beside it.
         """
         return self._http.send(operations.schedule(callback_url, name, delay, idempotency_key, fields))
 

@@ -13,6 +13,7 @@ from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import CarriedOver, Schedule, ScheduleState
+from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
 
 #: The timezone of a schedule that names none.
@@ -39,6 +40,10 @@ class Draft(CarriedOver):
     on_holiday: OnHoliday | NotGiven | None = NOT_GIVEN
     """None for what the trigger implies."""
     url: str | NotGiven = field(default=NOT_GIVEN, repr=False)
+    destination: str | NotGiven | None = NOT_GIVEN
+    """The name of a destination of the schedule's tenant, in place of `url`."""
+    path: str | NotGiven = field(default=NOT_GIVEN, repr=False)
+    """The path and query below the destination's URL."""
     method: str | NotGiven = NOT_GIVEN
     headers: tuple[tuple[str, str], ...] | NotGiven = field(default=NOT_GIVEN, repr=False)
     body: Body | NotGiven | None = field(default=NOT_GIVEN, repr=False)
@@ -73,7 +78,7 @@ class Draft(CarriedOver):
         return Schedule(
             id=schedule_id,
             trigger=trigger,
-            action=self._action(None),
+            action=self._action(None, tenant_of(schedule_id)),
             created_at=now,
             updated_at=now,
             retry=self._retry(self._default_retry(max_retries)),
@@ -102,7 +107,7 @@ class Draft(CarriedOver):
         same_time = trigger is old and calendar == schedule.calendar
         changed = replace(
             schedule,
-            action=self._action(schedule.action),
+            action=self._action(schedule.action, schedule.tenant),
             retry=self._retry(schedule.retry),
             version=schedule.version + 1,
             updated_at=now,
@@ -120,9 +125,10 @@ class Draft(CarriedOver):
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
-    def new_action(self, *, default_method: str) -> HttpAction:
-        """The request of something new. Raises InvalidField where a mask stands for nothing."""
-        return self._http_action(HttpAction(url="", method=default_method))
+    def new_action(self, *, default_method: str, tenant: str) -> HttpAction:
+        """The request of something new; a destination that it names is `tenant`'s. Raises InvalidField where
+        a mask stands for nothing."""
+        return self._http_action(HttpAction(url="", method=default_method), tenant)
 
     def new_retry(self, max_retries: int) -> RetryPolicy:
         """The retry policy of something new; `max_retries` is for a draft that names none. Raises
@@ -168,34 +174,62 @@ class Draft(CarriedOver):
             calendar=_given(self.calendar, observed.name if observed else None) is not None,
         )
 
-    def _action(self, old: Action | None) -> Action:
+    def _action(self, old: Action | None, tenant: str) -> Action:
         """The new action; `old` is the schedule's, None for a new schedule."""
-        http = (self.url, self.method, self.headers, self.body)
+        http = (self.url, self.destination, self.path, self.method, self.headers, self.body)
         if self.action is not NOT_GIVEN:
             if any(value is not NOT_GIVEN for value in http):
                 raise InvalidField("action", "give action, or callback_url and what belongs to it, not both")
             return self.action
         if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
             return old
-        return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action())
+        return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)
 
     def _new_http_action(self) -> HttpAction:
         method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
         return HttpAction(url="", method=method)
 
-    def _http_action(self, old: HttpAction) -> HttpAction:
+    def _http_action(self, old: HttpAction, tenant: str) -> HttpAction:
+        destination, url = self._receiver(old, tenant)
+        method = old.method
+        if destination is not None and old.destination is None:
+            method = ""  # the destination's, unless this says which
+        elif destination is None and not method:
+            method = DEFAULT_METHOD_WITH_BODY if _given(self.body, old.body) else DEFAULT_METHOD
         asked = HttpAction(
-            url=_given(self.url, old.url),
-            method=_given(self.method, old.method),
+            url=url,
+            destination=destination,
+            method=_given(self.method, method),
             headers=_given(self.headers, old.headers),
             body=_given(self.body, old.body),
         )
         kept = {
             name
             for name, value in (("headers", self.headers), ("body", self.body))
-            if value is NOT_GIVEN and old.url
+            if value is NOT_GIVEN and old.is_whole
         }
         return resolved(asked, kept, old, _given(self.known, old))
+
+    def _receiver(self, old: HttpAction, tenant: str) -> tuple[str | None, str]:
+        """The destination's id and the path below it, or None and the URL. Raises InvalidField."""
+        name = _given(self.destination, None)
+        if self.url is not NOT_GIVEN:
+            if name is not None or self.path is not NOT_GIVEN:
+                raise InvalidField(
+                    "callback_url" if name is not None else "path",
+                    "give callback_url, or destination and path, not both",
+                )
+            return None, self.url
+        if self.destination is NOT_GIVEN:
+            if self.path is not NOT_GIVEN and old.destination is None:
+                raise InvalidField("path", "is below a destination: give destination, too")
+            return old.destination, _given(self.path, old.url)
+        if name is None:
+            if old.destination is not None or not old.url:
+                raise InvalidField("destination", "give another one, or callback_url in its place")
+            return None, old.url
+        destination = whole_id(tenant, name)
+        return destination, _given(self.path, old.url if old.destination == destination else "")
 
     def _default_retry(self, max_retries: int) -> RetryPolicy:
         """What a new schedule has for what it does not give: of the two delays, neither contradicts the one

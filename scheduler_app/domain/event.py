@@ -96,6 +96,8 @@ UNCLAIMED = WAITING | {State.WORKER_QUEUE}
 #: Every write to an event is one of these; each is a verb of one of the store's classes.
 TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
+    # Its destination has no room before later; it keeps its place in the line.
+    "put_off": _move(set(WAITING), {State.READY_QUEUE}),
     # Whoever marked them died, or the broker was away, before their messages were sent.
     "put_back": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     # Marked or not: what was put back may have a message all the same.

@@ -19,6 +19,7 @@ DEFAULT_METHOD = "GET"
 DEFAULT_METHOD_WITH_BODY = "POST"
 MAX_BODY_BYTES = 256 * 1024
 MAX_HEADERS = 50
+DESTINATION_PREFIX = "destination "
 
 
 class BodyKind(StrEnum):
@@ -49,12 +50,18 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class HttpAction:
-    """An HTTP request. Its repr leaves out every part that may contain a secret."""
+    """An HTTP request. Its repr leaves out every part that may contain a secret.
+
+    Where it names a destination, `url` is the path and query below the destination's URL, which may be empty,
+    and `method` may be empty: then it is the destination's.
+    """
 
     url: str = field(repr=False)
     method: str = DEFAULT_METHOD
     headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     body: Body | None = field(default=None, repr=False)
+    destination: str | None = None
+    """The id of the destination that it goes to, with its tenant; None: `url` says it all."""
 
     @property
     def kind(self) -> str:
@@ -62,8 +69,20 @@ class HttpAction:
 
     @property
     def isolation_key(self) -> str:
-        """The origin of the URL."""
+        """The destination, or the origin of the URL where there is none."""
+        if self.destination is not None:
+            return destination_key(self.destination)
         return origin_of(self.url)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it says where it goes; a draft's beginning does not."""
+        return bool(self.url or self.destination)
+
+
+def destination_key(destination_id: str) -> str:
+    """The isolation key of all that goes to a destination; no origin looks like it."""
+    return f"{DESTINATION_PREFIX}{destination_id}"
 
 
 def http_action(action: Action) -> HttpAction:

@@ -27,13 +27,13 @@ def resolved(asked: HttpAction, kept: Collection[str], old: HttpAction, known: H
     `known`. Raises InvalidField where a value would go to another origin than it was given for, naming all
     that must be given again, and where a mask stands for nothing.
     """
-    moved, elsewhere = _differ(asked.url, old.url), _differ(asked.url, known.url)
+    moved, elsewhere = _differ(asked, old), _differ(asked, known)
     again = _kept_secrets(old, kept) if moved else []
-    again += _masks(asked, kept) if elsewhere and known.url else []
+    again += _masks(asked, kept) if elsewhere and known.is_whole else []
     if again:
         raise InvalidField(
-            "callback_url",
-            f"is another origin than {origin_of(known.url if elsewhere else old.url)}, and secrets that were"
+            "destination" if asked.destination else "callback_url",
+            f"is another origin than {(known if elsewhere else old).isolation_key}, and secrets that were"
             f" given for one origin are not sent to another: give {', '.join(dict.fromkeys(again))} again, or"
             " leave them out (headers: {}, body: null)",
         )
@@ -42,9 +42,11 @@ def resolved(asked: HttpAction, kept: Collection[str], old: HttpAction, known: H
     )
 
 
-def _differ(url: str, other: str) -> bool:
-    origin = origin_of(url)
-    return url != other and (origin == UNKNOWN_ORIGIN or origin != origin_of(other))
+def _differ(asked: HttpAction, other: HttpAction) -> bool:
+    if asked.destination or other.destination:
+        return asked.destination != other.destination
+    origin = origin_of(asked.url)
+    return asked.url != other.url and (origin == UNKNOWN_ORIGIN or origin != origin_of(other.url))
 
 
 def _kept_secrets(old: HttpAction, kept: Collection[str]) -> list[str]:
@@ -64,7 +66,8 @@ def _url(asked: HttpAction, known: HttpAction) -> str:
     except KeyError as error:
         of_what = f"the value of {error.args[0]}" if error.args[0] else "a part of the query"
         raise InvalidField(
-            "callback_url", f"{of_what} is masked, and there is no value to keep: give the real one"
+            "path" if asked.destination else "callback_url",
+            f"{of_what} is masked, and there is no value to keep: give the real one",
         ) from None
 
 

@@ -12,6 +12,7 @@ from scheduler_app.domain.masking import MASK, split_query
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 
 #: A message is something that its receiver is told.
@@ -87,7 +88,8 @@ class Message:
     def _content(self, *, wiped: bool) -> tuple[object, ...]:
         action = self.action
         if wiped:
-            action = HttpAction(url=split_query(action.url)[0], method=action.method)
+            url = split_query(action.url)[0]
+            action = HttpAction(url=url, method=action.method, destination=action.destination)
         signed = wiped or self.signing is not None
         return (
             *(action, self.event_name, self.timing, self.retry, self.timeout_seconds, self.success),
@@ -115,10 +117,10 @@ class MessageDraft:
     draft: Draft = field(default_factory=Draft)
     """The request and how it is delivered, as for a schedule; its other fields are not used."""
 
-    def message(self, *, max_retries: int) -> Message:
+    def message(self, *, max_retries: int, tenant: str = TENANT) -> Message:
         """The new message, not yet signed; `max_retries` is for one that names none. Raises InvalidField."""
         try:
-            action = self.draft.new_action(default_method=DEFAULT_METHOD)
+            action = self.draft.new_action(default_method=DEFAULT_METHOD, tenant=tenant)
         except InvalidField as error:
             field = "payload" if error.field == BodyKind.JSON.value else error.field
             raise InvalidField(field, error.message) from None
@@ -132,7 +134,7 @@ class MessageDraft:
                 "metadata", f"and headers together must not have more than {MAX_HEADERS} names"
             )
         return Message(
-            action=replace(action, headers=headers),
+            action=replace(action, headers=headers) if self.metadata else action,
             event_name=self.event_name,
             timing=self.timing,
             retry=self.draft.new_retry(max_retries),

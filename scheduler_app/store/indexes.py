@@ -6,6 +6,7 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
+from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.sessions import ATTEMPTS_SECONDS, BY_KEY
@@ -36,6 +37,15 @@ EVENTS = [
         partialFilterExpression={"due_at": {"$exists": True}},
     ),
     IndexModel([("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    # What waits for each destination; the events of others are not written to it.
+    IndexModel(
+        [("origin", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING)],
+        name="destination_v1",
+        partialFilterExpression={
+            "due_at": {"$exists": True},
+            "origin": {"$gte": DESTINATION_PREFIX, "$lt": DESTINATION_PREFIX + "~"},
+        },
+    ),
     # The dead letters in the order of every other list of events; no other state is written to it.
     IndexModel(
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
@@ -57,6 +67,17 @@ EVENTS = [
         ],
         name="message_names_v1",
         partialFilterExpression={"kind": "message", "event_name": {"$exists": True}},
+    ),
+    # Written for messages that name a destination, and for no others.
+    IndexModel(
+        [
+            ("tenant", ASCENDING),
+            ("action.destination", ASCENDING),
+            ("run_time", DESCENDING),
+            ("_id", DESCENDING),
+        ],
+        name="message_destinations_v1",
+        partialFilterExpression={"kind": "message", "action.destination": {"$exists": True}},
     ),
 ]
 
@@ -104,6 +125,12 @@ SCHEDULES = [
         [("tenant", ASCENDING), ("tags", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
         name="list_tag_v1",
     ),
+    # The schedules that name a destination, for whoever wants to delete it; others are not written to it.
+    IndexModel(
+        [("tenant", ASCENDING), ("action.destination", ASCENDING)],
+        name="destination_v1",
+        partialFilterExpression={"action.destination": {"$exists": True}},
+    ),
     # Those whose last run did not succeed, which all have names after "completed": the run of a schedule that
     # goes on succeeding is not written to it.
     IndexModel(
@@ -143,6 +170,9 @@ IDEMPOTENCY = [
     )
 ]
 
+DESTINATIONS = [
+    IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+]
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
@@ -155,6 +185,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
     _create(mongo.collection("events"), EVENTS)
     _create(mongo.collection("calendars"), CALENDARS)
     _create(mongo.collection("outbox"), OUTBOX)
+    _create(mongo.collection("destinations"), DESTINATIONS)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
     _create(mongo.collection("sessions"), SESSIONS)

@@ -4,6 +4,7 @@ from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
 from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
+from scheduler_app.store.destinations.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
@@ -47,6 +48,7 @@ class Store:
         self.last_runs = LastRuns(self.mongo)
         self.calendars = Calendars(self.mongo)
         self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)
+        self.destinations = Destinations(self.mongo, self.secret_box)
         self.successors = Successors(self.mongo, self.secret_box)
         self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.processes = Processes(self.mongo, shared_settings(settings))

@@ -18,6 +18,12 @@ callback_duration = Histogram(
 postponed = Counter(
     "scheduler_postponed_total", "Claimed events whose origin had no room, and that come later"
 )
+flow_postponed = Counter(
+    "scheduler_flow_postponed_total", "Events put off because their destination had no room, by why", ["why"]
+)
+flow_put_off = Counter(
+    "scheduler_flow_put_off_total", "Events put off to a place in their destination's line, without a message"
+)
 claims = Counter("scheduler_claims_total", "Events of messages, by what their claim came to", ["result"])
 expanded = Counter("scheduler_events_expanded_total", "Occurrences that became events")
 dispatched = Counter("scheduler_events_dispatched_total", "Events that became part of a message")
@@ -81,12 +87,14 @@ class Role(StrEnum):
 #: The roles that count each metric; any other role would show a meaningless zero.
 OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
     **dict.fromkeys(
-        (attempts, lag, callback_duration, postponed, claims, dropped, refused, unrecorded),
+        (attempts, lag, callback_duration, postponed, flow_postponed, claims, dropped, refused, unrecorded),
         frozenset({Role.WORKER}),
     ),
     **dict.fromkeys((recovered, tick_duration, tick_at), frozenset({Role.BEAT})),
     # The API expands and dispatches what people have just made.
-    **dict.fromkeys((expanded, dispatched, messages, pages_discarded), frozenset({Role.API, Role.BEAT})),
+    **dict.fromkeys(
+        (expanded, dispatched, flow_put_off, messages, pages_discarded), frozenset({Role.API, Role.BEAT})
+    ),
     requests: frozenset({Role.API}),
 }
 

@@ -10,12 +10,13 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.event import FINAL, Event, Kind, State
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.message import Message, MessageDraft, Timing
+from scheduler_app.domain.message import DEFAULT_METHOD, Message, MessageDraft, Timing
 from scheduler_app.domain.message_ids import message_event_id, message_id_of
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.named_destination import Known, check_named
 
 log = get_logger(__name__)
 
@@ -61,7 +62,7 @@ class MessageService:
         draft has one. `hops` are those of the request. Raises InvalidField, and Conflict where the id is
         another message's.
         """
-        event = self._event(draft, now, tenant, request_seed, hops)
+        event = self._event(draft, now, tenant, request_seed, hops, {})
         record = self.store.messages.insert(event, now)
         if record is None:
             there = self.store.messages.get(event.id, tenant=tenant)
@@ -81,15 +82,16 @@ class MessageService:
         """`schedule` for many at once: for each its result, or the error that `schedule` would raise."""
         results: list[Scheduled | InvalidField | Conflict | None] = [None] * len(drafts)
         wanted: list[tuple[int, Event]] = []
+        known: Known = {}
         for number, draft in enumerate(drafts):
             try:
                 seed = f"{request_seed}-{number}" if request_seed else None
-                wanted.append((number, self._event(draft, now, tenant, seed, hops)))
+                wanted.append((number, self._event(draft, now, tenant, seed, hops, known)))
             except InvalidField as error:
                 results[number] = error
         records = self.store.messages.insert_many([event for _, event in wanted], now)
-        known = [event.id for (_, event), record in zip(wanted, records, strict=True) if record is None]
-        there = self.store.messages.get_many(known, tenant=tenant)
+        taken = [event.id for (_, event), record in zip(wanted, records, strict=True) if record is None]
+        there = self.store.messages.get_many(taken, tenant=tenant)
         made: list[Event] = []
         for (number, event), record in zip(wanted, records, strict=True):
             if record is not None:
@@ -143,12 +145,19 @@ class MessageService:
         return record
 
     def _event(
-        self, draft: MessageDraft, now: datetime, tenant: str, request_seed: str | None, hops: int
+        self,
+        draft: MessageDraft,
+        now: datetime,
+        tenant: str,
+        request_seed: str | None,
+        hops: int,
+        known: Known,
     ) -> Event:
         """The event that the new message is. Raises InvalidField."""
-        message = draft.message(max_retries=self.max_retries)
+        message = draft.message(max_retries=self.max_retries, tenant=tenant)
         instant = message.timing.instant(now)
         self.check_action(message.action)
+        check_named(self.store, message.action, known, default_method=DEFAULT_METHOD)
         if draft.draft.signing is True:
             message = replace(message, signing=Signing(self.new_secret(), now))
         return Event(
@@ -161,7 +170,7 @@ class MessageService:
             kind=Kind.MESSAGE,
             origin=message.action.isolation_key,
             hops=hops,
-            message=replace(message, hops=hops),
+            message=replace(message, hops=hops) if hops else message,
         )
 
 

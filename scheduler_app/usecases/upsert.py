@@ -65,7 +65,8 @@ def put(
 
 
 def _missing(draft: Draft) -> list[str]:
-    needed = {"name": draft.name, "callback_url": draft.url}
-    missing = [name for name, value in needed.items() if value is NOT_GIVEN]
+    missing = ["name"] if draft.name is NOT_GIVEN else []
+    if draft.url is NOT_GIVEN and draft.destination in (NOT_GIVEN, None):
+        missing.append("callback_url or destination")
     timed = draft.trigger is not NOT_GIVEN and names_a_trigger(draft.trigger)
     return missing if timed else [*missing, f"one of {ONE_OF}"]

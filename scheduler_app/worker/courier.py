@@ -77,9 +77,21 @@ class Courier(EssentialThread):
         self._isolated: str | None = None
         self._reviewed_at = 0.0
         self._loads: tuple[Load, ...] = ()
+        self._tell_finished: Callable[[Verdict], None] = _tell_nobody
+        self._tell_dropped: Callable[[Sequence[str]], None] = _tell_nobody
         self._giving_back = threading.Event()
         self._interrupted = False
         self._ended = False
+
+    def report_to(
+        self, finished: Callable[[Verdict], None], dropped: Callable[[Sequence[str]], None]
+    ) -> None:
+        """Who is told of verdicts, and of events that are no longer this worker's, before the start."""
+        self._tell_finished, self._tell_dropped = finished, dropped
+
+    def lost(self, count: int) -> None:
+        """Frees the room of events that were lost before they came here. Any thread may call it."""
+        self._capacity.release(count)
 
     def send(self, jobs: Sequence[Job]) -> None:
         """Takes over attempts. What becomes of each reaches the recorder."""
@@ -172,7 +184,7 @@ class Courier(EssentialThread):
         """Starts the attempt; `at` is the monotonic time now."""
         event, lease = job.attempt.event, job.lease
         if lease.is_lost(event.id):
-            self._capacity.release()  # another worker has it
+            self._lose(event.id)
             return
         if event.id in self._flying:
             # A claim that was lost and won again by this same process: one request at a time.
@@ -209,12 +221,18 @@ class Courier(EssentialThread):
             reason = f"it lost {event.lost_leases} workers, and another such event is being tried by this one"
             self._recorder.put([self._until_later(job, reason)])
 
+    def _lose(self, event_id: str) -> None:
+        """Another worker has it."""
+        self._capacity.release()
+        self._tell_dropped((event_id,))
+
     def _finish(self, verdict: Verdict, at: float) -> Outcome | None:
         landed = self._flying.pop(verdict.event_id, None)
         if landed is None:
             return None  # it was let go
         job, started_at = landed
         self._queues.ended(job, at)
+        self._tell_finished(verdict)
         if verdict.event_id == self._isolated:
             self._isolated = None
         try:
@@ -247,7 +265,7 @@ class Courier(EssentialThread):
         """A job whose lease had no room: MongoDB has been asked for more meanwhile, or has not answered."""
         event = job.attempt.event
         if job.lease.is_lost(event.id):
-            self._capacity.release()
+            self._lose(event.id)
         elif not job.lease.has_room_for(job.attempt.deliverable.timeout_seconds, now):
             self._unleased.append(job)
         else:
@@ -293,6 +311,10 @@ class Courier(EssentialThread):
         reason = f"{type(error).__name__}: {error}"
         record = set_aside(attempt.event, attempt.token, attempt.worker, reason, self._now())
         return Outcome(record, job.lease)
+
+
+def _tell_nobody(_: object) -> None:
+    """Stands for flow control in a worker that has none."""
 
 
 def _postponed(job: Job, due_at: datetime, reason: str) -> Delayed:

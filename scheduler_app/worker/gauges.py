@@ -40,7 +40,18 @@ class WorkerGauges(Collector):
             value=pipeline.backlog.age(monotonic()),
         )
         yield self._origins()
+        yield self._breakers()
         yield from pipeline.reports.origins.collect()
+
+    def _breakers(self) -> GaugeMetricFamily:
+        gauge = GaugeMetricFamily(
+            "scheduler_destination_breaker_open",
+            "1 for each destination whose breaker this worker found open, 100 at most",
+            labels=["destination"],
+        )
+        for destination in self._pipeline.flow_control.open_breakers(monotonic()):
+            gauge.add_metric([destination], 1)
+        return gauge
 
     def _origins(self) -> GaugeMetricFamily:
         loads = self._pipeline.courier.loads()

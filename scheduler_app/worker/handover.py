@@ -3,27 +3,33 @@
 import heapq
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from scheduler_app.domain.deliverable import Deliverable
+from scheduler_app.domain.destination import Destination, destination_of
+from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.destinations.documents import CorruptDestination
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.destinations import unreadable
 from scheduler_app.worker.attempt import Attempt, set_aside
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.fatal_thread import EssentialThread
+from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.lease import Lease, Leases, timeout_class
 from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder, Result, Voided
 
 log = get_logger(__name__)
+
+Answer = TypeVar("Answer")
 
 #: Batches whose schedules are read at the same time: dozens are due at one instant. All at once they take
 #: longer, for each of them gets in the others' way.
@@ -53,6 +59,7 @@ class Handover:
         self,
         store: Store,
         courier: Courier,
+        flow_control: FlowControl,
         recorder: Recorder,
         leases: Leases,
         *,
@@ -65,6 +72,7 @@ class Handover:
         self._store = store
         self._serves = serves
         self._courier = courier
+        self._flow_control = flow_control
         self._recorder = recorder
         self._leases = leases
         self._now = now
@@ -149,16 +157,50 @@ class Handover:
         # A claim brings messages whole.
         ids = {event.schedule_id for event in batch.events if event.kind is not Kind.MESSAGE}
         schedules = self._read(list(ids)) if ids else {}
-        if schedules is None:
+        destinations = None if schedules is None else self._destinations_of(batch.events, schedules)
+        if schedules is None or destinations is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
-        elif jobs := self._jobs(batch, schedules):
+        elif jobs := self._jobs(batch, schedules, destinations):
+            self._send(jobs, destinations)
+
+    def _send(
+        self, jobs: Sequence[Job], destinations: Mapping[str, Destination | CorruptDestination]
+    ) -> None:
+        """To the courier, by flow control where the destination has limits. Most have no destination."""
+        if not destinations:
             self._courier.send(jobs)
+            return
+        free: list[Job] = []
+        limited: list[tuple[Destination, Job]] = []
+        for job in jobs:
+            named = destinations.get(destination_of(job.attempt.deliverable.action) or "")
+            if isinstance(named, Destination) and named.is_limited:
+                limited.append((named, job))
+            else:
+                free.append(job)
+        if free:
+            self._courier.send(free)
+        if limited:
+            self._flow_control.put(limited)
 
     def _read(self, ids: Sequence[str]) -> dict[str, Schedule | CorruptSchedule] | None:
         """The schedules; None when the worker ends before MongoDB gave them."""
+        return self._asked(lambda: self._store.schedules.for_delivery(ids))
+
+    def _destinations_of(
+        self, events: Sequence[Event], schedules: Mapping[str, Schedule | CorruptSchedule]
+    ) -> dict[str, Destination | CorruptDestination] | None:
+        """The destinations that the schedules and messages name; most name none. None as in `_read`."""
+        found = (*schedules.values(), *(event.message for event in events))
+        actions = (each.action for each in found if isinstance(each, Schedule | Message))
+        ids = {own_id for action in actions if (own_id := destination_of(action))}
+        return self._asked(lambda: self._store.destinations.for_delivery(list(ids))) if ids else {}
+
+    def _asked(self, ask: Callable[[], Answer]) -> Answer | None:
+        """What MongoDB answers, as long as that takes; None when the worker ends before."""
         for pause in itertools.chain(BACKOFF_SECONDS, itertools.repeat(BACKOFF_SECONDS[-1])):
             try:
-                return self._store.schedules.for_delivery(ids)
+                return ask()
             except STORE_FAULTS as error:
                 log.warning(
                     "deliver.delayed",
@@ -170,12 +212,18 @@ class Handover:
                 return None
         raise AssertionError("unreachable")
 
-    def _jobs(self, batch: ClaimedBatch, schedules: dict[str, Schedule | CorruptSchedule]) -> list[Job]:
+    def _jobs(
+        self,
+        batch: ClaimedBatch,
+        schedules: Mapping[str, Schedule | CorruptSchedule],
+        destinations: Mapping[str, Destination | CorruptDestination],
+    ) -> list[Job]:
         """What is to be sent of a batch; what was withdrawn and what cannot be read goes to the recorder."""
         by_class: dict[float, list[Attempt]] = {}
         for event in batch.events:
             try:
-                found = self._sorted_out(event, schedules.get(event.schedule_id), batch.lease)
+                schedule = schedules.get(event.schedule_id)
+                found = self._sorted_out(event, schedule, destinations, batch.lease)
             except Exception as error:  # raised again, it would end each worker that claims this event
                 log.exception(
                     "deliver.broken", message="An event breaks our code; it is set aside", event_id=event.id
@@ -193,33 +241,59 @@ class Handover:
         ]
 
     def _sorted_out(
-        self, event: Event, schedule: Schedule | CorruptSchedule | None, lease: Lease
+        self,
+        event: Event,
+        schedule: Schedule | CorruptSchedule | None,
+        destinations: Mapping[str, Destination | CorruptDestination],
+        lease: Lease,
     ) -> Attempt | Result:
         """What is to be sent, or what becomes of the event instead."""
         if event.kind is Kind.MESSAGE:
-            return self._message(event, lease)
+            return self._message(event, destinations, lease)
         if isinstance(schedule, CorruptSchedule):
             if schedule.readable_elsewhere:
                 return self._left_to_others(event, lease, f"it cannot read the schedule: {schedule.reason}")
             return self._set_aside(event, lease, f"its schedule cannot be read: {schedule.reason}")
         if schedule is None or _withdrawn(event, schedule):
             return Voided(event.id, lease)
-        return self._attempt(event, schedule, lease)
+        return self._attempt(event, schedule, destinations, lease)
 
-    def _message(self, event: Event, lease: Lease) -> Attempt | Result:
+    def _message(
+        self, event: Event, destinations: Mapping[str, Destination | CorruptDestination], lease: Lease
+    ) -> Attempt | Result:
         message = event.message
         if isinstance(message, UnreadableMessage) and message.readable_elsewhere:
             return self._left_to_others(event, lease, f"it cannot read the message: {message.reason}")
         if not isinstance(message, Message):
             reason = message.reason if message else "it has no content"
             return self._set_aside(event, lease, f"its message cannot be read: {reason}")
-        return self._attempt(event, message, lease)
+        return self._attempt(event, message, destinations, lease)
 
-    def _attempt(self, event: Event, deliverable: Deliverable, lease: Lease) -> Attempt | Result:
+    def _attempt(
+        self,
+        event: Event,
+        deliverable: Schedule | Message,
+        destinations: Mapping[str, Destination | CorruptDestination],
+        lease: Lease,
+    ) -> Attempt | Result:
         kind = deliverable.action.kind
         if not self._serves(kind):
             return self._left_to_others(event, lease, f"it executes no actions of kind {kind}")
-        return Attempt(event, deliverable, lease.token, self._worker)
+        named = destination_of(deliverable.action)
+        if named is None:
+            return Attempt(event, deliverable, lease.token, self._worker)
+        destination = destinations.get(named)
+        if destination is None:
+            return self._set_aside(event, lease, f"there is no destination {named}; create it, and redrive")
+        if isinstance(destination, CorruptDestination):
+            if destination.readable_elsewhere:
+                return self._left_to_others(event, lease, unreadable(destination))
+            return self._set_aside(event, lease, unreadable(destination))
+        try:
+            applied = destination.applied_to(deliverable)
+        except InvalidField as error:
+            return self._set_aside(event, lease, f"{error.field}: {error.message}")
+        return Attempt(event, applied, lease.token, self._worker)
 
     def _set_aside(self, event: Event, lease: Lease, reason: str) -> Outcome:
         return Outcome(set_aside(event, lease.token, self._worker, reason, self._now()), lease)

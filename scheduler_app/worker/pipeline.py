@@ -5,11 +5,13 @@ from datetime import datetime
 
 from scheduler_app.actions.executors import Executors
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.flow import Limiter
 from scheduler_app.store import Store
 from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.delivery import Delivery
+from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.handover import Handover
 from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
@@ -21,7 +23,8 @@ END_SECONDS = 5.0
 
 class Pipeline:
     """Events pass `delivery` (claims them), `handover` (reads their schedules, cancels what was withdrawn),
-    `courier` (starts their attempts) and `recorder` (writes the outcomes)."""
+    `flow_control` (where their destination has limits), `courier` (starts their attempts) and `recorder`
+    (writes the outcomes)."""
 
     def __init__(
         self,
@@ -32,8 +35,10 @@ class Pipeline:
         worker: str,
         horizon_seconds: float,
         max_events: int,
+        limiter: Limiter | None = None,
     ) -> None:
-        """`executors` are closed when the courier's thread ends. `max_events`: how many events the worker may
+        """`limiter` counts what destinations may be sent; None: those that have limits are not served.
+        `executors` are closed when the courier's thread ends. `max_events`: how many events the worker may
         hold, waiting, in flight or unrecorded."""
         self.backlog = Backlog()
         self.capacity = Capacity(max_events, is_behind=lambda: self.backlog.is_behind(monotonic()))
@@ -49,8 +54,18 @@ class Pipeline:
             self.capacity,
             now=now,
         )
+        self.flow_control = FlowControl(limiter, self.courier, self.recorder, now=now)
+        self.courier.report_to(self.flow_control.finished, self.flow_control.dropped)
+        self.recorder.report_to(self.flow_control.dropped)
         self.handover = Handover(
-            store, self.courier, self.recorder, self.leases, serves=executors.serves, now=now, worker=worker
+            store,
+            self.courier,
+            self.flow_control,
+            self.recorder,
+            self.leases,
+            serves=executors.serves,
+            now=now,
+            worker=worker,
         )
         self.delivery = Delivery(
             store,
@@ -63,6 +78,7 @@ class Pipeline:
         )
 
     def start(self) -> None:
+        self.flow_control.start()
         for thread in (self.reports, self.recorder, self.courier, self.handover, self.leases):
             thread.start()
 
@@ -70,6 +86,7 @@ class Pipeline:
         """Stops claiming, and gives back events whose attempts have not started. Attempts in flight go on."""
         self.capacity.stop()
         self.handover.give_back()
+        self.flow_control.stop_starting()
         self.courier.stop_starting()
 
     def interrupt(self) -> None:
@@ -85,8 +102,9 @@ class Pipeline:
         """Ends the threads in the order in which events pass them, so that each still accepts what comes."""
         self.leases.stop()
         self.handover.stop()
+        self.flow_control.stop()
         self.courier.stop()
-        for thread in (self.handover, self.courier):
+        for thread in (self.handover, self.flow_control, self.courier):
             thread.join(END_SECONDS)
         self.recorder.stop()
         self.recorder.join(END_SECONDS)

@@ -80,6 +80,7 @@ class Recorder(EssentialThread):
     ) -> None:
         """`recorded` hears of the outcomes that MongoDB has taken; it never raises."""
         super().__init__("recorder")
+        self._tell_settled: Callable[[Sequence[str]], None] | None = None
         self._recorded = recorded
         self._outcomes = store.outcomes
         self._claims = store.claims
@@ -89,6 +90,10 @@ class Recorder(EssentialThread):
         self._worker = worker
         self._queue: queue.SimpleQueue[Sequence[Result] | None] = queue.SimpleQueue()
         self._ended = threading.Event()
+
+    def report_to(self, settled: Callable[[Sequence[str]], None]) -> None:
+        """Who is told of events that this worker has nothing more to do with, before the start."""
+        self._tell_settled = settled
 
     def put(self, results: Sequence[Result]) -> None:
         metrics.unrecorded.inc(len(results))
@@ -164,6 +169,8 @@ class Recorder(EssentialThread):
                 return
         for result in results:
             result.lease.settle(result.event_id)
+        if self._tell_settled is not None:
+            self._tell_settled([result.event_id for result in results])
         self._backlog.written(len(results))
         self._capacity.release(len(results))
         metrics.unrecorded.dec(len(results))

@@ -7,7 +7,7 @@ from functools import partial
 
 from marshmallow import ValidationError, fields, validate
 
-from api.wire.field_types import Headers
+from api.wire.field_types import DestinationName, Headers, check_path
 from api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
 from scheduler_app.domain.http_action import (
     DEFAULT_METHOD,
@@ -21,6 +21,7 @@ from scheduler_app.domain.http_action import (
     http_action,
 )
 from scheduler_app.domain.masking import HARMLESS, MASK, MASKED_BODY, masked, masked_url
+from scheduler_app.domain.tenants import SEPARATOR
 from scheduler_app.store.schedules.sealed_action import sealed_action
 
 MAX_JSON_DEPTH = 100
@@ -62,6 +63,10 @@ def _action(it: ShownSchedule) -> HttpAction:
     return http_action(it.schedule.action)
 
 
+def _destination_name(action: HttpAction) -> str | None:
+    return action.destination.rpartition(SEPARATOR)[2] if action.destination else None
+
+
 def _mask_of(kind: BodyKind) -> Show:
     """Shows a mask where the schedule's body was given as `kind`."""
 
@@ -76,24 +81,41 @@ REQUEST = (
     ScheduleField(
         name="callback_url",
         meaning="The http or https URL to call",
-        default="required",
+        default="this or `destination` required",
         input=fields.String(metadata=_URL),
-        creation=fields.String(required=True, metadata=_URL),
         output=fields.String(),
         draft="url",
-        shown=lambda it: masked_url(_action(it).url),
+        shown=lambda it: None if _action(it).destination else masked_url(_action(it).url),
         shown_meaning=f"The URL to call, with `{MASK}` for the values of its query",
         aliases="url uri callback endpoint target webhook webhook_url callback_uri link address",
     ),
     ScheduleField(
+        name="destination",
+        meaning="The name of a destination to call, instead of `callback_url`: it says how often and how"
+        " fast, and what a request needs besides",
+        input=DestinationName(allow_none=True),
+        output=fields.String(),
+        shown=lambda it: _destination_name(_action(it)),
+    ),
+    ScheduleField(
+        name="path",
+        meaning="The path and query below the destination's URL, such as `/orders?kind=new`",
+        default="empty",
+        input=fields.String(validate=check_path, metadata={"example": "/orders"}),
+        output=fields.String(),
+        shown=lambda it: masked_url(_action(it).url) or None if _action(it).destination else None,
+        shown_meaning=f"The path and query below the destination's URL, with `{MASK}` for the values of the"
+        " query",
+    ),
+    ScheduleField(
         name="method",
         meaning="The HTTP method, in capital letters",
-        default=f"`{DEFAULT_METHOD}`; with a body `{DEFAULT_METHOD_WITH_BODY}`",
+        default=f"the destination's; `{DEFAULT_METHOD}`; with a body `{DEFAULT_METHOD_WITH_BODY}`",
         input=fields.String(
             validate=validate.OneOf(METHODS, error="must be one of {choices}, in capital letters")
         ),
         output=fields.String(),
-        shown=lambda it: _action(it).method,
+        shown=lambda it: _action(it).method or None,
         aliases="http_method verb",
     ),
     ScheduleField(

@@ -1,4 +1,5 @@
-"""An HTTP action as MongoDB keeps it: `{type, url, method, headers: [[name, value]], body: {kind, data}}`.
+"""An HTTP action as MongoDB keeps it: `{type, url, method, headers: [[name, value]], body: {kind, data},
+destination}`.
 
 Secret are the query and the fragment of the URL, the values of headers that are not known to be harmless, and
 the body.
@@ -8,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler_app.actions.kind import Document
-from scheduler_app.domain.field_types import Corrupt, fields, items, one_of, text, wrong
+from scheduler_app.domain.field_types import Corrupt, fields, items, one_of, optional, text, wrong
 from scheduler_app.domain.http_action import HTTP, METHODS, Body, BodyKind, HttpAction
 from scheduler_app.domain.masking import is_secret, split_query
 
@@ -27,6 +28,7 @@ WITHOUT_SECRETS: Document = {
     },
     "method": "$action.method",
     "headers": [],
+    "destination": "$action.destination",
 }
 
 
@@ -40,6 +42,8 @@ def to_document(action: HttpAction) -> Document:
     }
     if action.body:
         document["body"] = {"kind": action.body.kind.value, "data": action.body.data}
+    if action.destination is not None:
+        document["destination"] = action.destination
     return document
 
 
@@ -48,9 +52,13 @@ def from_document(document: Mapping[str, Any]) -> HttpAction:
     if "query" in document:
         raise Corrupt("action.query is empty, and sealed is missing or does not have it")
     body = document.get("body")
+    destination = optional(text, document.get("destination"), "action.destination")
     return HttpAction(
         url=text(document.get("url"), "action.url"),
-        method=one_of(document.get("method"), "action.method", METHODS),
+        destination=destination,
+        method=one_of(
+            document.get("method"), "action.method", METHODS if destination is None else (*METHODS, "")
+        ),
         headers=tuple([_header(each) for each in items(document.get("headers"), "action.headers")]),
         body=None if body is None else _body(fields(body, "action.body")),
     )

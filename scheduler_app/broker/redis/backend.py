@@ -10,9 +10,11 @@ from redis.retry import Retry
 from scheduler_app.broker.backend import Backend
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.broker.redis import transport
+from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.broker.redis.health import check_redis
 from scheduler_app.broker.redis.return_unstarted import ReturnUnstarted
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
+from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.health.check import Check
 
@@ -65,6 +67,13 @@ class RedisBackend(Backend):
             "interval_step": 0,
             "interval_max": 0,
         }
+
+    def limiter(self, settings: Settings) -> Limiter | None:
+        """In the same Redis, which workers need anyway; behind Sentinel it is the master of the moment."""
+        prefix = key_prefix(settings.mongo_database)
+        if not settings.broker.startswith("sentinel:"):
+            return RedisLimiter.of_url(settings.broker, prefix)
+        return RedisLimiter.behind_sentinel(settings.broker, settings.broker_sentinel_master, prefix)
 
     def impatient_options(self, seconds: float) -> dict[str, Any]:
         return {"socket_timeout": seconds, "socket_connect_timeout": seconds}

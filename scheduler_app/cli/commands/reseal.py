@@ -41,7 +41,7 @@ def reseal(config: str | None) -> None:
 
 
 def _reseal(settings: Settings) -> int:
-    """Returns the number of schedules and messages whose secrets could not be read."""
+    """Returns the number of schedules, messages and destinations whose secrets could not be read."""
     # Imported here, so that other commands do not wait for it.
     from scheduler_app.store import STORE_FAULTS, Store
     from scheduler_app.store.events.message_resealing import MessageResealing
@@ -51,7 +51,14 @@ def _reseal(settings: Settings) -> int:
     try:
         schedules = Resealing(store.mongo, store.secret_box)
         left = _told("schedules", schedules.run(), schedules.count())
-        return left + _told("messages", MessageResealing(store.mongo, store.secret_box).run())
+        left += _told("messages", MessageResealing(store.mongo, store.secret_box).run())
+        destinations, unreadable = store.destinations.reseal()
+        for destination_id, reason in unreadable.items():
+            click.echo(f"destination {destination_id}: {reason}", err=True)
+        click.echo(
+            f"{destinations} destinations encrypted with the newest key, {len(unreadable)} could not be read"
+        )
+        return left + len(unreadable)
     except STORE_FAULTS as error:
         raise click.ClickException(
             f"MongoDB does not answer ({str(error)[:300]}); run it again: what was done so far is kept"

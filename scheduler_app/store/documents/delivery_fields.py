@@ -53,7 +53,7 @@ def read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
             backoff_max_seconds=number(
                 retry.get("backoff_max_seconds"), "retry.backoff_max_seconds", most=MAX_BACKOFF_SECONDS
             ),
-            codes=_read_codes(retry.get("codes"), "retry.codes"),
+            codes=read_codes(retry.get("codes"), "retry.codes"),
         ),
         number(
             row.get("timeout_seconds"),
@@ -61,11 +61,12 @@ def read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
             least=LEAST_TIMEOUT_SECONDS,
             most=MAX_TIMEOUT_SECONDS,
         ),
-        _read_codes(row.get("success"), "success"),
+        read_codes(row.get("success"), "success"),
     )
 
 
-def _read_codes(value: Any, name: str) -> Codes:
+def read_codes(value: Any, name: str) -> Codes:
+    """Raises Corrupt."""
     # To a cache 5.0 and True are numbers like 5 and 1, and a list has no hash.
     written = [
         code if isinstance(code, str) else whole(code, f"an item of {name}") for code in items(value, name)

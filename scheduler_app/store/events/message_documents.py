@@ -12,6 +12,7 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.field_types import Corrupt, Newer, fields, instant, number, optional, text, whole
 from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.message import Message, Timing, UnreadableMessage
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
     read_delivery,
@@ -85,10 +86,14 @@ def read_message(row: Mapping[str, Any], secret_box: SecretBox) -> Message | Unr
 
 def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
     row = opened(stored, secret_box)
-    action = fields(row.get("action"), "action")
+    document = fields(row.get("action"), "action")
+    action = http_action(action_kind(document).from_document(document))
+    if action.destination is not None and tenant_of(action.destination) != tenant_of(row["_id"]):
+        # It would be sent this tenant's secrets.
+        raise Corrupt("action.destination is another tenant's")
     retry, timeout_seconds, success = read_delivery(row)
     return Message(
-        action=http_action(action_kind(action).from_document(action)),
+        action=action,
         event_name=optional(text, row.get("event_name"), "event_name"),
         timing=_timing(row.get("asked")),
         retry=retry,

@@ -11,7 +11,7 @@ from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import Event, Kind, State
 from scheduler_app.domain.message import Message, UnreadableMessage
-from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import sources
@@ -122,18 +122,27 @@ class Messages:
         *,
         tenant: str,
         event_name: str | None = None,
+        destination: str | None = None,
         states: Collection[State] | None = None,
         soonest_first: bool = True,
     ) -> Page[MessageRecord]:
-        """A tenant's messages, of one event name or of all, in these states or in any. The window's times
-        are those at which they are due first."""
+        """A tenant's messages, of one event name or of all, for one of its destinations or for any receiver,
+        in these states or in any. The window's times are those at which they are due first."""
         which: Document = {"tenant": tenant, "kind": Kind.MESSAGE.value}
         hint = "messages_v1"
         if event_name is not None:
             which["event_name"], hint = event_name, "message_names_v1"
-        fits = {"$in": ["$state", sorted(states)]} if states is not None else None
+        fits: list[Document] = []
+        if destination is not None:
+            own_id = {"$literal": whole_id(tenant, destination)}
+            if event_name is None:
+                which["action.destination"], hint = own_id["$literal"], "message_destinations_v1"
+            else:
+                fits.append({"$eq": ["$action.destination", own_id]})
+        if states is not None:
+            fits.append({"$in": ["$state", sorted(states)]})
         listing = PagedQuery(
-            *(self._events, "run_time", which, hint, RowFilter(fits) if fits else None),
+            *(self._events, "run_time", which, hint, RowFilter({"$and": fits}) if fits else None),
             ascending=soonest_first,
         )
         found = listing.page(window)
@@ -147,4 +156,19 @@ def _new(event: Event, document: Document) -> MessageRecord:
     """The record of a message that was stored as `event` says, without reading its document again."""
     if not isinstance(event.message, Message):
         raise ValueError(f"{event.id} has no content")
-    return MessageRecord(to_record(document), event.message)
+    record = EventRecord(
+        id=event.id,
+        schedule_id="",
+        revision=event.revision,
+        kind=event.kind,
+        run_time=event.run_time,
+        state=State.READY_QUEUE,
+        attempt=0,
+        status=document["status"],
+        attempts=(),
+        created_at=document["created_at"],
+        due_at=event.due_at,
+        archived_at=None,
+        corrupt=None,
+    )
+    return MessageRecord(record, event.message)

@@ -8,6 +8,7 @@ from scheduler_app.domain.event import State
 from scheduler_app.domain.field_types import EARLIEST, Corrupt, items, text
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.store.documents.leases import lease, lease_over
+from scheduler_app.store.documents.per_document_update import own_value
 from scheduler_app.store.events.documents import READABLE, sources, stored_origin
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
@@ -27,6 +28,17 @@ class Due(NamedTuple):
     origin: str = UNKNOWN_ORIGIN
     """A hint: the URL may have been edited since."""
     lost_leases: int = 0
+    postponed_from: datetime | None = None
+    """When it was due before it was put off to a place in its destination's line; None where it was not."""
+
+
+class PutOff(NamedTuple):
+    """A waiting event that is to be dispatched later, at `due_at`, and why, for its history."""
+
+    id: str
+    due_at: datetime
+    postponed_from: datetime
+    message: str
 
 
 class Outbox:
@@ -91,6 +103,40 @@ class Outbox:
             return token, sorted(events)
         won = self._majority.find({"_id": {"$in": ids}, "dispatcher": token}, _DUE)
         return token, sorted(self._readable(won))
+
+    def put_off(self, events: Sequence[PutOff], until: datetime, now: datetime) -> int:
+        """Gives events that wait and are due up to `until` a later time; each keeps the time that it was due
+        at first. Returns how many: another dispatcher may have taken some."""
+        ids = [each.id for each in events]
+        row = own_value(
+            ids,
+            [
+                {
+                    "due_at": each.due_at,
+                    "postponed_from": each.postponed_from,
+                    "line": line(now, State.READY_QUEUE, each.message),
+                }
+                for each in events
+            ],
+        )
+        written = update_sound(
+            self._events,
+            {**_waiting(until), "_id": {"$in": ids}},
+            [
+                {"$set": {"row": row}},
+                {
+                    "$set": {
+                        "state": State.READY_QUEUE,
+                        "due_at": "$row.due_at",
+                        "postponed_from": {"$ifNull": ["$postponed_from", "$row.postponed_from"]},
+                        "status": appended("status", "$row.line"),
+                    }
+                },
+                {"$unset": ["row"]},
+            ],
+            hint=BY_ID,
+        )
+        return written.modified
 
     def _readable(self, rows: Iterable[Document]) -> list[Due]:
         found = []
@@ -159,12 +205,18 @@ class Outbox:
         )
 
 
-_DUE = {"due_at": 1, "origin": 1, "lost_leases": 1}
+_DUE = {"due_at": 1, "origin": 1, "lost_leases": 1, "postponed_from": 1}
 
 
 def _due(row: Document) -> Due:
-    lost = row.get("lost_leases")
-    return Due(row["due_at"], row["_id"], stored_origin(row), lost if isinstance(lost, int) else 0)
+    lost, since = row.get("lost_leases"), row.get("postponed_from")
+    return Due(
+        row["due_at"],
+        row["_id"],
+        stored_origin(row),
+        lost if isinstance(lost, int) else 0,
+        since if isinstance(since, datetime) else None,
+    )
 
 
 def _waiting(until: datetime) -> Document:

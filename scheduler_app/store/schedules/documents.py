@@ -7,6 +7,7 @@ from typing import Any, cast, get_args
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
+from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.field_types import (
     Corrupt,
     fields,
@@ -23,6 +24,7 @@ from scheduler_app.domain.field_types import (
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
     read_delivery,
@@ -32,15 +34,16 @@ from scheduler_app.store.documents.delivery_fields import (
 )
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.schedules.sealed_parts import SEALED_VERSION, action_kind, opened, sealed
+from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
-#: Of a document without sealed parts; with them it is `SEALED_VERSION`, the newest that is read.
+#: Of a document without sealed parts and without a destination; `DESTINATION_VERSION` is the newest that is
+#: read.
 DOCUMENT_VERSION = 1
 
 #: Documents of a newer release are left to its processes: a later `v`, or a kind of action of its own.
 READABLE: Document = {
-    "v": {"$not": {"$gt": SEALED_VERSION}},
+    "v": {"$not": {"$gt": DESTINATION_VERSION}},
     "$nor": [{"action.type": {"$type": "string", "$nin": list(KINDS)}}],
 }
 _STATES = tuple(state.value for state in ScheduleState)
@@ -51,7 +54,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
     left out: partial indexes ask what exists."""
     document: Document = {
         "_id": schedule.id,
-        "v": DOCUMENT_VERSION,
+        "v": DOCUMENT_VERSION if destination_of(schedule.action) is None else DESTINATION_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
         **trigger_document(schedule.trigger),
@@ -81,7 +84,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
 
 def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
     """Raises Corrupt for a document that somebody bent, Newer for a newer release's, and UnreadableSecret."""
-    version(row.get("v"), SEALED_VERSION)
+    version(row.get("v"), DESTINATION_VERSION)
     row = opened(row, envelope)
     get = row.get
     retry, timeout_seconds, success = read_delivery(row)
@@ -92,7 +95,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         id=schedule_id,
         name=text(get("name"), "name"),
         trigger=read_trigger(row),
-        action=_action(fields(get("action"), "action"), envelope),
+        action=_of_tenant(_action(fields(get("action"), "action"), envelope), schedule_id),
         created_at=instant(get("created_at"), "created_at"),
         updated_at=instant(get("updated_at"), "updated_at"),
         retry=retry,
@@ -184,6 +187,14 @@ def _action(action: Document, envelope: SecretBox) -> Action:
         action = action | {"headers": [_opened_header(pair, envelope) for pair in headers]}
     found: Action = kind.from_document(action)
     return found
+
+
+def _of_tenant(action: Action, schedule_id: str) -> Action:
+    """Raises Corrupt for a destination of another tenant, which would be sent this one's secrets."""
+    destination = destination_of(action)
+    if destination is not None and tenant_of(destination) != tenant_of(schedule_id):
+        raise Corrupt("action.destination is another tenant's")
+    return action
 
 
 def _is_sealed_alone(pair: Any) -> bool:

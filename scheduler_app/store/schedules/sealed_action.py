@@ -8,7 +8,7 @@ from bson.errors import BSONError
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.field_types import Corrupt, fields, items, one_of, text
+from scheduler_app.domain.field_types import Corrupt, fields, items, one_of, optional, text
 from scheduler_app.domain.http_action import Body, BodyKind, HttpAction
 from scheduler_app.domain.masking import is_secret, split_query
 from scheduler_app.domain.not_given import NOT_GIVEN
@@ -27,6 +27,8 @@ def sealed_action(action: HttpAction, secret_box: SecretBox) -> str | None:
     if not secret_box.encrypts or not (secret or action.body or split_query(action.url)[1]):
         return None
     parts: dict[str, Any] = {"for": PURPOSE, "url": action.url, "headers": secret}
+    if action.destination is not None:
+        parts["destination"] = action.destination
     if action.body is not None:
         parts["body"] = {"kind": action.body.kind.value, "data": action.body.data}
     return secret_box.seal(bson.encode(parts)).decode()
@@ -43,6 +45,7 @@ def opened_action(token: str, secret_box: SecretBox) -> HttpAction:
         body = parts.get("body")
         return HttpAction(
             url=text(parts.get("url"), "url"),
+            destination=optional(text, parts.get("destination"), "destination"),
             headers=tuple(
                 (text(name, "a name"), text(value, "a value"))
                 for name, value in items(parts.get("headers"), "headers")

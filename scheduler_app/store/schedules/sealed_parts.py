@@ -1,4 +1,4 @@
-"""The secret parts of a schedule's document, sealed together.
+"""The secret parts of a schedule's or a destination's document, sealed together.
 
 One token for all of them, because opening one costs some 12 µs, however little is in it. A document without
 such parts, and every document of a process without a key, stays as it is, and costs nothing.
@@ -18,6 +18,9 @@ from scheduler_app.store.encryption import SecretBox
 
 #: `v` of a document with sealed parts: a release that knows no such parts leaves it to others.
 SEALED_VERSION = 2
+#: `v` of a document whose action names a destination: a release that knows none would call the
+#: path.
+DESTINATION_VERSION = 3
 
 #: The expression of a document's `action` without what is secret in it, sealed or not.
 ACTION_WITHOUT_SECRETS: Document = {
@@ -62,10 +65,13 @@ def sealed(document: Document, secret_box: SecretBox) -> Document:
     hollow, secrets = action_kind(document["action"]).split(document["action"])
     if signing is not None:
         secrets["signing"] = [each["secret"]["value"] for each in (signing, *signing["retiring"])]
+    auth = document.get("auth")
+    if auth is not None:
+        secrets["auth"] = auth["secret"]
     if not secrets:
         return document
     document = document | {
-        "v": SEALED_VERSION,
+        "v": max(SEALED_VERSION, document["v"]),
         "action": hollow,
         "sealed": secret_box.seal(bson.encode(secrets)),
     }
@@ -74,6 +80,8 @@ def sealed(document: Document, secret_box: SecretBox) -> Document:
             "since": signing["since"],
             "retiring": [{"until": each["until"]} for each in signing["retiring"]],
         }
+    if auth is not None:
+        document["auth"] = {key: value for key, value in auth.items() if key != "secret"}
     return document
 
 
@@ -92,6 +100,8 @@ def opened(row: Mapping[str, Any], secret_box: SecretBox) -> Mapping[str, Any]:
     whole: Document = {**row, "action": action_kind(action).join(action, secrets)}
     if row.get("signing") is not None:
         whole["signing"] = _signing(fields(row["signing"], "signing"), secrets)
+    if row.get("auth") is not None:
+        whole["auth"] = fields(row["auth"], "auth") | {"secret": secrets.get("auth")}
     return whole
 
 

@@ -8,12 +8,14 @@ from typing import NamedTuple, Protocol
 from scheduler_app.clock import monotonic
 from scheduler_app.config import DISPATCH_LEASE_SECONDS
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.lane import Lane, QueueLengths
 from scheduler_app.parallel import Parallel
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, Batch, grouped, lane_of
+from scheduler_app.usecases.dispatch.lines import Lines
 from scheduler_app.usecases.dispatch.room import Room, RoomEstimate
 from scheduler_app.usecases.dispatch.selection import EVENTS_A_PAGE, select
 
@@ -51,8 +53,17 @@ class Publisher(Protocol):
 class Dispatch:
     """Sends what is due within the horizon. Any number of beats and API processes may do it at once."""
 
-    def __init__(self, store: Store, publisher: Publisher, *, horizon_seconds: float) -> None:
+    def __init__(
+        self,
+        store: Store,
+        publisher: Publisher,
+        *,
+        horizon_seconds: float,
+        limiter: Limiter | None = None,
+    ) -> None:
+        """`limiter` says when destinations have room."""
         self._outbox = store.outbox
+        self._lines = Lines(store, limiter)
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
         self._burst_ahead = min(self._horizon / BURST_AHEAD_SHARE, MAX_BURST_AHEAD)
@@ -105,6 +116,7 @@ class Dispatch:
         return dispatched
 
     def _dispatch(self, due: Sequence[Due], now: datetime, *, urgent: bool = False) -> "_Done":
+        due = self._lines.in_time(due, now + self._horizon, now)
         parts = self._parallel.each(
             lambda part: self._dispatch_part(part, now, urgent=urgent), self._parallel.of(due)
         )

@@ -287,3 +287,35 @@ def test_a_message_that_cannot_be_read_says_why(
     assert "action.url" in shown["unreadable"]
     assert len(client.get("/api/messages").get_json()["messages"]) == 2
     assert "cannot be compared" in schedule(409, id="m1")["detail"]
+
+
+def test_a_message_names_a_destination_in_place_of_a_url(
+    client: FlaskClient, app: Flask, schedule: Callable[..., Any]
+) -> None:
+    def named(status: int = 201, **fields: Any) -> Any:
+        return schedule(status, **{"callback_url": None, "destination": "billing"} | fields)
+
+    assert "PUT /api/destinations/billing" in named(422)["detail"]
+    made = client.put("/api/destinations/billing", json={"url": "http://127.0.0.1:9/base", "signing": True})
+    assert made.status_code == 201, made.text
+    shown = named(id="m1", path="/orders?sig=secret")
+    assert (shown["destination"], shown["path"]) == ("billing", f"/orders?sig={MASK}")
+    assert "callback_url" not in shown
+    named(422, callback_url="http://127.0.0.1:9/")
+    schedule(id="m2")
+    for query in ("destination=billing", "destination=billing&event_name=none"):
+        rows = client.get(f"/api/messages?{query}").get_json()["messages"]
+        assert [each["id"] for each in rows] == (["m1"] if "none" not in query else [])
+    refused = client.delete("/api/destinations/billing")
+    assert refused.status_code == 409
+    assert "1 message waits" in refused.get_json()["detail"]
+    client.post("/api/messages/m1/cancel")
+    assert client.delete("/api/destinations/billing").status_code in (200, 204)
+
+
+def test_a_bulk_reads_each_destination_once(client: FlaskClient, app: Flask) -> None:
+    client.put("/api/destinations/billing", json={"url": "http://127.0.0.1:9/", "allowed_methods": ["POST"]})
+    items = [{"destination": "billing", "scheduled_at": LATER}, {"destination": "none"}] * 2
+    items.append({"destination": "billing", "method": "PUT"})
+    results = client.post("/api/messages/bulk", json={"messages": items}).get_json()["results"]
+    assert [each["status"] for each in results] == [201, 422, 201, 422, 422]

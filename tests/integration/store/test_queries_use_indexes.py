@@ -1,6 +1,7 @@
 """Every query that the store issues is explained, over many events: none walks a collection or sorts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
@@ -18,6 +20,7 @@ from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
+from scheduler_app.store.events.outbox import PutOff
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
@@ -121,6 +124,7 @@ def test_every_verb_s_query_has_an_index(
     _use_owed(store, now)
     _use_lists(store.event_lists, now)
     _use_messages(store.messages, now)
+    _use_destinations(store.destinations, now)
     _use_idempotency(store.idempotency)
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
@@ -147,6 +151,8 @@ def test_every_verb_s_query_has_an_index(
 def _use_events(store: Any, now: datetime) -> None:
     due = now + 20 * SECOND
     assert store.outbox.due(due, limit=10, after=now, but={"http://a.test:80", "unknown"}) == []
+    put_off = [PutOff(each.id, due, each.due_at, "no room") for each in store.outbox.due(now, limit=1)]
+    assert store.outbox.put_off(put_off, due, now) == 1
     token, taken = take(store.outbox, due, limit=10, lease_seconds=2)
     assert store.outbox.take(taken[:1], due, now, lease_seconds=2)[1] == [], "taken already: read back"
     ids = [each.id for each in taken]
@@ -310,7 +316,9 @@ def _use_messages(messages: Any, now: datetime) -> None:
                 Window(limit=10),
                 Window(limit=10, after=after, since=now - SECOND, until=now + 99 * SECOND),
             ):
-                messages.page(window, tenant=TENANT, event_name=event_name, states=states)
+                for destination in (None, "billing"):
+                    which = {"event_name": event_name, "destination": destination, "states": states}
+                    messages.page(window, tenant=TENANT, **which)
 
 
 def _use_inspections(inspections: Any, now: datetime) -> None:
@@ -321,6 +329,20 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.events_with_arrays(["state"], limit=10)
     after, _ = inspections.schedules_after(None, limit=10)
     inspections.schedules_after(after, limit=10)
+
+
+def _use_destinations(destinations: Any, now: datetime) -> None:
+    made = Destination(id="d1", url="http://x/", created_at=now, updated_at=now)
+    destinations.insert(made)
+    destinations.update(replace(made, version=2), version=1)
+    destinations.get("d1", tenant=TENANT)
+    destinations.for_delivery(["d1"])
+    destinations.page(Window(limit=9), tenant=TENANT)
+    destinations.in_use("d1", tenant=TENANT)
+    destinations.messages_of("d1", tenant=TENANT)
+    destinations.reseal()
+    destinations.waiting("d1", tenant=TENANT)
+    destinations.delete("d1", tenant=TENANT, version=2)
 
 
 def _use_calendar_feeds(feeds: Any, now: datetime) -> None:

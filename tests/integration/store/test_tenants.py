@@ -10,7 +10,9 @@ import pytest
 
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.events.cancellations import PastCut
@@ -18,7 +20,7 @@ from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import Window
-from tests.builders import event, message, schedule
+from tests.builders import draft, event, message, schedule
 
 SECOND = timedelta(seconds=1)
 #: Whose data there are, and who asks.
@@ -44,6 +46,11 @@ class World:
             request_seed="seed-1",
         )
         assert store.schedules.insert(schedule(now, self.deleted))
+        self.destination = whole_id(self.owner, "d1")
+        made = Destination(id=self.destination, url="http://x/", created_at=now, updated_at=now)
+        assert store.destinations.insert(made)
+        named = draft(url=NOT_GIVEN, destination="d1")
+        assert store.schedules.insert(named.schedule(whole_id(self.owner, "s3"), now, max_retries=1))
         self.waiting = event(now + SECOND, self.living)
         self.dead = event(now, self.living)
         store.events.insert([self.waiting, self.dead, event(now, self.deleted)], now, "made")
@@ -60,7 +67,15 @@ class World:
         store.idempotency.finish(begun, 200, {}, b"said")
 
     def documents(self) -> dict[tuple[str, Any], Any]:
-        names = ("calendars", "schedules", "events", "idempotency", "outbox", "calendar_feeds")
+        names = (
+            "calendars",
+            "schedules",
+            "destinations",
+            "events",
+            "idempotency",
+            "outbox",
+            "calendar_feeds",
+        )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
         }
@@ -149,6 +164,18 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
+    "destinations.delete": (lambda w: w.store.destinations.delete(w.destination, tenant=w.stranger), False),
+    "destinations.messages_of": (
+        lambda w: w.store.destinations.messages_of(w.destination, tenant=w.stranger),
+        0,
+    ),
+    "destinations.in_use": (lambda w: w.store.destinations.in_use(w.destination, tenant=w.stranger), 0),
+    "destinations.waiting": (lambda w: w.store.destinations.waiting(w.destination, tenant=w.stranger), 0),
+    "destinations.page": (
+        lambda w: w.store.destinations.page(Window(limit=9), tenant=w.stranger).rows,
+        [],
+    ),
     "idempotency.begin": (_begin, True),
     "calendar_feeds.new_id": (
         lambda w: tenant_of(w.store.calendar_feeds.new_id(tenant=w.stranger)) != w.stranger,
@@ -162,15 +189,8 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
 #: itself, whose id names its tenant, or what that token holds. A session is an API key's.
 BY_DOCUMENT_OR_TOKEN = {
     *("schedules.insert", "schedules.insert_many", "schedules.update", "schedules.revise"),
-    *(
-        "messages.insert",
-        "messages.insert_many",
-        "successors.replace",
-        "events.insert",
-        "last_runs.write",
-        "outcomes.record",
-        "outcomes.record_late",
-    ),
+    *("messages.insert", "messages.insert_many", "destinations.insert", "destinations.update"),
+    *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
     *("idempotency.finish", "idempotency.give_up"),
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
@@ -180,13 +200,14 @@ BY_DOCUMENT_OR_TOKEN = {
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
+    *("destinations.for_delivery", "destinations.reseal"),
     *("events.living_by_state", "events.oldest_due"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
     *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
-    *(f"outbox.{verb}" for verb in ("due", "take", "sent", "put_back", "put_back_abandoned")),
+    *(f"outbox.{verb}" for verb in ("due", "take", "put_off", "sent", "put_back", "put_back_abandoned")),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
@@ -242,8 +263,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.calendars.delete("c1", tenant=owner, version=1)
     assert store.schedules.made_by("seed-1", world.living, tenant=owner)
     assert store.schedules.exists(world.deleted, tenant=owner)
-    assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 1
-    assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 1
+    assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 2
+    assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 2
+    assert store.destinations.in_use(world.destination, tenant=owner) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
     assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9)) == 1

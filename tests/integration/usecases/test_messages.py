@@ -12,6 +12,7 @@ import pytest
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, Event, State
@@ -246,3 +247,25 @@ def test_each_message_is_sent_once_or_cancelled_and_says_which(
         each for each, state in ended.items() if state == "cancelled"
     }
     assert {told for _, told in race.said} == {"cancelled", "moved", "too late"}
+
+
+def test_a_message_is_delivered_as_its_destination_says(
+    store: Store, pipeline: Pipeline, journal: Journal
+) -> None:
+    now = clock.now()
+    store.destinations.insert(
+        Destination(
+            id="billing",
+            url=journal.url("/base"),
+            headers=(("X-Of", "destination"),),
+            max_retries=0,
+            created_at=now,
+            updated_at=now,
+        )
+    )
+    asked = MessageDraft(id="m1", draft=Draft(destination="billing", path="/orders"))
+    service(store).schedule(asked, now, tenant=TENANT)
+    deliver(pipeline, "msg_m1")
+    (call,) = journal.calls["/base/orders"]
+    assert (call.seen.method, call.seen.headers["x-of"]) == ("POST", "destination")
+    assert state(store, "msg_m1") == "completed"

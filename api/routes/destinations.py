@@ -1,0 +1,179 @@
+"""/api/destinations: named receivers, and what is sent to them."""
+
+import re
+import zlib
+
+from flask import Response, g, request
+
+from api import idempotency
+from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
+from api.preconditions import unchanged
+from api.services import services
+from api.tenancy import tenant
+from api.wire import Message, Paging, PutQuery, examples, window
+from api.wire.destination import (
+    DestinationChange,
+    DestinationInput,
+    DestinationOutput,
+    DestinationPage,
+    TestOutput,
+    destination_shown,
+    flow_shown,
+)
+from api.wire.field_types import ID
+from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.destination_draft import DestinationDraft
+from scheduler_app.domain.errors import InvalidField, StaleVersion
+from scheduler_app.domain.masking import masked_url
+from scheduler_app.usecases.upsert import Conditions
+
+blueprint = ApiBlueprint(
+    "destinations", __name__, url_prefix="/api/destinations", description="Named receivers and their limits"
+)
+
+Headers = dict[str, str]
+Tagged = tuple[View, Headers]
+_VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
+
+
+@blueprint.route("", methods=["GET"])
+@blueprint.arguments(Paging, location="query")
+@blueprint.response(200, DestinationPage)
+def list_destinations(query: Loaded) -> View:
+    """List destinations, newest first"""
+    limit, page = query["limit"], query["page"]
+    found = services().store.destinations.page(window(query), tenant=tenant())
+    return {
+        "destinations": list(map(destination_shown, found.rows)),
+        "page": page,
+        "limit": limit,
+        "next_cursor": found.next,
+    }
+
+
+@blueprint.route("/<name>", methods=["GET"])
+@blueprint.response(200, DestinationOutput)
+def get_destination(name: str) -> Tagged | Response:
+    """Get a destination"""
+    found = services().destinations.get(name, tenant=tenant())
+    view, headers = _tagged(found)
+    flow = services().destinations.flow(found)
+    if flow is not None:
+        # It moves without a change of the destination: what was read before is not the same.
+        waiting = services().store.destinations.waiting(found.id, tenant=tenant())
+        return view | {"flow": flow_shown(flow, waiting, services().now())}, headers
+    return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
+
+
+@blueprint.route("/<name>", methods=["PUT"], query=PutQuery)
+@blueprint.arguments(DestinationInput, example=examples.DESTINATION)
+@blueprint.response(200, DestinationOutput)
+@blueprint.alt_response(201, schema=DestinationOutput, description="There was none: it is created")
+def put_destination(draft: DestinationDraft, name: str) -> tuple[View, int, Headers]:
+    """Create a destination, or replace it
+
+    What is left out has its default. A change holds for every schedule from its next attempt on.
+    `If-None-Match: *` or `?if-absent` only creates, `If-Match` only replaces; where that is not possible the
+    answer is a 412.
+    """
+    _check_name(name)
+    now = services().now()
+    absent = request.if_none_match.star_tag or g.write_query.get("if_absent") is not None
+    conditions = Conditions(
+        version=_version_wanted(name), present=request.if_match.star_tag, absent=bool(absent)
+    )
+    found, created = services().destinations.put(name, draft, now, tenant=tenant(), conditions=conditions)
+    view, headers = _tagged(found)
+    _show_secret(view, found, draft)
+    if created:
+        return view | {"result": "created"}, 201, headers | {"Location": f"/api/destinations/{found.name}"}
+    return view | {"result": "changed" if found.updated_at == now else "unchanged"}, 200, headers
+
+
+@blueprint.route("/<name>", methods=["PATCH"])
+@blueprint.arguments(DestinationChange, example=examples.DESTINATION_CHANGE)
+@blueprint.response(200, DestinationOutput)
+def change_destination(draft: DestinationDraft, name: str) -> Tagged:
+    """Change some fields of a destination; null takes one away"""
+    return _changed(name, draft)
+
+
+@blueprint.route("/<name>", methods=["DELETE"])
+@blueprint.response(200, Message)
+def delete_destination(name: str) -> View:
+    """Delete a destination with its secrets; a 409 while schedules name it"""
+    services().destinations.delete(name, tenant=tenant(), version=_version_wanted(name))
+    return {"message": "Destination deleted."}
+
+
+@blueprint.route("/<name>/pause", methods=["POST"])
+@blueprint.response(200, DestinationOutput)
+def pause_destination(name: str) -> Tagged:
+    """Send nothing more; what is due waits until the destination is resumed"""
+    return _changed(name, DestinationDraft(paused=True))
+
+
+@blueprint.route("/<name>/resume", methods=["POST"])
+@blueprint.response(200, DestinationOutput)
+def resume_destination(name: str) -> Tagged:
+    """Send again; what waited follows within a minute, oldest first"""
+    return _changed(name, DestinationDraft(paused=False))
+
+
+@blueprint.route("/<name>/test", methods=["POST"])
+@blueprint.response(200, TestOutput)
+def test_destination(name: str) -> View:
+    """Call the destination once, now, outside of its limits, and show the answer"""
+    found = services().destinations.test(name, services().now(), tenant=tenant())
+    view: View = {
+        "event_id": found.event_id,
+        "method": found.method,
+        "url": masked_url(found.url),
+        "sent": found.verdict is not None,
+    }
+    if found.verdict is None:
+        return view
+    return view | {
+        "outcome": found.verdict.outcome.name.lower(),
+        "status_code": found.verdict.status_code,
+        "error": found.verdict.error,
+        "snippet": found.verdict.snippet,
+        "duration_ms": round(found.verdict.duration_ms, 3),
+    }
+
+
+def _changed(name: str, draft: DestinationDraft) -> Tagged:
+    now, version = services().now(), _version_wanted(name)
+    found = services().destinations.edit(name, draft, now, tenant=tenant(), version=version)
+    view, headers = _tagged(found)
+    _show_secret(view, found, draft)
+    return view | {"result": "changed" if found.updated_at == now else "unchanged"}, headers
+
+
+def _show_secret(view: View, found: Destination, draft: DestinationDraft) -> None:
+    if draft.signing is True and found.signing and found.signing.since == found.updated_at:
+        view["signing_secret"] = idempotency.shown_once(found.signing.secret)
+
+
+def _tagged(found: Destination) -> Tagged:
+    """The ETag tells a destination from one that was deleted and created anew, too."""
+    digest = zlib.crc32(found.created_at.isoformat().encode())
+    return destination_shown(found), {"ETag": f'"{found.version}-{digest:08x}"'}
+
+
+def _version_wanted(name: str) -> int | None:
+    """The version that If-Match names; None without one. Raises NotFound, StaleVersion."""
+    if "If-Match" not in request.headers or request.if_match.star_tag:
+        return None
+    matches = [_VERSION.match(tag or "") for tag in request.if_match.as_set(include_weak=False)]
+    versions = {int(match[1]) for match in matches if match}
+    current = services().destinations.get(name, tenant=tenant()).version
+    if current not in versions:
+        raise StaleVersion(f"If-Match does not name the destination's version, {current}: give its ETag")
+    return current
+
+
+def _check_name(name: str) -> None:
+    if not ID.fullmatch(name):
+        raise InvalidField("name", "the path must name it by 1 to 64 letters, digits and hyphens")

@@ -1,0 +1,178 @@
+"""A destination: a named receiver, with what is sent to it, how, and how much of it."""
+
+from base64 import b64encode
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from scheduler_app.domain.action import Action
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import (
+    DEFAULT_METHOD,
+    DEFAULT_METHOD_WITH_BODY,
+    METHODS,
+    HttpAction,
+)
+from scheduler_app.domain.masking import split_query
+from scheduler_app.domain.message import DEFAULT_METHOD as MESSAGE_METHOD
+from scheduler_app.domain.message import Message
+from scheduler_app.domain.retry import Codes, RetryPolicy
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.tenants import SEPARATOR, tenant_of
+
+MAX_RATE = 10_000.0
+LEAST_RATE = 0.001
+MAX_BURST = 10_000
+MAX_CONCURRENCY = 1_000
+MAX_BREAKER_FAILURES = 1_000
+MAX_OPEN_SECONDS = 86_400.0
+LEAST_OPEN_SECONDS = 1.0
+
+
+class AuthType(StrEnum):
+    """How a request says who is calling (RFC 7617, RFC 6750)."""
+
+    BASIC = "basic"
+    BEARER = "bearer"
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """The credentials of an `Authorization` header; `secret` is the password, or the token."""
+
+    type: AuthType
+    secret: str = field(repr=False)
+    username: str = ""
+
+    def header(self) -> tuple[str, str]:
+        """Returns the header's name and value."""
+        if self.type is AuthType.BEARER:
+            return "Authorization", f"Bearer {self.secret}"
+        pair = f"{self.username}:{self.secret}".encode()
+        return "Authorization", f"Basic {b64encode(pair).decode()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """After so many failures in a row nothing is sent for `open_seconds`, and then one probe at a time."""
+
+    failures: int
+    open_seconds: float
+
+
+#: What names a destination.
+Asking = TypeVar("Asking", bound=Schedule | Message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """A named receiver as it is stored. None: the destination leaves that to each schedule.
+
+    Its repr leaves out every part that may contain a secret.
+    """
+
+    id: str
+    """Its name, after its tenant's (see `domain.tenants`)."""
+    url: str = field(repr=False)
+    method: str | None = None
+    """For those that give none."""
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    auth: Auth | None = None
+    allowed_methods: tuple[str, ...] = METHODS
+    signing: Signing | None = None
+    max_retries: int | None = None
+    backoff_seconds: float | None = None
+    backoff_max_seconds: float | None = None
+    retry_codes: Codes | None = None
+    success: Codes | None = None
+    timeout_seconds: float | None = None
+    rate_per_second: float | None = None
+    burst: int = 1
+    """How many may start at one instant, after a time in which fewer did than the rate allows."""
+    concurrency: int | None = None
+    breaker: Breaker | None = None
+    paused: bool = False
+    version: int = 1
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def name(self) -> str:
+        """What its tenant calls it."""
+        return self.id.rpartition(SEPARATOR)[2]
+
+    @property
+    def tenant(self) -> str:
+        return tenant_of(self.id)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether an attempt may have to wait for room."""
+        return bool(self.rate_per_second or self.concurrency or self.breaker or self.paused)
+
+    def action(self, asked: HttpAction, *, default_method: str | None = None) -> HttpAction:
+        """Returns the whole request of an action that names this destination; `default_method` where neither
+        says which, by default GET, or POST with a body.
+
+        The action's path and query follow the destination's, its headers replace those of the same name.
+        Credentials are the destination's own. Raises InvalidField for a method that is not allowed here.
+        """
+        by_body = DEFAULT_METHOD_WITH_BODY if asked.body else DEFAULT_METHOD
+        method = asked.method or self.method or default_method or by_body
+        if method not in self.allowed_methods:
+            raise InvalidField(
+                "method",
+                f"the destination {self.name} allows {', '.join(self.allowed_methods)}, and not {method}",
+            )
+        headers = {name.lower(): (name, value) for name, value in self.headers}
+        headers |= {name.lower(): (name, value) for name, value in asked.headers}
+        if self.auth:
+            headers["authorization"] = self.auth.header()
+        return replace(asked, url=joined(self.url, asked.url), method=method, headers=tuple(headers.values()))
+
+    def applied_to(self, schedule: Asking) -> Asking:
+        """Returns the schedule or message as it is delivered: what the destination says of delivery holds for
+        all that name it. Raises InvalidField for a method that is not allowed here, TypeError for an action
+        that names no destination."""
+        if not isinstance(schedule.action, HttpAction):
+            raise TypeError(f"an action of kind {schedule.action.kind} names no destination")
+        return replace(
+            schedule,
+            action=self.action(schedule.action, default_method=_default_method(schedule)),
+            retry=self._retry(schedule.retry),
+            success=self.success or schedule.success,
+            timeout_seconds=self.timeout_seconds or schedule.timeout_seconds,
+            signing=self.signing or schedule.signing,
+        )
+
+    def _retry(self, policy: RetryPolicy) -> RetryPolicy:
+        first = policy.backoff_seconds if self.backoff_seconds is None else self.backoff_seconds
+        longest = policy.backoff_max_seconds if self.backoff_max_seconds is None else self.backoff_max_seconds
+        return RetryPolicy(
+            max_retries=policy.max_retries if self.max_retries is None else self.max_retries,
+            backoff_seconds=first,
+            backoff_max_seconds=max(first, longest),
+            codes=self.retry_codes or policy.codes,
+        )
+
+
+def _default_method(asking: Schedule | Message) -> str | None:
+    return MESSAGE_METHOD if isinstance(asking, Message) else None
+
+
+def destination_of(action: Action) -> str | None:
+    """Returns the id of the destination that an action names, with its tenant; None where it names none."""
+    return action.destination if isinstance(action, HttpAction) else None
+
+
+def joined(base: str, path: str) -> str:
+    """Returns the URL of `path`, which begins with `/` or `?` or is empty, below a destination's URL, `base`:
+    path follows path, query follows query."""
+    if not path:
+        return base
+    stem, query = split_query(base)
+    below, own_query = split_query(path)
+    queries = [each[1:] for each in (query, own_query) if len(each) > 1]
+    return (stem.rstrip("/") + below if below else stem) + ("?" + "&".join(queries) if queries else "")

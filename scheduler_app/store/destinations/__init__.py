@@ -1,0 +1,1 @@
+"""Destinations in MongoDB: their documents and verbs."""

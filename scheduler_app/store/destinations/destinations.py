@@ -1,0 +1,132 @@
+"""Inserts destinations, changes them by version, shows and removes them."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
+
+from bson.raw_bson import RawBSONDocument
+from pymongo import ReplaceOne
+from pymongo.errors import BulkWriteError
+
+from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.event import UNCLAIMED, Kind
+from scheduler_app.domain.http_action import destination_key
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.destinations.documents import CorruptDestination, read, to_document
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.paging import Page, PagedQuery, Window
+from scheduler_app.store.schedules.decoded_cache import DecodedCache
+
+#: A destination in use is counted no further than this.
+MAX_COUNTED = 100_000
+NAMES_DESTINATION = "destination_v1"
+OF_DESTINATION = "destination_v1"
+
+
+class Destinations:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
+        self._destinations = mongo.collection("destinations")
+        self._majority = mongo.majority("destinations")
+        self._schedules = mongo.collection("schedules")
+        self._events = mongo.collection("events")
+        self._secret_box = secret_box
+        options = self._majority.codec_options
+        self._raw = self._majority.with_options(options.with_options(document_class=RawBSONDocument))
+        self._readings = DecodedCache(partial(read, secret_box=secret_box), options)
+
+    def insert(self, destination: Destination) -> bool:
+        """Returns False when there is one of that name."""
+        try:
+            self._destinations.insert_many([to_document(destination, self._secret_box)])
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return False
+        return True
+
+    def update(self, destination: Destination, *, version: int) -> bool:
+        """Writes a change made of the destination as it stood at `version`. Returns False when another change
+        came first."""
+        which = {"_id": destination.id, "version": version}
+        document = to_document(destination, self._secret_box)
+        return self._destinations.bulk_write([ReplaceOne(which, document)]).matched_count == 1
+
+    def delete(self, destination_id: str, *, tenant: str, version: int | None = None) -> bool:
+        """Removes the document with its secrets. Returns False when the tenant has none of that id, or not at
+        `version`."""
+        if tenant_of(destination_id) != tenant:
+            return False
+        which: Document = {"_id": destination_id}
+        if version is not None:
+            which["version"] = version
+        return self._destinations.delete_one(which).deleted_count == 1
+
+    def get(self, destination_id: str, *, tenant: str) -> Destination | CorruptDestination | None:
+        """Returns None when the tenant has none of that id."""
+        if tenant_of(destination_id) != tenant:
+            return None
+        row = self._majority.find_one({"_id": destination_id})
+        return read(row, self._secret_box) if row else None
+
+    def in_use(self, destination_id: str, *, tenant: str) -> int:
+        """Returns how many schedules of the tenant name the destination, at most `MAX_COUNTED`."""
+        which = {"tenant": tenant, "action.destination": destination_id, "state": {"$ne": "deleted"}}
+        return self._schedules.count_documents(which, hint=NAMES_DESTINATION, limit=MAX_COUNTED)
+
+    def messages_of(self, destination_id: str, *, tenant: str) -> int:
+        """Returns how many messages of the tenant that are not finished name the destination, at most
+        `MAX_COUNTED`."""
+        if tenant_of(destination_id) != tenant:
+            return 0
+        which = {
+            "origin": destination_key(destination_id),
+            "due_at": {"$exists": True},
+            "kind": Kind.MESSAGE.value,
+        }
+        return self._events.count_documents(which, hint=OF_DESTINATION, limit=MAX_COUNTED)
+
+    def waiting(self, destination_id: str, *, tenant: str) -> int:
+        """Returns how many events wait for the destination, at most `MAX_COUNTED`. An event counts for the
+        destination that its schedule named when it was made."""
+        if tenant_of(destination_id) != tenant:
+            return 0
+        which = {
+            "origin": destination_key(destination_id),
+            "due_at": {"$exists": True},
+            "state": {"$in": [state.value for state in sorted(UNCLAIMED)]},
+        }
+        return self._events.count_documents(which, hint=OF_DESTINATION, limit=MAX_COUNTED)
+
+    def for_delivery(self, ids: Sequence[str]) -> dict[str, Destination | CorruptDestination]:
+        """Returns destinations by id. They are read from MongoDB for each batch, after its claim, so that a
+        change holds from the next attempt on; only the decoding of unchanged documents is kept."""
+        rows = self._raw.find({"_id": {"$in": list(ids)}})
+        found = [self._readings.of(bytes(cast("RawBSONDocument", row).raw)) for row in rows]
+        return {each.id: each for each in found}
+
+    def reseal(self) -> tuple[int, dict[str, str]]:
+        """Encrypts with the newest key what an older one has sealed, beside processes that work. Returns how
+        many destinations that were, and those that cannot be read with the reasons. May be called again after
+        a STORE_FAULT."""
+        sealed, left = 0, dict[str, str]()
+        for row in self._majority.find({}).sort("_id", 1):
+            token = row.get("sealed")
+            if isinstance(token, bytes) and self._secret_box.is_newest(token):
+                continue
+            found = read(row, self._secret_box)
+            if isinstance(found, CorruptDestination):
+                left[found.id] = found.reason
+                continue
+            document = to_document(found, self._secret_box)
+            if "sealed" in document:
+                # A change that came in between has sealed it with that process's newest key.
+                same = {"_id": found.id, "version": found.version}
+                sealed += self._destinations.bulk_write([ReplaceOne(same, document)]).matched_count
+        return sealed, left
+
+    def page(self, window: Window, *, tenant: str) -> Page[Destination | CorruptDestination]:
+        """Returns the tenant's destinations, newest first; the window's times are creation times."""
+        found = PagedQuery(self._destinations, "created_at", {"tenant": tenant}, "list_v1").page(window)
+        return Page([read(row, self._secret_box) for row in found.rows], found.next)

@@ -1,0 +1,327 @@
+"""Holds back attempts whose destinations have limits, until all workers together have room for them."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.flow import (
+    SLOT_GRACE_SECONDS,
+    Answer,
+    Ask,
+    Ended,
+    Grant,
+    Limiter,
+    Why,
+)
+from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.worker.courier import Courier
+from scheduler_app.worker.fatal_thread import EssentialThread
+from scheduler_app.worker.job import Job
+from scheduler_app.worker.recorder import Delayed, GivenBack, Recorder
+
+log = get_logger(__name__)
+
+#: Of one destination so many may be asked for at once.
+WANTED_AT_ONCE = 100
+#: What has to wait longer than this is postponed in MongoDB; nothing else is.
+KEPT_SECONDS = 4.0
+#: A destination may wait here with so many events, whatever its rate.
+LEAST_KEPT, MOST_KEPT = 20, 2_000
+#: How long to wait between two questions, at least and at most.
+LEAST_PAUSE, LONGEST_PAUSE = 0.01, 0.5
+#: Slots in flight are renewed so often.
+RENEW_SECONDS = 1.0
+#: While the limits are not known, events come again after so long; and of paused destinations.
+UNKNOWN_SECONDS, PAUSED_SECONDS = 10.0, 60.0
+#: Ends of requests that are kept while Redis is away; the slots of older ones run out.
+MAX_ENDED = 10_000
+#: Between two that are put off together, so that they keep their order.
+ORDER = timedelta(milliseconds=1)
+#: Statuses by which a receiver asks for fewer requests.
+SLOW_DOWN = (429, 503)
+#: Destinations whose breakers are shown in metrics.
+MAX_SHOWN = 100
+SHOWN_LONGER_SECONDS = 30.0
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What waits in this worker for one destination."""
+
+    destination: Destination
+    jobs: deque[Job] = field(default_factory=deque)
+    held: dict[str, None] = field(default_factory=dict)
+    ended: list[Ended] = field(default_factory=list)
+    again_at: float = 0.0
+    """When it is worth asking for room, in monotonic seconds."""
+    renewed_at: float = 0.0
+    overdue: Why | None = None
+    """Why all that waits is to be put off: the wait is too long."""
+
+
+class FlowControl(EssentialThread):
+    """One thread of a worker, which alone asks the limiter: neither the courier nor those who read schedules
+    wait for it.
+
+    An attempt takes its token and its slot just before it goes to the courier, so that what the receiver sees
+    follows what was granted within milliseconds.
+    """
+
+    def __init__(
+        self, limiter: Limiter | None, courier: Courier, recorder: Recorder, *, now: Callable[[], datetime]
+    ) -> None:
+        """`limiter` None: the broker cannot count, and what has limits is put off."""
+        super().__init__("flow-control")
+        self._limiter = limiter
+        self._courier = courier
+        self._recorder = recorder
+        self._now = now
+        self._changed = threading.Condition()
+        self._queues: dict[str, _Queue] = {}
+        self._destination_of: dict[str, str] = {}
+        self._giving_back = False
+        self._ended = False
+        self._is_away = False
+        self._open: dict[str, float] = {}
+
+    # -- any thread --------------------------------------------------------------------------------------
+
+    def put(self, jobs: Sequence[tuple[Destination, Job]]) -> None:
+        """Takes over attempts that are due; each reaches the courier when there is room, or the recorder."""
+        with self._changed:
+            for destination, job in jobs:
+                queue = self._queues.get(destination.id)
+                if queue is None:
+                    queue = self._queues[destination.id] = _Queue(destination)
+                if destination.version >= queue.destination.version:
+                    queue.destination = destination
+                queue.jobs.append(job)
+                queue.again_at = min(queue.again_at, monotonic())
+            self._changed.notify()
+
+    def finished(self, verdict: Verdict) -> None:
+        """Notes the end of an attempt, and what it says of its destination."""
+        if verdict.event_id in self._destination_of:
+            self._note(_end_of(verdict))
+
+    def dropped(self, event_ids: Sequence[str]) -> None:
+        """Notes that these have no request in flight any more, if they had one."""
+        if not self._destination_of:
+            return
+        for event_id in event_ids:
+            if event_id in self._destination_of:
+                self._note(Ended(event_id, Answer.NOTHING))
+
+    def _note(self, ended: Ended) -> None:
+        with self._changed:
+            destination = self._destination_of.pop(ended.event_id, None)
+            queue = self._queues.get(destination or "")
+            if queue is not None:
+                queue.held.pop(ended.event_id, None)
+                queue.ended.append(ended)
+                del queue.ended[:-MAX_ENDED]
+                self._changed.notify()
+
+    def stop_starting(self) -> None:
+        """Gives back what waits, from now on."""
+        with self._changed:
+            self._giving_back = True
+            self._changed.notify()
+
+    def stop(self) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+
+    def open_breakers(self, now: float) -> list[str]:
+        """The destinations whose breakers this worker found open, `MAX_SHOWN` at most; `now` is in monotonic
+        seconds. One that another worker has closed is forgotten some seconds after its next probe was due."""
+        with self._changed:
+            return [own_id for own_id, until in self._open.items() if now < until]
+
+    # -- its own thread ----------------------------------------------------------------------------------
+
+    def work(self) -> None:
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait(self._pause())
+                    if self._ended:
+                        break
+                    if self._giving_back:
+                        self._give_back()
+                    round_ = self._round(monotonic())
+                if round_:
+                    self._ask([queue for queue, _ in round_], [ask for _, ask in round_])
+        finally:
+            if self._limiter is not None:
+                self._limiter.close()
+
+    def _pause(self) -> float | None:
+        """How long nothing has to be done; None until something comes."""
+        if not self._queues:
+            return None
+        now = monotonic()
+        at = min((self._next_at(queue) for queue in self._queues.values()), default=now + LONGEST_PAUSE)
+        return min(LONGEST_PAUSE, max(LEAST_PAUSE, at - now))
+
+    def _next_at(self, queue: _Queue) -> float:
+        if queue.jobs or queue.ended:
+            return queue.again_at if not queue.overdue else 0.0
+        return queue.renewed_at + RENEW_SECONDS
+
+    def _give_back(self) -> None:
+        for queue in self._queues.values():
+            if queue.jobs:
+                self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in queue.jobs])
+                queue.jobs.clear()
+
+    def _round(self, now: float) -> list[tuple[_Queue, Ask]]:
+        """What is to be asked now; forgets destinations of which nothing is here."""
+        found: list[tuple[_Queue, Ask]] = []
+        for own_id, queue in list(self._queues.items()):
+            self._drop_lost(queue)
+            if not (queue.jobs or queue.held or queue.ended):
+                del self._queues[own_id]
+                continue
+            if queue.destination.paused and queue.jobs:
+                self._put_off_paused(queue)
+            asks = now >= queue.again_at and bool(queue.jobs)
+            renews = bool(queue.held) and now >= queue.renewed_at + RENEW_SECONDS
+            if not (asks or renews or queue.ended or queue.overdue):
+                continue
+            found.append((queue, self._asked(queue, wanted=asks)))
+            queue.renewed_at = now
+        return found
+
+    @staticmethod
+    def _asked(queue: _Queue, *, wanted: bool) -> Ask:
+        made = queue.destination
+        rate = made.rate_per_second or 0.0
+        kept = max(LEAST_KEPT, min(MOST_KEPT, int(rate * KEPT_SECONDS) or MOST_KEPT))
+        reserve = len(queue.jobs) if queue.overdue else max(0, len(queue.jobs) - kept)
+        jobs = list(queue.jobs)[:WANTED_AT_ONCE] if wanted and not queue.overdue else []
+        ended, queue.ended = queue.ended, []
+        longest = max((job.attempt.deliverable.timeout_seconds for job in jobs), default=0.0)
+        return Ask(
+            destination=made,
+            wanted=[job.attempt.event.id for job in jobs],
+            held=list(queue.held),
+            ended=ended,
+            reserve=reserve,
+            slot_seconds=max(longest, made.timeout_seconds or 0.0) + SLOT_GRACE_SECONDS,
+        )
+
+    def _drop_lost(self, queue: _Queue) -> None:
+        """Another worker has what this one has lost."""
+        if any(job.lease.is_lost(job.attempt.event.id) for job in queue.jobs):
+            kept = deque(job for job in queue.jobs if not job.lease.is_lost(job.attempt.event.id))
+            self._courier.lost(len(queue.jobs) - len(kept))
+            queue.jobs = kept
+
+    def _ask(self, queues: Sequence[_Queue], asks: Sequence[Ask]) -> None:
+        try:
+            grants = self._decided(asks)
+        except self._unavailable as error:
+            if not self._is_away:
+                log.warning(
+                    "flow.unknown",
+                    message="The limits of destinations cannot be read; their events are postponed",
+                    error=str(error)[:300],
+                )
+            self._is_away = True
+            with self._changed:
+                for queue, ask in zip(queues, asks, strict=True):
+                    queue.ended = [*ask.ended, *queue.ended][-MAX_ENDED:]
+                    queue.again_at = monotonic() + LONGEST_PAUSE
+                    self._put_off(queue, len(queue.jobs), UNKNOWN_SECONDS, 0.0, Why.UNKNOWN)
+            return
+        if self._is_away:
+            log.info("flow.known", message="The limits of destinations can be read again")
+        self._is_away = False
+        starting: list[Job] = []
+        with self._changed:
+            for queue, ask, grant in zip(queues, asks, grants, strict=True):
+                starting += self._obey(queue, ask, grant)
+                self._note_breaker(queue.destination, grant, monotonic())
+        if starting:
+            self._courier.send(starting)
+
+    def _decided(self, asks: Sequence[Ask]) -> list[Grant]:
+        if self._limiter is None:
+            raise ConnectionError("this broker cannot count; limits need Redis as the broker")
+        return self._limiter.decide(asks)
+
+    @property
+    def _unavailable(self) -> tuple[type[Exception], ...]:
+        return (OSError,) if self._limiter is None else (*self._limiter.unavailable, OSError)
+
+    def _obey(self, queue: _Queue, ask: Ask, grant: Grant) -> list[Job]:
+        """Returns what may start, and puts off what has to wait too long."""
+        starting = []
+        for _ in range(min(grant.granted, len(queue.jobs))):
+            job = queue.jobs.popleft()
+            queue.held[job.attempt.event.id] = None
+            self._destination_of[job.attempt.event.id] = queue.destination.id
+            starting.append(job)
+        if ask.wanted or grant.why is not None:
+            queue.again_at = monotonic() + min(LONGEST_PAUSE, max(LEAST_PAUSE, grant.wait))
+        if ask.reserve:
+            why = queue.overdue or grant.why or Why.RATE
+            self._put_off(queue, min(ask.reserve, len(queue.jobs)), grant.first, grant.step, why)
+            queue.overdue = None
+        elif queue.jobs and grant.wait > KEPT_SECONDS:
+            queue.overdue = grant.why  # in the next round, which takes places in the line for them
+        return starting
+
+    def _put_off_paused(self, queue: _Queue) -> None:
+        self._put_off(queue, len(queue.jobs), PAUSED_SECONDS, 0.0, Why.PAUSED)
+
+    def _put_off(self, queue: _Queue, count: int, first: float, step: float, why: Why) -> None:
+        """Postpones the last `count`: the first of them by `first` seconds, the others `step` apart."""
+        if not count:
+            return
+        jobs = [queue.jobs.pop() for _ in range(count)][::-1]
+        now = self._now()
+        self._recorder.put(
+            [
+                _delayed(job, now + timedelta(seconds=first + place * step) + place * ORDER, queue, why)
+                for place, job in enumerate(jobs)
+            ]
+        )
+        metrics.flow_postponed.labels(why.name.lower()).inc(count)
+
+    def _note_breaker(self, destination: Destination, grant: Grant, now: float) -> None:
+        self._open.pop(destination.id, None)
+        if grant.is_open and destination.breaker is not None:
+            while len(self._open) >= MAX_SHOWN:
+                del self._open[next(iter(self._open))]
+            self._open[destination.id] = now + destination.breaker.open_seconds + SHOWN_LONGER_SECONDS
+
+
+def _delayed(job: Job, due_at: datetime, queue: _Queue, why: Why) -> Delayed:
+    event, due_at = job.attempt.event, whole_milliseconds(due_at)
+    name = queue.destination.name
+    message = f"Postponed to {shown_instant(due_at)}: the destination {name} waits for {why.value}"
+    since = event.postponed_from or event.due_at
+    return Delayed(Postponement(event.id, job.lease.token, due_at, since, message), job.lease)
+
+
+def _end_of(verdict: Verdict) -> Ended:
+    status = verdict.status_code
+    slow = status in SLOW_DOWN
+    if verdict.outcome is Outcome.RETRY or slow:
+        answer = Answer.FAILED
+    elif verdict.outcome is Outcome.SUCCESS or status is not None:
+        answer = Answer.WELL
+    else:
+        answer = Answer.NOTHING
+    took = verdict.duration_ms / 1000
+    return Ended(verdict.event_id, answer, status, took, slow, verdict.retry_after)

@@ -1,0 +1,152 @@
+"""Destinations under load, through real processes: three workers share one limit, one breaker, one Redis."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import redis
+import requests
+from pymongo import MongoClient
+
+from tests.acceptance.limited_receiver import LimitedReceiver, excess
+from tests.acceptance.stack import Stack
+from tests.processes import wait_until
+
+RATE, BURST, CONCURRENCY = 50, 10, 5
+#: Dispatches for each delivered event, at most.
+MOST_DISPATCHES = 1.2
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack]) -> Stack:
+    """API, one beat, three workers."""
+    ready = make_stack()
+    ready.all()
+    for name in ("second", "third"):
+        ready.worker(name)
+    return ready
+
+
+@pytest.fixture
+def receiver() -> Iterator[LimitedReceiver]:
+    with closing(LimitedReceiver()) as made:
+        yield made
+
+
+def put(stack: Stack, name: str, url: str, **fields: Any) -> None:
+    body = {"url": url, "method": "POST"} | fields
+    answer = requests.put(f"{stack.url}/api/destinations/{name}", json=body, timeout=20)
+    assert answer.status_code == 201, answer.text
+
+
+def look(stack: Stack, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = requests.get(f"{stack.url}/api/destinations/{name}", timeout=20).json()
+    return found
+
+
+def fire(stack: Stack, name: str, count: int, **fields: Any) -> None:
+    """So many events, all due at one instant."""
+    lead = timedelta(seconds=max(2.0, count / 400))
+    run_at = (datetime.now(UTC) + lead).isoformat(timespec="milliseconds")
+    one = {"name": name, "destination": name, "run_at": run_at, "tags": [name], **fields}
+    for first in range(0, count, 1_000):
+        size = min(1_000, count - first)
+        made = stack.post("/schedules/bulk", {"schedules": [one] * size}, status=200)
+        assert made["created"] == size, made
+
+
+def events(stack: Stack, name: str) -> list[dict[str, Any]]:
+    with MongoClient[dict[str, Any]](stack.environment["MONGO_URI"]) as client:
+        found = client[stack.environment["MONGO_DATABASE"]]["events"]
+        return list(found.find({"origin": f"destination {name}"}))
+
+
+def dispatches(found: list[dict[str, Any]]) -> float:
+    """Messages for each event."""
+    lines = [line["status"] for event in found for line in event["status"]]
+    return lines.count("worker_queue") / len(found)
+
+
+def check_limits(stack: Stack, receiver: LimitedReceiver, name: str, count: int, bursts: int) -> None:
+    assert excess(receiver.arrivals, BURST * bursts, RATE) <= 0
+    assert receiver.most_open <= CONCURRENCY
+    assert len(receiver.keys) == count
+    found = events(stack, name)
+    wait_until(lambda: all(each["state"] == "completed" for each in events(stack, name)), "records", 20)
+    assert dispatches(found) <= MOST_DISPATCHES
+    put_off = [
+        each for each in found if any("place in the line" in line["message"] for line in each["status"])
+    ]
+    assert put_off
+
+
+def limited(stack: Stack, receiver: LimitedReceiver, name: str, count: int) -> None:
+    put(stack, name, receiver.url, rate_per_second=RATE, burst=BURST, concurrency=CONCURRENCY)
+    fire(stack, name, count)
+
+
+def test_a_limit_holds_in_every_window_from_three_workers(stack: Stack, receiver: LimitedReceiver) -> None:
+    limited(stack, receiver, "limited", 500)
+    wait_until(lambda: receiver.arrivals and look(stack, "limited")["flow"]["waiting"], "a backlog", 60)
+    wait_until(lambda: len(receiver.keys) == 500, "all calls", 60)
+    check_limits(stack, receiver, "limited", 500, bursts=1)
+
+
+def flush(stack: Stack) -> None:
+    with redis.Redis.from_url(stack.environment["BROKER_URL"]) as client:
+        client.flushdb()
+
+
+def test_a_redis_that_is_flushed_gives_one_more_burst_at_most_and_loses_nothing(
+    stack: Stack, receiver: LimitedReceiver
+) -> None:
+    limited(stack, receiver, "flushed", 400)
+    wait_until(lambda: len(receiver.keys) > 100, "a part of the calls", 60)
+    flush(stack)
+    wait_until(lambda: len(receiver.keys) == 400, "all calls", 90)
+    assert excess(receiver.arrivals, 2 * BURST, RATE) <= 0
+    assert receiver.most_open <= CONCURRENCY
+
+
+def test_a_breaker_spares_a_receiver_that_fails_and_delivers_all_after(
+    stack: Stack, receiver: LimitedReceiver
+) -> None:
+    failures, open_seconds, down = 10, 5, 12
+    put(
+        stack,
+        "broken",
+        receiver.url,
+        concurrency=CONCURRENCY,
+        breaker={"failures": failures, "open_seconds": open_seconds},
+        retry_backoff_seconds=1,
+        retry_backoff_max_seconds=2,
+    )
+    receiver.fails = True
+    fire(stack, "broken", 100)
+    wait_until(lambda: look(stack, "broken")["flow"]["breaker"] == "open", "an open breaker", 30)
+    assert look(stack, "broken")["flow"]["last_answers"][0]["status_code"] == 503
+    began = receiver.arrivals[0]
+    wait_until(lambda: time.monotonic() - began > down, "the end of the failure", down + 5)
+    seen = len(receiver.arrivals)
+    receiver.fails = False
+    assert seen <= failures + down // open_seconds + 1
+    wait_until(lambda: len(receiver.keys) == 100, "all calls", 90)
+    assert look(stack, "broken")["flow"]["breaker"] == "closed"
+    said = [line["message"] for each in events(stack, "broken") for line in each["status"]]
+    assert any("waits for its breaker to close" in each for each in said)
+
+
+@pytest.mark.long
+def test_a_limit_holds_for_20_000_events_which_finish_in_time(
+    stack: Stack, receiver: LimitedReceiver
+) -> None:
+    count = 20_000
+    limited(stack, receiver, "large", count)
+    wait_until(lambda: len(receiver.keys) >= count // 2, "half of the calls", 300)
+    wait_until(lambda: len(receiver.keys) == count, "all calls", 300)
+    took = max(receiver.arrivals) - min(receiver.arrivals)
+    assert took <= (count - BURST) / RATE * 1.05
+    check_limits(stack, receiver, "large", count, bursts=1)

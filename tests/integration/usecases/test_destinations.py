@@ -1,0 +1,250 @@
+"""A worker and a dispatcher beside destinations: what is sent, what waits, and what its history says."""
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import redis
+from cryptography.fernet import Fernet
+
+from scheduler_app.broker.redis.flow_control import RedisLimiter
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from scheduler_app.domain.destination import Auth, AuthType, Breaker, Destination
+from scheduler_app.domain.flow import Limiter
+from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.store import Store
+from scheduler_app.usecases.dispatch.lines import Lines
+from scheduler_app.worker import Pipeline
+from tests.acceptance.journal import Journal
+from tests.builders import event, schedule
+from tests.executors import executors
+
+SECOND = timedelta(seconds=1)
+KEY = "destination d"
+
+
+@pytest.fixture
+def journal() -> Iterator[Journal]:
+    with closing(Journal()) as made:
+        yield made
+
+
+@pytest.fixture
+def limiter(redis_url: str) -> Iterator[RedisLimiter]:
+    prefix = f"test-{secrets.token_hex(6)}:"
+    client = redis.Redis.from_url(redis_url)
+    client.set(f"{prefix}flow:began", "1")
+    with closing(RedisLimiter(client, prefix)) as made:
+        yield made
+
+
+@pytest.fixture
+def work(store: Store) -> Iterator[Callable[..., None]]:
+    """Lets a worker deliver events, and waits until all is written."""
+    pipelines: list[Pipeline] = []
+
+    def worked(ids: Sequence[str], limiter: Limiter | None) -> None:
+        pipeline = Pipeline(
+            store,
+            executors(),
+            now=clock.now,
+            worker="w1",
+            horizon_seconds=5,
+            max_events=1_000,
+            limiter=limiter,
+        )
+        pipelines.append(pipeline)
+        pipeline.start()
+        pipeline.delivery.deliver(ids)
+        assert pipeline.wait_until_empty(20)
+
+    yield worked
+    for pipeline in pipelines:
+        pipeline.stop_starting()
+        pipeline.stop()
+
+
+def put(store: Store, url: str, **fields: Any) -> Destination:
+    now = clock.now()
+    made = Destination(id="d", url=url, created_at=now, updated_at=now, **fields)
+    assert store.destinations.insert(made)
+    return made
+
+
+def due(store: Store, count: int = 1) -> list[str]:
+    """Events of one schedule that names the destination, due a moment ago, a millisecond apart."""
+    now = clock.now()
+    store.schedules.insert(schedule(now - 10 * SECOND, url=NOT_GIVEN, destination="d"))
+    first = now.replace(microsecond=0) - SECOND
+    made = [event(first + timedelta(milliseconds=number), origin=KEY) for number in range(count)]
+    store.events.insert(made, now, "made")
+    return [each.id for each in made]
+
+
+def row(store: Store, event_id: str) -> dict[str, Any]:
+    found = store.mongo.collection("events").find_one({"_id": event_id})
+    assert found is not None
+    return found
+
+
+def last_words(store: Store, event_id: str) -> str:
+    return str(row(store, event_id)["status"][-1]["message"])
+
+
+def test_an_event_is_sent_as_its_destination_says(
+    store: Store, journal: Journal, work: Callable[..., None], limiter: Limiter
+) -> None:
+    put(store, journal.url("/a"), auth=Auth(AuthType.BEARER, "t"), method="PUT", rate_per_second=100)
+    (event_id,) = due(store)
+    work([event_id], limiter)
+    (call,) = journal.calls["/a"]
+    assert (call.seen.method, call.seen.headers["authorization"]) == ("PUT", "Bearer t")
+    assert row(store, event_id)["state"] == "completed"
+
+
+@pytest.mark.parametrize("limits", [{"rate_per_second": 5}, {"concurrency": 1}, {"breaker": Breaker(1, 60)}])
+def test_without_an_answer_about_limits_nothing_is_sent_and_the_history_says_why(
+    store: Store, journal: Journal, work: Callable[..., None], limits: dict[str, Any]
+) -> None:
+    put(store, journal.url("/a"), **limits)
+    (event_id,) = due(store)
+    with closing(RedisLimiter.of_url("redis://127.0.0.1:1", "x:")) as away:
+        work([event_id], away)
+    assert not journal.calls["/a"]
+    assert row(store, event_id)["state"] == "ready_queue"
+    assert row(store, event_id)["attempt"] == 0
+    assert "Redis does not answer" in last_words(store, event_id)
+
+
+def test_a_destination_without_limits_asks_nobody(
+    store: Store, journal: Journal, work: Callable[..., None]
+) -> None:
+    put(store, journal.url("/a"))
+    (event_id,) = due(store)
+    work([event_id], None)
+    assert row(store, event_id)["state"] == "completed"
+
+
+def test_events_of_a_paused_destination_wait_in_their_order(
+    store: Store, journal: Journal, work: Callable[..., None], limiter: Limiter
+) -> None:
+    put(store, journal.url("/a"), paused=True)
+    ids = due(store, 3)
+    work(ids, limiter)
+    assert not journal.calls["/a"]
+    assert "waits for it to be resumed" in last_words(store, ids[0])
+    times = [row(store, each)["due_at"] for each in ids]
+    assert times == sorted(set(times))
+
+
+def test_an_event_whose_destination_is_gone_ends_as_a_dead_letter_that_says_so(
+    store: Store, work: Callable[..., None], limiter: Limiter
+) -> None:
+    (event_id,) = due(store)
+    work([event_id], limiter)
+    assert row(store, event_id)["state"] == "error"
+    assert "there is no destination d" in last_words(store, event_id)
+
+
+def test_a_method_that_the_destination_no_longer_allows_is_not_sent(
+    store: Store, journal: Journal, work: Callable[..., None], limiter: Limiter
+) -> None:
+    put(store, journal.url("/a"), allowed_methods=("POST",))
+    (event_id,) = due(store)
+    work([event_id], limiter)
+    assert not journal.calls["/a"]
+    assert "allows POST, and not GET" in last_words(store, event_id)
+
+
+def test_a_corrupt_destination_stops_its_own_events_and_no_others(
+    store: Store, journal: Journal, work: Callable[..., None], limiter: Limiter
+) -> None:
+    put(store, journal.url("/a"))
+    store.mongo.collection("destinations").update_one({"_id": "d"}, {"$set": {"paused": "no"}})
+    ids = due(store)
+    now = clock.now()
+    store.schedules.insert(schedule(now - 10 * SECOND, "other", url=journal.url("/b")))
+    other = event(now, "other")
+    store.events.insert([other], now, "made")
+    work([*ids, other.id], limiter)
+    assert "paused is a str" in last_words(store, ids[0])
+    assert row(store, other.id)["state"] == "completed"
+
+
+def places(store: Store, ids: Sequence[str], now: datetime) -> list[float]:
+    return [(row(store, each)["due_at"] - now).total_seconds() for each in ids]
+
+
+def test_a_backlog_is_put_off_each_event_to_its_own_place_without_a_message(
+    store: Store, limiter: Limiter
+) -> None:
+    put(store, "http://127.0.0.1:9/", rate_per_second=10)
+    ids, now = due(store, 100), clock.now()
+    found = store.outbox.due(now, limit=200)
+    kept = Lines(store, limiter).in_time(found, now, now)
+    assert [each.id for each in kept] == ids[: len(kept)]
+    assert len(kept) == 21  # those of the next two seconds
+    later = places(store, ids[len(kept) :], now)
+    assert later == pytest.approx([2.1 + 0.1 * number for number in range(79)], abs=0.2)
+    assert later == sorted(later)
+    put_off = row(store, ids[-1])
+    assert (put_off["state"], put_off.get("dispatches", 0)) == ("ready_queue", 0)
+    assert put_off["postponed_from"] == put_off["run_time"]
+    assert "its place in the line of the destination d" in last_words(store, ids[-1])
+
+
+def test_places_that_two_dispatchers_took_for_the_same_events_are_given_back(
+    store: Store, limiter: Limiter
+) -> None:
+    made = put(store, "http://127.0.0.1:9/", rate_per_second=1)
+    due(store, 50)
+    now = clock.now()
+    found = store.outbox.due(now, limit=200)
+    for _ in range(2):
+        Lines(store, limiter).in_time(found, now, now)
+    line = limiter.look(made).line
+    assert line < 60  # and not a hundred
+
+
+def test_an_event_that_was_put_off_is_dispatched_when_its_place_comes(store: Store, limiter: Limiter) -> None:
+    put(store, "http://127.0.0.1:9/", rate_per_second=1)
+    ids, now = due(store, 10), clock.now()
+    lines = Lines(store, limiter)
+    lines.in_time(store.outbox.due(now, limit=20), now, now)
+    later = now + 20 * SECOND
+    again = lines.in_time(store.outbox.due(later, limit=20), later, later)
+    assert {each.id for each in again} >= set(ids[4:])
+
+
+def test_a_paused_destination_s_events_get_no_message(store: Store, limiter: Limiter) -> None:
+    put(store, "http://127.0.0.1:9/", paused=True)
+    ids, now = due(store, 5), clock.now()
+    assert Lines(store, limiter).in_time(store.outbox.due(now, limit=20), now, now) == []
+    assert "is paused" in last_words(store, ids[0])
+
+
+def test_a_limiter_that_is_away_leaves_the_judgement_to_workers(store: Store) -> None:
+    put(store, "http://127.0.0.1:9/", rate_per_second=1)
+    due(store, 5)
+    now = clock.now()
+    found = store.outbox.due(now, limit=20)
+    with closing(RedisLimiter.of_url("redis://127.0.0.1:1", "x:")) as away:
+        assert list(Lines(store, away).in_time(found, now, now)) == found
+
+
+def test_destinations_are_sealed_anew_with_the_newest_key(settings: Settings, store: Store) -> None:
+    old, new = (Fernet.generate_key().decode() for _ in range(2))
+    with closing(Store(replace(settings, secrets_key=old))) as before:
+        put(before, "http://x/?key=canary", auth=Auth(AuthType.BEARER, "canary"))
+    with closing(Store(replace(settings, secrets_key=f"{new},{old}"))) as between:
+        assert between.destinations.reseal() == (1, {})
+        assert between.destinations.reseal() == (0, {})
+    with closing(Store(replace(settings, secrets_key=new))) as after:
+        found = after.destinations.get("d", tenant="default")
+        assert isinstance(found, Destination)
+        assert found.auth == Auth(AuthType.BEARER, "canary")
