@@ -90,7 +90,7 @@ def limited(stack: Stack, receiver: LimitedReceiver, name: str, count: int) -> N
 
 def test_a_limit_holds_in_every_window_from_three_workers(stack: Stack, receiver: LimitedReceiver) -> None:
     limited(stack, receiver, "limited", 500)
-    wait_until(lambda: receiver.arrivals and look(stack, "limited")["flow"]["waiting"], "a backlog", 60)
+    wait_until(lambda: bool(receiver.arrivals and look(stack, "limited")["flow"]["waiting"]), "a backlog", 60)
     wait_until(lambda: len(receiver.keys) == 500, "all calls", 60)
     check_limits(stack, receiver, "limited", 500, bursts=1)
 

@@ -108,7 +108,8 @@ def test_what_is_shown_may_be_put_back_and_changes_nothing(
 def test_secrets_do_not_follow_a_destination_to_another_origin(
     client: FlaskClient, put: Callable[..., Any], part: str
 ) -> None:
-    put(**{"url": "http://127.0.0.1:9/base"} | ({"auth": None} if part == "headers" else {"headers": {}}))
+    without_the_other: dict[str, Any] = {"auth": None} if part == "headers" else {"headers": {}}
+    put(url="http://127.0.0.1:9/base", **without_the_other)
     elsewhere = {"url": "http://127.0.0.2:9/base"}
     answer = client.patch(PATH, json=elsewhere)
     assert answer.status_code == 422
@@ -131,7 +132,7 @@ def test_put_replaces_and_patch_changes(client: FlaskClient, put: Callable[..., 
 
 
 def test_conditions_and_dry_runs_hold_as_for_schedules(client: FlaskClient, put: Callable[..., Any]) -> None:
-    free = {"rate_per_second": None, "burst": 1, "concurrency": None, "breaker": None}
+    free: dict[str, Any] = {"rate_per_second": None, "burst": 1, "concurrency": None, "breaker": None}
     dry = client.put(f"{PATH}?dry_run=true", json=BODY)
     assert dry.status_code == 201
     assert dry.get_json()["dry_run"]
