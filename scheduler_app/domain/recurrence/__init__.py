@@ -17,6 +17,7 @@ from .never import Never
 from .occurrence import Occurrence
 from .once import Once
 from .recurrence import Recurrence
+from .why import Reason, Verdict
 from .zones.zone import zone_data_version
 
 __all__ = [
@@ -27,7 +28,9 @@ __all__ = [
     "Occurrence",
     "Once",
     "Overlap",
+    "Reason",
     "Recurrence",
+    "Verdict",
     "zone_data_version",
 ]
 

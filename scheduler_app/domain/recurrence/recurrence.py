@@ -20,6 +20,7 @@ from .rules.step_budget import StepBudget
 from .text.parsed_text import read_text, zone_named
 from .timeline import ceil_second, floor_second, local_datetime, require_aware, to_datetime
 from .warnings.warnings import Warnings, outlook
+from .why import Verdict, verdict
 
 MAX_RESULTS: Final = 1_000_000
 _GAPS: Final = ("shift", "skip")
@@ -132,6 +133,14 @@ class Recurrence:
         """As `between`, each with its local time and what a clock change did to it."""
         shifted: set[int] = set()
         return [self._occurrence(second, shifted) for second in self._between(start, end, limit, shifted)]
+
+    def why(self, instant: datetime) -> Verdict:
+        """Whether it fires at an aware `instant`, and if not, the first reason of each rule.
+
+        All of the answer costs one budget of steps. Raises InvalidRecurrence where that is too little to find
+        even the occurrence after the instant.
+        """
+        return verdict(self._set, self._start, require_aware(instant, "instant"))
 
     def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
         """What a schedule stores so that a rule with COUNT is counted on from an aware `instant`.
