@@ -15,8 +15,8 @@ from api import (
 )
 from api.openapi import spec_options
 from api.routes import health, manual, metrics, swagger_ui
-from api.services import make_services
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.assembly import assemble
+from scheduler_app.broker import make_app
 from scheduler_app.config import Settings, load_settings
 from scheduler_app.health.startup import starting
 from scheduler_app.telemetry import configure_logs, get_logger
@@ -34,7 +34,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(spec_options(settings))
     with starting():
-        made = make_services(settings, CeleryPublisher(make_app(settings)))
+        made = assemble(settings, make_app(settings))
     app.extensions["scheduler"] = made
     api = routes.register(app)
     problems.register(app)
@@ -53,5 +53,6 @@ def create_app(settings: Settings | None = None) -> Flask:
         log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
     if not made.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
-    made.presence.start()
+    heartbeat = app.extensions["heartbeat"] = made.heartbeat("api")
+    heartbeat.start()
     return app

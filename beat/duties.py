@@ -4,17 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_app.config import Settings
+from scheduler_app.assembly import Assembly
 from scheduler_app.domain.lane import QueueLengths
-from scheduler_app.store import Store
 from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.dispatch.dispatch import Publisher
-from scheduler_app.usecases.expansion import Expansion
-from scheduler_app.usecases.inspection import Inspection
-from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
 from scheduler_app.usecases.retention import Retention
-from scheduler_app.usecases.rezoning import SCHEDULES_A_PAGE, Rezoning
+from scheduler_app.usecases.rezoning import SCHEDULES_A_PAGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,27 +30,25 @@ class Duty:
     between_pages: "Duty | None" = None
 
 
-def duties(store: Store, publisher: Publisher, settings: Settings) -> list[Duty]:
+def duties(made: Assembly) -> list[Duty]:
     """All duties of a beat."""
-    expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
-    rezoning = Rezoning(store)
-    recovery = Recovery(store)
-    dispatch = dispatch_duty(Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds))
+    dispatch = dispatch_duty(made.dispatch)
+    retention = Retention(made.store, retention_days=made.settings.retention_days)
     return [
         Duty(
             name="rezone",
-            page=lambda now: rezoning.rezone_page(now) == SCHEDULES_A_PAGE,
+            page=lambda now: made.rezoning.rezone_page(now) == SCHEDULES_A_PAGE,
             while_failing="schedules keep the occurrences that older time zone data gave them",
             period=60.0,
         ),
         Duty(
             name="finish",
-            page=_single(expansion.finish_ended),
+            page=_single(made.expansion.finish_ended),
             while_failing="schedules whose last occurrence has passed are still shown as active",
         ),
         Duty(
             name="expand",
-            page=lambda now: expansion.expand_page(now).full,
+            page=lambda now: made.expansion.expand_page(now).full,
             while_failing="no new events are created: those of the next minutes exist already",
             turn=3.0,
             # A large expansion must not delay what is due.
@@ -64,24 +57,24 @@ def duties(store: Store, publisher: Publisher, settings: Settings) -> list[Duty]
         dispatch,
         Duty(
             name="owed",
-            page=OwedExpansion(store).expand_page,
+            page=made.owed_expansion.expand_page,
             while_failing="events from before an edit that the edit left to beats are not created",
             period=1.0,
         ),
         Duty(
             name="recover",
-            page=lambda now: _recover_page(recovery, publisher.queue_lengths, now),
+            page=lambda now: _recover_page(made.recovery, made.publisher.queue_lengths, now),
             while_failing="callbacks that dead processes left unfinished wait",
         ),
         Duty(
             name="inspect",
-            page=_single(Inspection(store).inspect),
+            page=_single(made.inspection.inspect),
             while_failing="corrupt documents that no other duty meets are not reported",
             period=60.0,
         ),
         Duty(
             name="prune",
-            page=_single(Retention(store, retention_days=settings.retention_days).prune_page),
+            page=_single(retention.prune_page),
             while_failing="deleted schedules stay in the database",
             period=60.0,
         ),

@@ -8,14 +8,12 @@ from celery.beat import Scheduler
 from beat.duties import duties
 from beat.shutdown import GracefulShutdown
 from beat.tick import Tick
-from scheduler_app.broker import CeleryPublisher
+from scheduler_app.assembly import assemble
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
-from scheduler_app.health import TICK_SECONDS
+from scheduler_app.health.fleet import TICK_SECONDS
 from scheduler_app.health.startup import check_replica_set, serve_metrics_of, starting
-from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.usecases.heartbeat import Presence
 
 log = get_logger(__name__)
 
@@ -47,20 +45,17 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
 
     def _start(self) -> None:
         settings = self._settings
-        store, publisher = Store(settings), CeleryPublisher(self.app)
-        check_replica_set(store)
-        if not store.secret_box.encrypts:
+        made = assemble(settings, self.app)
+        check_replica_set(made.store)
+        if not made.store.secret_box.encrypts:
             log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
         self._duties = Tick(
-            duties(store, publisher, settings),
-            now=clock.now,
-            stopping=self._shutdown.requested,
-            unavailable=(*STORE_FAULTS, *publisher.unavailable),
+            duties(made), now=clock.now, stopping=self._shutdown.requested, unavailable=made.faults
         )
-        self._presence = Presence(store, clock, "beat", facts=lambda: self._last_tick)
+        self._heartbeat = made.heartbeat("beat", facts=lambda: self._last_tick)
         self._ticked_at = monotonic()
         serve_metrics_of(settings, self._trouble, metrics.Role.BEAT)
-        self._presence.start()
+        self._heartbeat.start()
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Does every duty once; returns the seconds until the next tick, 0 when there is more to do.
@@ -86,7 +81,7 @@ class MongoScheduler(Scheduler):  # type: ignore[misc]
 
     def close(self) -> None:
         if self._duties is not None:
-            self._presence.stop()
+            self._heartbeat.stop()
         super().close()
 
     @property

@@ -1,1 +1,1 @@
-"""What an occurrence does: a folder for each kind."""
+"""The kinds of actions, a folder each. `kind` and `executor` are the seam, `registry` lists the kinds."""

@@ -1,4 +1,4 @@
-"""Celery: its application, its task, the way to publish, and what we mend of it."""
+"""Messages by Celery: its application and task, the publisher, and a seam for each broker."""
 
 from scheduler_app.broker.app import Application, current, make_app
 from scheduler_app.broker.publisher import CeleryPublisher

@@ -1,54 +1,43 @@
-"""The Celery application: made for settings, or, for Celery's own commands, for those of this process."""
+"""Makes the Celery application for given settings; Celery's own commands get one made on demand."""
 
 from functools import cache
 from typing import Any
-from urllib.parse import urlsplit
 
 from celery import Celery
 from celery.signals import setup_logging
-from kombu.transport import resolve_transport
 
 from scheduler_app.broker import (
     inspection,  # noqa: F401  registers the command `inspect in_flight`
     task,
 )
+from scheduler_app.broker.backend import Backend
+from scheduler_app.broker.backends import backend_of
 from scheduler_app.broker.options import celery_settings
-from scheduler_app.broker.redis import use_sturdy_transport
-from scheduler_app.broker.repairs import FastTimers, GiveBack
-from scheduler_app.config import InvalidSetting, Settings, load_settings
+from scheduler_app.broker.worker_steps import FastTimers
+from scheduler_app.config import Settings, load_settings
 from scheduler_app.health.startup import starting
 from scheduler_app.telemetry import configure_logs
 
 #: Imported by each of Celery's processes: it binds a worker's beginning and end to Celery's signals.
-WORKER_PROCESS = "scheduler_app.worker.process"
+WORKER_PROCESS = "scheduler_app.worker_signals"
 
 
 class Application(Celery):  # type: ignore[misc]
-    """A Celery application that knows the settings it was made for."""
+    """A Celery application that knows the settings and the broker it was made for."""
 
     settings: Settings
-
-
-def check_broker_url(url: str) -> None:
-    """Raises InvalidSetting for a BROKER_URL that no installed transport can open."""
-    try:
-        resolve_transport(urlsplit(url).scheme)
-    except (KeyError, ValueError, ImportError) as error:
-        raise InvalidSetting(
-            f"BROKER_URL cannot be used ({str(error).strip(chr(39))}); it begins with redis://, rediss://,"
-            " sentinel:// or amqp://"
-        ) from None
+    broker: Backend
 
 
 def make_app(settings: Settings) -> Application:
     """A Celery application for these settings, with the task. It connects to nothing yet. Raises
     InvalidSetting for an unusable BROKER_URL."""
-    use_sturdy_transport()
-    check_broker_url(settings.broker)
+    backend = backend_of(settings.broker)
     app = Application("rrule-scheduler", include=[WORKER_PROCESS], set_as_current=True)
     app.settings = settings
+    app.broker = backend
     app.conf.update(celery_settings(settings))
-    app.steps["worker"].update({FastTimers, GiveBack})
+    app.steps["worker"].update({FastTimers, *backend.worker_steps})
     task.register(app)
     return app
 

@@ -1,4 +1,4 @@
-"""Which exceptions say that the broker is away or refuses, and not that our own code is wrong."""
+"""Tells exceptions of a broker that is away, or refuses, from bugs in our own code."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a message must be, and what happens to one that is not: it is dropped, counted, and logged.
+"""Checks messages before Celery trusts them. One that breaks a rule is dropped, counted and logged.
 
 Anybody who can write to Redis can put anything into the queue. MongoDB is the truth and a message only a
 doorbell: dropping one costs an event that was meant a recovery of 10 s; an exception costs the worker, and
@@ -49,35 +49,13 @@ _HEADERS: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 class Malformed(Exception):
-    """A message that nobody of ours has sent. `reason` is one of few words, `detail` a sentence."""
+    """A message that no release of ours has sent. `reason` labels a metric, so it is one of a few words;
+    `detail` is a sentence."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
-
-
-def check_envelope(payload: Any) -> None:
-    """What kombu takes for granted of a message as it lies in Redis. Raises Malformed."""
-    _require(isinstance(payload, dict), "envelope", "it is no map")
-    properties = payload.get("properties")
-    _require(isinstance(properties, dict), "envelope", "its properties are no map")
-    tag = properties.get("delivery_tag")
-    _require(isinstance(tag, str) and bool(tag), "envelope", "its delivery tag is no text")
-    where = properties.get("delivery_info")
-    _require(isinstance(where, dict), "envelope", "its delivery info is no map")
-    _require(
-        isinstance(where.get("exchange"), str) and isinstance(where.get("routing_key"), str),
-        "envelope",
-        "its delivery info names no exchange and routing key",
-    )
-    _require(isinstance(payload.get("headers"), dict), "envelope", "its headers are no map")
-    _require(isinstance(payload.get("body"), (str, _MISSING)), "envelope", "its body is no text")
-    _require(
-        properties.get("body_encoding") in (None, "base64"), "envelope", "its body is encoded in another way"
-    )
-    # Ours are never compressed; a few KB of a stranger's could become gigabytes.
-    _require(not payload["headers"].get("compression"), "compressed", "it is compressed")
 
 
 def check_headers(headers: Mapping[str, Any]) -> None:
@@ -86,7 +64,7 @@ def check_headers(headers: Mapping[str, Any]) -> None:
         found = type(headers.get(name))
         if found not in types:
             raise Malformed("headers", f"its header {name} is {found.__name__}")
-    _require(0 < len(headers["id"]) <= MAX_TASK_ID_LENGTH, "headers", "its id is empty or too long")
+    require(0 < len(headers["id"]) <= MAX_TASK_ID_LENGTH, "headers", "its id is empty or too long")
     limits = headers.get("timelimit")
     if limits and (len(limits) != 2 or not _NUMBERS.issuperset(map(type, limits))):
         raise Malformed("headers", "its time limits are not two numbers")
@@ -103,33 +81,34 @@ def check_eta(eta: str | None) -> None:
         ahead = datetime.fromisoformat(eta) - clock.now()
     except (ValueError, TypeError):  # TypeError: without an offset
         raise Malformed("headers", "its eta is no instant") from None
-    _require(ahead < timedelta(seconds=VISIBILITY_TIMEOUT_SECONDS), "headers", "its eta is too far ahead")
+    require(ahead < timedelta(seconds=VISIBILITY_TIMEOUT_SECONDS), "headers", "its eta is too far ahead")
 
 
 def check_body(body: Any) -> tuple[Any, Any]:
     """The arguments, positional and by name, of a task's decoded body. Raises Malformed."""
-    _require(isinstance(body, (list, tuple)) and len(body) == 3, "arguments", "its body has not three parts")
+    require(isinstance(body, (list, tuple)) and len(body) == 3, "arguments", "its body has not three parts")
     args, kwargs, embed = body
-    _require(isinstance(args, (list, tuple)), "arguments", "its positional arguments are no list")
-    _require(isinstance(kwargs, dict), "arguments", "its named arguments are no map")
-    _require(isinstance(embed, (dict, _MISSING)), "arguments", "the third part of its body is no map")
+    require(isinstance(args, (list, tuple)), "arguments", "its positional arguments are no list")
+    require(isinstance(kwargs, dict), "arguments", "its named arguments are no map")
+    require(isinstance(embed, (dict, _MISSING)), "arguments", "the third part of its body is no map")
     return args, kwargs
 
 
 def check_deliver(args: Any, kwargs: Mapping[str, Any]) -> None:
     """What the task `deliver` is called with. Raises Malformed."""
     version, ids = kwargs.get("v"), kwargs.get("ids")
-    _require(type(version) is int, "arguments", "it has no version")
+    require(type(version) is int, "arguments", "it has no version")
     # A newer release published it; recovery brings its events back, and a newer worker takes them.
-    _require(version == MESSAGE_VERSION, "version", "it is of another version")
-    _require(not args and kwargs.keys() == {"v", "ids"}, "arguments", "it has other arguments than v and ids")
+    require(version == MESSAGE_VERSION, "version", "it is of another version")
+    require(not args and kwargs.keys() == {"v", "ids"}, "arguments", "it has other arguments than v and ids")
     if not isinstance(ids, list) or len(ids) > MAX_IDS:
         raise Malformed("arguments", f"its ids are no list of at most {MAX_IDS}")
     if ids and (set(map(type, ids)) != {str} or max(map(len, ids)) > MAX_ID_LENGTH):
         raise Malformed("arguments", f"its ids are not text of at most {MAX_ID_LENGTH} characters")
 
 
-def _require(holds: bool, reason: str, detail: str) -> None:
+def require(holds: bool, reason: str, detail: str) -> None:
+    """Raises Malformed unless `holds`."""
     if not holds:
         raise Malformed(reason, detail)
 

@@ -5,7 +5,7 @@ They have queues and workers of their own, so that none of them holds a thread t
 
 from celery import Celery
 
-from scheduler_app.broker.options import DELIVER, OWN_QUEUE, QUEUE
+from scheduler_app.broker.queues import DELIVER, OWN_QUEUE, QUEUE
 from scheduler_app.config import InvalidSetting
 from scheduler_app.telemetry import get_logger
 

@@ -4,13 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from celery import Celery
-
+from scheduler_app.broker.app import Application
 from scheduler_app.broker.faults import broker_faults
 from scheduler_app.broker.malformed import MESSAGE_VERSION
-from scheduler_app.broker.options import DELIVER, PRIORITIES, QUEUE
-from scheduler_app.broker.queue_probe import QueueProbe, queue_length
-from scheduler_app.broker.redis import SturdyChannel
+from scheduler_app.broker.queue_probe import QueueProbe
+from scheduler_app.broker.queues import DELIVER
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.dispatch import Batch
@@ -21,8 +19,9 @@ POOL_SECONDS = 5.0
 class CeleryPublisher:
     """`dispatch.Publisher` over `apply_async(eta=…)`. Thread-safe."""
 
-    def __init__(self, app: Celery) -> None:
+    def __init__(self, app: Application) -> None:
         self._app = app
+        self._broker = app.broker
         self._task = app.tasks[DELIVER]
         self.unavailable = broker_faults(app.connection_for_write())
         self._probe = QueueProbe(app)
@@ -33,7 +32,7 @@ class CeleryPublisher:
                 self._task.apply_async(
                     kwargs={"v": MESSAGE_VERSION, "ids": list(batch.ids)},
                     eta=batch.eta,
-                    priority=PRIORITIES[batch.lane],
+                    priority=self._broker.priorities[batch.lane],
                     producer=producer,
                     retry=False,
                 )
@@ -41,19 +40,16 @@ class CeleryPublisher:
     def queue_length(self) -> int:
         """Messages that no worker has fetched yet."""
         with self._producer() as producer:
-            return queue_length(producer.channel)
+            return self._broker.queue_length(producer.channel)
 
     def ask_queue_length(self) -> Callable[[float], int]:
         """The same for whoever would rather not know than wait: see QueueProbe."""
         return self._probe.ask()
 
     def queue_lengths(self) -> QueueLengths:
-        """The same by lane. A broker that does not tell the lanes apart counts all as fresh."""
+        """The same by lane."""
         with self._producer() as producer:
-            if isinstance(producer.channel, SturdyChannel):
-                sizes = producer.channel.sizes(QUEUE)
-                return QueueLengths(**{lane.value: sizes[step] for lane, step in PRIORITIES.items()})
-        return QueueLengths(fresh=self.queue_length())
+            return self._broker.queue_lengths(producer.channel)
 
     @contextmanager
     def _producer(self) -> Iterator[Any]:

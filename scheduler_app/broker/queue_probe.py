@@ -1,4 +1,4 @@
-"""How long the queue is, for those who would rather not know than wait: probes, scrapes."""
+"""Asks for the length of the queue on behalf of probes and scrapes, which must not wait long."""
 
 import threading
 from collections.abc import Callable
@@ -6,29 +6,17 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from celery import Celery
-from kombu.exceptions import ChannelError
-
-from scheduler_app.broker.options import QUEUE
-from scheduler_app.config import is_redis
+from scheduler_app.broker.app import Application
 from scheduler_app.telemetry import metrics
 
 #: For connecting, and for each answer. A publisher waits longer.
 PATIENCE_SECONDS = 1.0
 
 
-def queue_length(channel: Any) -> int:
-    """Messages that no worker has fetched yet."""
-    try:
-        return int(channel.queue_declare(QUEUE, passive=True).message_count)
-    except ChannelError:
-        return 0  # Redis keeps no empty lists: no queue is an empty queue
-
-
 class QueueProbe:
     """One thread at most asks, over a connection of its own; whoever comes meanwhile shares its answer."""
 
-    def __init__(self, app: Celery) -> None:
+    def __init__(self, app: Application) -> None:
         self._app = app
         self._lock = threading.Lock()
         self._asked: Future[int] | None = None
@@ -64,7 +52,7 @@ class QueueProbe:
         try:
             if self._connection is None:
                 self._connection = impatient_connection(self._app, PATIENCE_SECONDS)
-            asked.set_result(queue_length(self._connection.default_channel))
+            asked.set_result(self._app.broker.queue_length(self._connection.default_channel))
         except Exception as error:  # the asker's; each transport has errors of its own
             broken, self._connection = self._connection, None
             asked.set_exception(error)
@@ -72,11 +60,7 @@ class QueueProbe:
                 broken.release()
 
 
-def impatient_connection(app: Celery, seconds: float) -> Any:
-    """A connection to the app's broker that waits so many seconds for each step."""
-    options = dict(app.conf.broker_transport_options)
-    if is_redis(app.conf.broker_url):
-        options |= {"socket_timeout": seconds, "socket_connect_timeout": seconds}
-    elif app.conf.broker_url.startswith("amqp"):
-        options |= {"read_timeout": seconds, "write_timeout": seconds}
+def impatient_connection(app: Application, seconds: float) -> Any:
+    """Returns a connection to the app's broker whose every step fails after so many seconds."""
+    options = app.conf.broker_transport_options | app.broker.impatient_options(seconds)
     return app.connection_for_read(connect_timeout=seconds, transport_options=options)

@@ -1,10 +1,10 @@
-"""The task that a message starts."""
+"""The Celery task that every message of ours names."""
 
 from collections.abc import Callable, Sequence
 
 from celery import Celery
 
-from scheduler_app.broker.options import DELIVER
+from scheduler_app.broker.queues import DELIVER
 from scheduler_app.store import STORE_FAULTS
 
 Deliver = Callable[[Sequence[str]], int]
@@ -12,7 +12,7 @@ _deliver: Deliver | None = None
 
 
 def deliver_by(deliver: Deliver) -> None:
-    """Says what the task does in this process; a worker calls it when it starts."""
+    """Sets what the task does in this process. A worker calls it when it starts."""
     global _deliver
     _deliver = deliver
 

@@ -1,26 +1,23 @@
 """Runs the checks of `scheduler doctor`, in the order in which things depend on each other."""
 
-from collections.abc import Mapping
 from concurrent.futures import Future
 from threading import Thread
-from typing import Any
 
 import requests
 from kombu.connection import Connection
 
-from scheduler_app.broker.options import celery_settings
-from scheduler_app.broker.queue_probe import queue_length
-from scheduler_app.broker.redis import use_sturdy_transport
+from scheduler_app.broker.backends import backend_of
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
-from scheduler_app.config import Settings, is_redis
-from scheduler_app.health import Check, check_fleet
+from scheduler_app.config import Settings
+from scheduler_app.health import Check
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.check import fine, note, unknown, wrong
 from scheduler_app.health.driver_errors import error_summary, without_passwords
+from scheduler_app.health.fleet import check_fleet
 from scheduler_app.health.keys import check_keys
 from scheduler_app.health.mongodb import check_mongodb
+from scheduler_app.health.queue import check_queue
 from scheduler_app.health.receivers import check_receivers
-from scheduler_app.health.redis import check_queue, check_redis
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.usecases.dispatch import MESSAGES_IN_QUEUE
 from scheduler_app.version import __version__
@@ -98,32 +95,24 @@ def _broker(settings: Settings) -> list[Check]:
         address = without_passwords(settings.broker)
         remedy = "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right"
         return [
-            wrong(_name(settings), f"{address} does not answer: {error_summary(error)}", remedy),
+            wrong(
+                backend_of(settings.broker).check_name,
+                f"{address} does not answer: {error_summary(error)}",
+                remedy,
+            ),
             unknown("queue", "the broker does not answer"),
         ]
 
 
-def _name(settings: Settings) -> str:
-    return "redis" if is_redis(settings.broker) else "broker"
-
-
 def _ask_broker(settings: Settings) -> list[Check]:
-    address = without_passwords(settings.broker)
-    redis = is_redis(settings.broker)
-    options = celery_settings(settings)["broker_transport_options"] | {
-        "socket_connect_timeout": STEP_SECONDS,
-        "socket_timeout": STEP_SECONDS,
-        "max_retries": 1,
-    }
-    use_sturdy_transport()
+    backend = backend_of(settings.broker)
+    options = backend.transport_options(settings) | backend.impatient_options(STEP_SECONDS)
     with Connection(  # type: ignore[no-untyped-call]
-        settings.broker, connect_timeout=STEP_SECONDS, transport_options=options if redis else {}
+        settings.broker, connect_timeout=STEP_SECONDS, transport_options=options
     ) as connection:
         channel = connection.channel()
-        if not redis:
-            return [fine("broker", f"answers at {address}"), _queue(queue_length(channel))]
-        info: Mapping[str, Any] = channel.client.info()
-        return [*check_redis(info, address), _queue(queue_length(channel))]
+        checks = backend.checks(channel, without_passwords(settings.broker))
+        return [*checks, _queue(backend.queue_length(channel))]
 
 
 def _queue(length: int) -> Check:

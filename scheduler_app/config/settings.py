@@ -168,11 +168,6 @@ def refuse_impossible(settings: Settings) -> None:
         )
 
 
-def is_redis(url: str) -> bool:
-    """Whether a broker's URL leads to Redis, by itself or through Sentinel."""
-    return url.startswith(("redis:", "rediss:", "sentinel:"))
-
-
 def is_loopback(host: str) -> bool:
     """Whether `host` names this machine alone."""
     if host == "localhost":

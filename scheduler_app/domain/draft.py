@@ -4,20 +4,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+from scheduler_app.domain.action import Action
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.recurrence import Gap, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
-from scheduler_app.domain.schedule import (
-    DEFAULT_METHOD,
-    DEFAULT_METHOD_WITH_BODY,
-    Action,
-    Body,
-    CarriedOver,
-    Schedule,
-    ScheduleState,
-)
+from scheduler_app.domain.schedule import CarriedOver, Schedule, ScheduleState
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
 
 #: The timezone of a schedule that names none.
@@ -41,9 +35,11 @@ class Draft(CarriedOver):
     method: str | NotGiven = NOT_GIVEN
     headers: tuple[tuple[str, str], ...] | NotGiven = field(default=NOT_GIVEN, repr=False)
     body: Body | NotGiven | None = field(default=NOT_GIVEN, repr=False)
+    action: Action | NotGiven = NOT_GIVEN
+    """A whole action of another kind than `http`, whose fields stand in the draft itself."""
     sealed: str | NotGiven = field(default=NOT_GIVEN, repr=False)
     """The secrets of an exported schedule, which its masks stand for; whoever has the key opens it."""
-    known: Action | NotGiven = field(default=NOT_GIVEN, repr=False)
+    known: HttpAction | NotGiven = field(default=NOT_GIVEN, repr=False)
     """What was in `sealed`."""
     max_retries: int | NotGiven = NOT_GIVEN
     backoff_seconds: float | NotGiven = NOT_GIVEN
@@ -63,11 +59,10 @@ class Draft(CarriedOver):
         following = trigger.recurrence(now).after(now) if state is ScheduleState.ACTIVE else None
         if state is ScheduleState.ACTIVE and following is None and trigger.fires_by_itself:
             state = ScheduleState.FINISHED
-        method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
         return Schedule(
             id=schedule_id,
             trigger=trigger,
-            action=self._action(Action(url="", method=method)),
+            action=self._action(None),
             created_at=now,
             updated_at=now,
             retry=self._retry(self._default_retry(max_retries)),
@@ -116,8 +111,23 @@ class Draft(CarriedOver):
             active=_given(self.state, ScheduleState.ACTIVE) is ScheduleState.ACTIVE,
         )
 
-    def _action(self, old: Action) -> Action:
-        asked = Action(
+    def _action(self, old: Action | None) -> Action:
+        """The new action; `old` is the schedule's, None for a new schedule."""
+        http = (self.url, self.method, self.headers, self.body)
+        if self.action is not NOT_GIVEN:
+            if any(value is not NOT_GIVEN for value in http):
+                raise InvalidField("action", "give action, or callback_url and what belongs to it, not both")
+            return self.action
+        if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
+            return old
+        return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action())
+
+    def _new_http_action(self) -> HttpAction:
+        method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
+        return HttpAction(url="", method=method)
+
+    def _http_action(self, old: HttpAction) -> HttpAction:
+        asked = HttpAction(
             url=_given(self.url, old.url),
             method=_given(self.method, old.method),
             headers=_given(self.headers, old.headers),

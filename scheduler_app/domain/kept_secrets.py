@@ -8,6 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import Body, HttpAction
 from scheduler_app.domain.masking import (
     MASKED_BODY,
     has_masked_query,
@@ -17,10 +18,9 @@ from scheduler_app.domain.masking import (
     unmasked_url,
 )
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
-from scheduler_app.domain.schedule import Action, Body
 
 
-def resolved(asked: Action, kept: Collection[str], old: Action, known: Action) -> Action:
+def resolved(asked: HttpAction, kept: Collection[str], old: HttpAction, known: HttpAction) -> HttpAction:
     """The request that is asked for, with the values that its masks stand for.
 
     `kept` names what of it ("headers", "body") was not given and is `old`'s own; masks stand for values of
@@ -47,18 +47,18 @@ def _differ(url: str, other: str) -> bool:
     return url != other and (origin == UNKNOWN_ORIGIN or origin != origin_of(other))
 
 
-def _kept_secrets(old: Action, kept: Collection[str]) -> list[str]:
+def _kept_secrets(old: HttpAction, kept: Collection[str]) -> list[str]:
     names = [f"the header {name}" for name, _ in old.headers if is_secret(name)] if "headers" in kept else []
     return names + (["the body"] if "body" in kept and old.body else [])
 
 
-def _masks(asked: Action, kept: Collection[str]) -> list[str]:
+def _masks(asked: HttpAction, kept: Collection[str]) -> list[str]:
     names = [f"the header {name}" for name in masked_names(asked.headers)] if "headers" not in kept else []
     names += ["the body"] if asked.body and asked.body.data == MASKED_BODY else []
     return names + (["the values of the query"] if has_masked_query(asked.url) else [])
 
 
-def _url(asked: Action, known: Action) -> str:
+def _url(asked: HttpAction, known: HttpAction) -> str:
     try:
         return unmasked_url(asked.url, known.url)
     except KeyError as error:
@@ -68,7 +68,7 @@ def _url(asked: Action, known: Action) -> str:
         ) from None
 
 
-def _headers(asked: Action, kept: Collection[str], known: Action) -> tuple[tuple[str, str], ...]:
+def _headers(asked: HttpAction, kept: Collection[str], known: HttpAction) -> tuple[tuple[str, str], ...]:
     if "headers" in kept:
         return asked.headers
     try:
@@ -79,7 +79,7 @@ def _headers(asked: Action, kept: Collection[str], known: Action) -> tuple[tuple
         ) from None
 
 
-def _body(asked: Action, known: Action) -> Body | None:
+def _body(asked: HttpAction, known: HttpAction) -> Body | None:
     if asked.body is None or asked.body.data != MASKED_BODY:
         return asked.body
     if known.body is None:

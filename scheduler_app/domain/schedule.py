@@ -1,13 +1,12 @@
 """A schedule: a rule, a callback, policies."""
 
-import json
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from scheduler_app.domain.action import Action
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.recurrence import AnyRecurrence
@@ -16,11 +15,6 @@ from scheduler_app.domain.signing import Signing
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.domain.triggers import Trigger
 
-METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")
-DEFAULT_METHOD = "GET"
-DEFAULT_METHOD_WITH_BODY = "POST"
-MAX_BODY_BYTES = 256 * 1024
-MAX_HEADERS = 50
 MAX_NAME = 200
 MAX_TAGS = 20
 DEFAULT_TIMEOUT_SECONDS = 10.0
@@ -41,42 +35,6 @@ class ScheduleState(StrEnum):
     FINISHED = "finished"
     ERROR = "error"
     DELETED = "deleted"
-
-
-class BodyKind(StrEnum):
-    """How a callback's body was given, and is shown again."""
-
-    TEXT = "body"
-    JSON = "json"
-    BASE64 = "body_base64"
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A callback's body: the bytes to send, and how they were given."""
-
-    kind: BodyKind
-    data: bytes
-
-    @classmethod
-    def from_json(cls, value: Any) -> "Body":
-        return cls(BodyKind.JSON, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
-
-    def shown(self) -> Any:
-        """The value as it was given."""
-        if self.kind is BodyKind.JSON:
-            return json.loads(self.data)
-        return b64encode(self.data).decode() if self.kind is BodyKind.BASE64 else self.data.decode()
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """The HTTP request that an occurrence makes. What may be secret of it is in no repr."""
-
-    url: str = field(repr=False)
-    method: str = DEFAULT_METHOD
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    body: Body | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

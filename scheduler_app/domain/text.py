@@ -24,3 +24,14 @@ def visible(text: str) -> str:
     In a string of JSON that is an escape, so that JSON keeps its meaning.
     """
     return _CONTROL_BUT_LAYOUT.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    """Returns `text` with a space for every character that is not printable.
+
+    A receiver chooses this text, and people read it in logs and terminals: a line end could forge a log line,
+    an escape sequence could drive the terminal, a bidirectional mark could show other words than there are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else " " for char in text)

@@ -4,7 +4,6 @@ Celery only logs the exceptions of signal handlers, and gunicorn replaces a proc
 worker would claim events and send nothing, and an API would restart endlessly.
 """
 
-import ssl
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,19 +50,6 @@ def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None], role
         raise InvalidSetting(
             f"METRICS_PORT {settings.metrics_port} cannot be listened on at {settings.metrics_host}"
             f" ({getattr(error, 'strerror', None) or error}); give each process of a host a port of its own"
-        ) from None
-
-
-def check_ca_bundle(path: str) -> None:
-    """Raises InvalidSetting when CALLBACK_CA_BUNDLE is not a readable file of certificates."""
-    if not path:
-        return
-    try:
-        ssl.create_default_context(cafile=path)
-    except OSError as error:  # ssl's errors are OSErrors, too
-        raise InvalidSetting(
-            f"CALLBACK_CA_BUNDLE {path} cannot be read as certificates ({error.strerror or error});"
-            " give a PEM file that this user may read, or none for certifi's"
         ) from None
 
 

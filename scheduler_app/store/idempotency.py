@@ -6,8 +6,8 @@ from bson import ObjectId
 from pymongo.errors import DuplicateKeyError
 
 from scheduler_app.domain.errors import Conflict
+from scheduler_app.domain.field_types import Corrupt, fields, text, whole, wrong
 from scheduler_app.domain.tenants import TENANT
-from scheduler_app.store.documents.field_types import Corrupt, fields, text, whole, wrong
 from scheduler_app.store.documents.leases import lease, lease_over
 from scheduler_app.store.mongo import Document, Mongo, new_token
 

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.event import LIVING, State
+from scheduler_app.domain.field_types import EARLIEST, LATEST, Corrupt
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store.collection import Document
-from scheduler_app.store.documents.field_types import EARLIEST, LATEST, Corrupt
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.set_aside import set_aside
 from scheduler_app.store.mongo import Mongo

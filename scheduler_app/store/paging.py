@@ -15,7 +15,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.collection import Collection as MongoCollection
 
 from scheduler_app.clock import monotonic
-from scheduler_app.store.documents.field_types import EARLIEST, LATEST
+from scheduler_app.domain.field_types import EARLIEST, LATEST
 from scheduler_app.store.mongo import Document
 
 Row = TypeVar("Row")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from scheduler_app.store.documents.field_types import (
+from scheduler_app.domain.field_types import (
     Corrupt,
     fields,
     flag,

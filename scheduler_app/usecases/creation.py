@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from scheduler_app.domain.action import Action
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -24,14 +25,14 @@ class Creation:
     """How people make schedules.
 
     `expand_and_dispatch` expands schedules and dispatches what is due within the horizon; its failures are
-    ignored, because the next tick does the same work. `check_url` raises InvalidField for a URL that must not
-    be called.
+    ignored, because the next tick does the same work. `check_action` raises InvalidField for an action that
+    this deployment does not execute.
     """
 
     store: Store
     expand_and_dispatch: Callable[[Sequence[Schedule], datetime], None]
     max_retries: int
-    check_url: Callable[[str], None]
+    check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
 
     def create(
@@ -116,7 +117,7 @@ class Creation:
     def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
         opened = opened_draft(draft, self.store.secret_box)
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
-        self.check_url(schedule.action.url)
+        self.check_action(schedule.action)
         if hops:
             schedule = replace(schedule, hops=hops)
         return (

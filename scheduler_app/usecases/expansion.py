@@ -9,7 +9,6 @@ from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.lane import FRESH_FOR
-from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import BeforeCut, OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parallel import Parallel
@@ -177,7 +176,9 @@ class Expansion:
         left_for_later: list[str] = []
         unfit = 0
         for schedule in claimed:
-            if isinstance(schedule, CorruptSchedule):
+            if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
+                left_for_later.append(schedule.schedule_id)  # to a beat of another release
+            elif isinstance(schedule, CorruptSchedule):
                 self._set_aside(schedule.schedule_id, token, schedule.reason, now)
             elif len(events) >= limit:
                 left_for_later.append(schedule.id)
@@ -315,5 +316,5 @@ def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None
 
 
 def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
-    origin = origin_of(schedule.action.url)
+    origin = schedule.action.isolation_key
     return [event.scheduled(schedule.id, schedule.revision, instant, origin) for instant in instants]

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from scheduler_app.domain import event
+from scheduler_app.domain.action import Action
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
@@ -40,15 +40,15 @@ class ScheduleService:
 
     `expand_until` makes what a rule still owes up to an instant; `expand_and_dispatch` expands schedules and
     dispatches what is due within the horizon; `dispatch` dispatches events at once. Failures of the last two
-    are ignored: the next tick does the same work. `check_url` raises InvalidField for a URL that must not be
-    called.
+    are ignored: the next tick does the same work. `check_action` raises InvalidField for an action
+    that this deployment does not execute.
     """
 
     store: Store
     expand_until: ExpandUntil
     expand_and_dispatch: Callable[[Sequence[Schedule], datetime], None]
     dispatch: Callable[[Sequence[Event], datetime], None]
-    check_url: Callable[[str], None]
+    check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
 
     def get(self, schedule_id: str, *, tenant: str, linearizable: bool = False) -> Schedule:
@@ -88,8 +88,8 @@ class ScheduleService:
 
         def edited(schedule: Schedule) -> Schedule:
             changed = opened.edit(schedule, now)
-            if changed.action.url != schedule.action.url:
-                self.check_url(changed.action.url)
+            if changed.action.isolation_key != schedule.action.isolation_key:
+                self.check_action(changed.action)
             if draft.signing not in (NOT_GIVEN, schedule.signing is not None):
                 changed = _next_version(schedule, now) if changed is schedule else changed
                 changed = replace(changed, signing=Signing(self.new_secret(), now) if draft.signing else None)
@@ -189,7 +189,7 @@ class ScheduleService:
             schedule.revision,
             now,
             request_seed,
-            origin=origin_of(schedule.action.url),
+            origin=schedule.action.isolation_key,
             hops=hops,
         )
         self.store.events.insert([made], now, "Triggered by a person")

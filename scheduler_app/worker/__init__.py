@@ -1,4 +1,4 @@
-"""Deliver: claim, hand over, send, record."""
+"""Delivery, the duty of workers: claim events, start their attempts in time, record what came of them."""
 
 from scheduler_app.worker.capacity import Stopping
 from scheduler_app.worker.pipeline import Pipeline

@@ -1,15 +1,16 @@
-"""What has happened and is not written yet."""
+"""Counts outcomes that are known and not yet written to MongoDB."""
 
 import threading
 from collections import deque
 
-#: Beyond either of these a worker neither claims nor starts: in overload callbacks are late, never repeated.
+#: Beyond either limit a worker neither claims events nor starts attempts: an outcome that is lost with the
+#: worker would repeat its attempt, so in overload attempts are late instead.
 MAX_UNRECORDED = 4_000
 MAX_AGE_SECONDS = 2.0
 
 
 class Backlog:
-    """Counts outcomes from their put to their write, first in, first out. Thread-safe."""
+    """Counts outcomes from `put` to `written`, first in, first out. Thread-safe."""
 
     def __init__(self) -> None:
         self._puts: deque[tuple[float, int]] = deque()
@@ -27,7 +28,7 @@ class Backlog:
             self._count += count
 
     def written(self, count: int) -> None:
-        """So many of the oldest are done with."""
+        """Marks the `count` oldest outcomes as written, or given up."""
         with self._lock:
             self._count -= count
             while count and self._puts:
@@ -37,7 +38,7 @@ class Backlog:
                 count -= min(most, count)
 
     def age(self, now: float) -> float:
-        """How long the oldest has been waiting, in seconds; 0 when none waits."""
+        """Returns for how many seconds the oldest outcome has waited, 0 if none does. `now` is monotonic."""
         with self._lock:
             return now - self._puts[0][0] if self._puts else 0.0
 

@@ -1,18 +1,18 @@
-"""How many events a worker holds: claimed, waiting, in flight, or not yet recorded."""
+"""Bounds how many events a worker holds: claimed, waiting, in flight, or not yet recorded."""
 
 import threading
 from collections.abc import Callable
 
-#: How often a wait for room looks at what no event of ours announces.
+#: How often `reserve` asks again whether outcomes are behind: nothing notifies it of that.
 LOOK_SECONDS = 0.25
 
 
 class Stopping(Exception):
-    """The worker ends: nothing more is claimed."""
+    """The worker is ending and claims nothing more."""
 
 
 class Capacity:
-    """A bounded number of events. Threads share it."""
+    """A bounded number of events. Thread-safe."""
 
     def __init__(self, limit: int, *, is_behind: Callable[[], bool]) -> None:
         """`is_behind`: whether outcomes are written more slowly than they come; nothing is claimed then."""
@@ -27,7 +27,7 @@ class Capacity:
         return self._held
 
     def reserve(self, count: int) -> None:
-        """Waits until there is room for so many events more, and takes it. Raises Stopping."""
+        """Waits until there is room for `count` more events, and takes it. Raises Stopping."""
         with self._changed:
             while self._held + min(count, self.limit) > self.limit or self._is_behind():
                 if self._stopping:
@@ -43,12 +43,12 @@ class Capacity:
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """From now on nothing is reserved."""
+        """Lets every `reserve` raise Stopping, also those that wait."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def wait_until_empty(self, seconds: float | None = None) -> bool:
-        """Waits until every event is settled; False when some are held after so many seconds."""
+        """Waits until no event is held; returns False if some are after `seconds`. None waits for ever."""
         with self._changed:
             return self._changed.wait_for(lambda: self._held <= 0, seconds)

@@ -1,4 +1,4 @@
-"""Makes the requests: one thread, one libcurl multi handle, each request at its own instant."""
+"""Starts each attempt at its own instant, and collects the verdicts: one thread for a whole worker."""
 
 import heapq
 import itertools
@@ -11,7 +11,8 @@ from zlib import crc32
 
 from prometheus_client import Counter
 
-from scheduler_app.actions.http import Answer, Sender
+from scheduler_app.actions.executor import Verdict
+from scheduler_app.actions.executors import Executors
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
@@ -45,25 +46,24 @@ def _ended_as(state: State) -> Counter:
 
 
 class Courier(EssentialThread):
-    """Starts each request when it is due, while its lease has room; hands outcomes to the recorder.
+    """Starts each attempt when it is due, while its lease has room; hands outcomes to the recorder.
 
-    One thread serves all batches of a process: connections are kept across batches, and a receiver that hangs
-    holds nothing but its own connection and its origin's share. It never waits for anything but sockets: what
-    MongoDB has to be told goes through the recorder.
+    One thread serves all batches of a process, so that executors keep their connections across batches. A
+    receiver that hangs occupies its own attempts and its origin's share, and nothing else. The thread waits
+    for verdicts only: whatever MongoDB has to be told goes through the recorder.
     """
 
     def __init__(
         self,
-        sender: Sender,
+        executors: Executors,
         recorder: Recorder,
         backlog: Backlog,
         capacity: Capacity,
         *,
         now: Callable[[], datetime],
-        origin_concurrency: int,
     ) -> None:
         super().__init__("courier")
-        self._sender = sender
+        self._executors = executors
         self._recorder = recorder
         self._backlog = backlog
         self._capacity = capacity
@@ -71,7 +71,7 @@ class Courier(EssentialThread):
         self._handed: queue.SimpleQueue[Sequence[Job]] = queue.SimpleQueue()
         self._future: list[tuple[datetime, int, Job]] = []
         self._order = itertools.count()
-        self._queues = OriginQueues(concurrency=origin_concurrency, max_events=capacity.limit)
+        self._queues = OriginQueues(concurrency=executors.concurrency, max_events=capacity.limit)
         self._unleased: list[Job] = []
         self._flying: dict[str, tuple[Job, datetime]] = {}
         self._isolated: str | None = None
@@ -82,31 +82,31 @@ class Courier(EssentialThread):
         self._ended = False
 
     def send(self, jobs: Sequence[Job]) -> None:
-        """Hands over requests; what becomes of each reaches the recorder."""
+        """Takes over attempts. What becomes of each reaches the recorder."""
         self._handed.put(jobs)
-        self._sender.wake()
+        self._executors.wake()
 
     def stop_starting(self) -> None:
-        """From now on what has not started is given back; what is in flight goes on."""
+        """Gives back whatever has not started, from now on. Attempts in flight go on."""
         self._giving_back.set()
-        self._sender.wake()
+        self._executors.wake()
 
     def interrupt(self) -> None:
-        """What is in flight is no longer waited for, and is given back; it may have reached its receiver."""
+        """Interrupts attempts in flight and gives back their events. Receivers may have got them."""
         self._interrupted = True
-        self._sender.wake()
+        self._executors.wake()
 
     def stop(self) -> None:
         """Ends the thread."""
         self._ended = True
-        self._sender.wake()
+        self._executors.wake()
 
     @property
     def in_flight(self) -> int:
         return len(self._flying)
 
     def event_ids(self) -> tuple[str, ...]:
-        """The events whose requests are in flight."""
+        """Returns the events whose attempts are in flight."""
         return tuple(self._flying)
 
     def loads(self) -> tuple[Load, ...]:
@@ -121,14 +121,14 @@ class Courier(EssentialThread):
                 if self._interrupted:
                     self._let_go()
                 self._review(monotonic())
-                answers = self._sender.wait(self._pause())
-                if answers:
-                    # In one go: each that is put by itself would wake the recorder's thread.
+                verdicts = self._executors.wait(self._pause())
+                if verdicts:
+                    # In one call: each `put` wakes the recorder's thread.
                     at = monotonic()
-                    finished = [outcome for answer in answers if (outcome := self._finish(answer, at))]
+                    finished = [outcome for verdict in verdicts if (outcome := self._finish(verdict, at))]
                     self._recorder.put(finished)
         finally:
-            self._sender.close()
+            self._executors.close()
 
     def _take_over(self) -> None:
         while not self._handed.empty():
@@ -169,7 +169,7 @@ class Courier(EssentialThread):
         return pause
 
     def _start(self, job: Job, at: float) -> None:
-        """Begins the request at the monotonic time `at`, which is now."""
+        """Starts the attempt; `at` is the monotonic time now."""
         event, lease = job.attempt.event, job.lease
         if lease.is_lost(event.id):
             self._capacity.release()  # another worker has it
@@ -183,7 +183,8 @@ class Courier(EssentialThread):
             return
         started_at = self._now()
         try:
-            self._sender.start(job.attempt.request(started_at))
+            schedule = job.attempt.schedule
+            self._executors.of(schedule.action.kind).start(event, schedule, started_at)
         except Exception as error:  # our own fault with this one event: it is set aside, the others go on
             self._recorder.put([self._set_aside(job, error)])
             return
@@ -208,20 +209,20 @@ class Courier(EssentialThread):
             reason = f"it lost {event.lost_leases} workers, and another such event is being tried by this one"
             self._recorder.put([self._until_later(job, reason)])
 
-    def _finish(self, answer: Answer, at: float) -> Outcome | None:
-        landed = self._flying.pop(answer.key, None)
+    def _finish(self, verdict: Verdict, at: float) -> Outcome | None:
+        landed = self._flying.pop(verdict.event_id, None)
         if landed is None:
             return None  # it was let go
         job, started_at = landed
         self._queues.ended(job, at)
-        if answer.key == self._isolated:
+        if verdict.event_id == self._isolated:
             self._isolated = None
         try:
-            record = job.attempt.record(answer, started_at, job.origin)
+            record = job.attempt.record(verdict, started_at, job.origin)
         except Exception as error:  # the same at the other end
             return self._set_aside(job, error)
         _ended_as(record.state).inc()
-        metrics.callback_duration.observe(answer.duration_ms / 1000)
+        metrics.callback_duration.observe(verdict.duration_ms / 1000)
         return Outcome(record, job.lease)
 
     # -- now and then ------------------------------------------------------------------------------------
@@ -276,6 +277,7 @@ class Courier(EssentialThread):
             self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in jobs])
 
     def _let_go(self) -> None:
+        self._executors.interrupt()
         jobs = [job for job, _ in self._flying.values()]
         for job in jobs:
             self._queues.ended(job, monotonic())

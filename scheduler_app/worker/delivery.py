@@ -1,4 +1,4 @@
-"""The beginning of a message's path through a worker: room is taken, and its events are claimed."""
+"""The first step of a message in a worker: reserve room, and claim its events."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -11,13 +11,13 @@ from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.handover import ClaimedBatch, Handover
 from scheduler_app.worker.lease import FIRST_TIMEOUT_SECONDS, Lease, Leases
 
-#: Claims that a worker asks MongoDB for at the same time. Dozens are due at one instant: all at once they
-#: take longer, for each of them gets in the others' way.
+#: Claims that a worker sends to MongoDB at the same time. Dozens of batches may be due at one instant, and
+#: in parallel they slow each other down.
 CLAIMS_AT_ONCE = 4
 
 
 class Delivery:
-    """Claims the events of messages. Threads share it: each calls `deliver` with a batch of its own."""
+    """Claims the events of messages. Thread-safe: each thread of the pool calls `deliver` with one batch."""
 
     def __init__(
         self,
@@ -40,11 +40,11 @@ class Delivery:
         self._turn = threading.BoundedSemaphore(CLAIMS_AT_ONCE)
 
     def deliver(self, ids: Sequence[str]) -> int:
-        """Claims those of the events that are ours to deliver, hands them over, and returns how many.
+        """Claims as many of the events as nobody else has, hands them over, and returns how many.
 
-        It waits for room in this worker, and never for a receiver: what is claimed is kept by its lease in
-        MongoDB, and needs neither the message nor a slot of the pool any more. Raises a STORE_FAULT when the
-        claim failed, and Stopping when the worker ends.
+        It waits for room in this worker, and never for a receiver: a claimed event is protected by its lease
+        in MongoDB, and needs neither the message nor a thread of the pool any more. Raises a STORE_FAULT if
+        the claim failed, and Stopping if the worker is ending.
         """
         self._capacity.reserve(len(ids))
         won = 0

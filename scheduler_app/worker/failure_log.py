@@ -1,12 +1,12 @@
-"""A line for each failed attempt and each dead letter, as many as somebody can read."""
+"""Logs failed attempts and dead letters: one line each, up to a bound, and a summary of the rest."""
 
 import threading
 from collections import Counter
 from collections.abc import Iterable
 
-from scheduler_app.actions.http.answer import one_line
 from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.text import one_line
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger
 
@@ -29,10 +29,10 @@ _MESSAGES = {
 
 
 class FailureLog:
-    """Tells of failures one by one; beyond a window's lines it counts them, and says at the window's end what
-    it left out. Threads share it.
+    """Logs each failure until the lines of a window are used up, then counts, and logs a summary of the
+    omitted ones when the window ends. Thread-safe.
 
-    A line has ids, the origin, and the status or what went wrong: no path, query, header, body or answer.
+    A line has ids, the origin, and the status or the error: no path, query, header, body or snippet.
     """
 
     def __init__(self) -> None:

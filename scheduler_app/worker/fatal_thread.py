@@ -1,4 +1,4 @@
-"""A thread that its process cannot do without."""
+"""A thread whose death ends the process."""
 
 import os
 import threading
@@ -12,15 +12,16 @@ EXIT_STATUS = 70
 
 
 class EssentialThread(threading.Thread):
-    """Its death is the process's: a worker that is alive but deaf would hold events for ever. The supervisor
-    starts another, and leases bring back what this one held."""
+    """An unhandled exception in `work` ends the process: without this thread the worker would go on claiming
+    events and deliver none. Its supervisor starts another worker, and recovery requeues the events when their
+    leases end."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, daemon=True)
 
     @abstractmethod
     def work(self) -> None:
-        """What the thread does; returning is an orderly end."""
+        """Does the work of the thread; returning ends the thread, and not the process."""
 
     def run(self) -> None:
         try:

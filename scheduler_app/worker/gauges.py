@@ -1,4 +1,4 @@
-"""What a worker holds and for whom, for Prometheus and for the worker's own report."""
+"""The events that a worker holds, by origin: for Prometheus, and for the report in its process document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ OTHER = "other"
 
 
 class WorkerGauges(Collector):
-    """Gauges that are read when they are asked for. Origins are the busiest few; the rest is `other`."""
+    """Reads its gauges when Prometheus asks. Names the busiest origins; `other` stands for the rest."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline

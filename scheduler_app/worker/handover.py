@@ -1,4 +1,4 @@
-"""Between claim and request: when a batch is due, its schedules are read and its requests handed over."""
+"""The step between claim and attempt: reads the schedules of a batch when it is due, and hands it over."""
 
 import heapq
 import itertools
@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.origin import origin_of
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
@@ -55,10 +54,14 @@ class Handover:
         recorder: Recorder,
         leases: Leases,
         *,
+        serves: Callable[[str], bool],
         now: Callable[[], datetime],
         worker: str,
     ) -> None:
+        """`serves` says of a kind of action whether this worker executes it. `now` is the clock, in UTC;
+        `worker` is the name that people are shown."""
         self._store = store
+        self._serves = serves
         self._courier = courier
         self._recorder = recorder
         self._leases = leases
@@ -179,7 +182,7 @@ class Handover:
             else:
                 self._recorder.put([found])
         return [
-            Job(attempt, lease, origin_of(attempt.schedule.action.url), isolated)
+            Job(attempt, lease, attempt.schedule.action.isolation_key, isolated)
             for seconds, attempts in by_class.items()
             for lease in [self._lease(batch.lease, seconds, attempts)]
             for attempt, isolated in self._isolated(attempts, lease)
@@ -191,10 +194,14 @@ class Handover:
         """What is to be sent, or what becomes of the event instead."""
         if isinstance(schedule, CorruptSchedule):
             if schedule.readable_elsewhere:
-                return self._left_to_others(event, lease, schedule.reason)
+                return self._left_to_others(event, lease, f"it cannot read the schedule: {schedule.reason}")
             return self._set_aside(event, lease, f"its schedule cannot be read: {schedule.reason}")
         if schedule is None or _withdrawn(event, schedule):
             return Voided(event.id, lease)
+        if not self._serves(schedule.action.kind):
+            return self._left_to_others(
+                event, lease, f"it executes no actions of kind {schedule.action.kind}"
+            )
         return Attempt(event, schedule, lease.token, self._worker)
 
     def _set_aside(self, event: Event, lease: Lease, reason: str) -> Outcome:
@@ -203,7 +210,7 @@ class Handover:
     def _left_to_others(self, event: Event, lease: Lease, reason: str) -> Delayed:
         """Nothing is wrong with the event: another worker may have the key, or the release, that it needs."""
         due_at = self._now() + LEFT_TO_OTHERS
-        message = f"Postponed to {shown_instant(due_at)}: {self._worker} cannot read its schedule: {reason}"
+        message = f"Postponed to {shown_instant(due_at)}: {self._worker} leaves it to others: {reason}"
         since = event.postponed_from or event.due_at
         return Delayed(Postponement(event.id, lease.token, due_at, since, message), lease)
 

@@ -1,4 +1,4 @@
-"""What the courier is handed."""
+"""What the handover gives to the courier."""
 
 from typing import NamedTuple
 
@@ -13,4 +13,4 @@ class Job(NamedTuple):
     lease: Lease
     origin: str
     isolated: bool = False
-    """It may be what kills workers: it starts at once and with no other such, or is given back."""
+    """Its event may be what killed its last workers: no other such event starts beside it."""

@@ -1,4 +1,4 @@
-"""Last runs on their way to their schedules: gathered, and written a few at a time, beside the deliveries."""
+"""Gathers the last run of each schedule, and writes them in small batches beside the deliveries."""
 
 import threading
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""A worker's leases on the events it has claimed: until when it may start them, and how it keeps them."""
+"""A worker's leases on claimed events: until when it may start their attempts, and their renewal."""
 
 import threading
 from collections.abc import Iterable, Sequence

@@ -1,11 +1,11 @@
-"""Jobs that may start now, by origin: who comes next, who has enough, and who has to come again later.
+"""Queues of due jobs by origin: which starts next, which origin is at its limit, and what is postponed.
 
-No thread, no clock: the courier owns it and passes the time.
+It has no thread and no clock: the courier's thread owns it and passes the time.
 """
 
 import math
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -63,6 +63,8 @@ class Load(NamedTuple):
 @dataclass(slots=True)
 class Origin:
     name: str
+    concurrency: int
+    """Attempts in flight that its kind of action allows a worker."""
     waiting: int = 0
     in_flight: int = 0
     jobs: OrderedDict[str, deque[Job]] = field(default_factory=OrderedDict)
@@ -87,11 +89,12 @@ class Origin:
 class OriginQueues:
     """Which job comes next. Origins take turns, and schedules within an origin."""
 
-    def __init__(self, *, concurrency: int, max_events: int) -> None:
-        """`concurrency`: requests in flight to one origin. `max_events`: what the worker may hold."""
+    def __init__(self, *, concurrency: Mapping[str, int], max_events: int) -> None:
+        """`concurrency`: attempts in flight to one origin, by the kind of action. `max_events`: what the
+        worker may hold."""
         self._concurrency = concurrency
-        # While no more are in flight in all, each origin may have `concurrency`.
-        self._unshared = MAX_IN_FLIGHT - concurrency * SHARES_OF_THE_REST
+        # While no more are in flight in all, each origin may have all that its kind allows.
+        self._unshared = MAX_IN_FLIGHT - max(concurrency.values()) * SHARES_OF_THE_REST
         self._max_events = max_events
         self._origins: dict[str, Origin] = {}
         self._turns: deque[Origin] = deque()
@@ -106,7 +109,7 @@ class OriginQueues:
         """Queues a job that is due; returns it when its origin has enough already. `held`: the worker's."""
         origin = self._origins.get(job.origin)
         if origin is None:
-            origin = self._origins[job.origin] = Origin(job.origin)
+            origin = self._new_origin(job)
         if self._is_at_limit(origin) and origin.waiting >= self._allowed(origin, now, held):
             return self._postponed(origin, job, now)
         schedule = job.attempt.event.schedule_id
@@ -149,7 +152,7 @@ class OriginQueues:
     def started(self, job: Job, now: float) -> None:
         origin = self._origins.get(job.origin)
         if origin is None:
-            origin = self._origins[job.origin] = Origin(job.origin)
+            origin = self._new_origin(job)
         event = job.attempt.event
         origin.in_flight += 1
         self.in_flight += 1
@@ -211,7 +214,7 @@ class OriginQueues:
             Load(
                 origin.name,
                 origin.in_flight,
-                self._limit(),
+                self._limit(origin),
                 origin.waiting,
                 _coming(origin, now),
                 now - origin.full_since if origin.full_since is not None else 0.0,
@@ -223,14 +226,19 @@ class OriginQueues:
 
     # -- one origin --------------------------------------------------------------------------------------
 
-    def _limit(self) -> int:
+    def _new_origin(self, job: Job) -> Origin:
+        concurrency = self._concurrency[job.attempt.schedule.action.kind]
+        origin = self._origins[job.origin] = Origin(job.origin, concurrency)
+        return origin
+
+    def _limit(self, origin: Origin) -> int:
         if self.in_flight <= self._unshared:
-            return self._concurrency
-        return max(1, min(self._concurrency, (MAX_IN_FLIGHT - self.in_flight) // SHARES_OF_THE_REST))
+            return origin.concurrency
+        return max(1, min(origin.concurrency, (MAX_IN_FLIGHT - self.in_flight) // SHARES_OF_THE_REST))
 
     def _is_at_limit(self, origin: Origin) -> bool:
         """Whether its receiver, and not the pace of a burst, keeps it from more."""
-        return origin.in_flight >= self._limit()
+        return origin.in_flight >= self._limit(origin)
 
     def _is_full(self, origin: Origin, now: float) -> bool:
         return self._is_at_limit(origin) or self._is_pacing(origin, now)
@@ -245,7 +253,7 @@ class OriginQueues:
         return len(young) >= MAX_YOUNG
 
     def _next_of(self, origin: Origin, now: float) -> Job | None:
-        limit = self._limit()
+        limit = self._limit(origin)
         if origin.in_flight >= limit or self._is_pacing(origin, now):
             return None
         share = limit - limit // SHARES_OF_AN_ORIGIN

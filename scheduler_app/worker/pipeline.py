@@ -1,9 +1,9 @@
-"""The parts of delivery, put together for one process, and how they begin and end."""
+"""The parts of delivery in one process: how they know each other, start and end."""
 
 from collections.abc import Callable
 from datetime import datetime
 
-from scheduler_app.actions.http import Sender
+from scheduler_app.actions.executors import Executors
 from scheduler_app.clock import monotonic
 from scheduler_app.store import Store
 from scheduler_app.worker.backlog import Backlog
@@ -15,26 +15,26 @@ from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.reports import Reports
 
-#: What a thread that was told to end is waited for, seconds.
+#: How long `stop` waits for each thread, in seconds.
 END_SECONDS = 5.0
 
 
 class Pipeline:
-    """Events pass `delivery` (claim), `handover` (read, void), `courier` (send) and `recorder` (write)."""
+    """Events pass `delivery` (claims them), `handover` (reads their schedules, cancels what was withdrawn),
+    `courier` (starts their attempts) and `recorder` (writes the outcomes)."""
 
     def __init__(
         self,
         store: Store,
-        sender: Sender,
+        executors: Executors,
         *,
         now: Callable[[], datetime],
         worker: str,
         horizon_seconds: float,
         max_events: int,
-        origin_concurrency: int,
     ) -> None:
-        """`max_events`: what the worker holds, waiting, in flight and unrecorded. `origin_concurrency`: its
-        requests in flight to one origin."""
+        """`executors` are closed when the courier's thread ends. `max_events`: how many events the worker may
+        hold, waiting, in flight or unrecorded."""
         self.backlog = Backlog()
         self.capacity = Capacity(max_events, is_behind=lambda: self.backlog.is_behind(monotonic()))
         self.leases = Leases(store)
@@ -43,14 +43,15 @@ class Pipeline:
             store, self.backlog, self.capacity, now=now, worker=worker, recorded=self.reports.note
         )
         self.courier = Courier(
-            sender,
+            executors,
             self.recorder,
             self.backlog,
             self.capacity,
             now=now,
-            origin_concurrency=origin_concurrency,
         )
-        self.handover = Handover(store, self.courier, self.recorder, self.leases, now=now, worker=worker)
+        self.handover = Handover(
+            store, self.courier, self.recorder, self.leases, serves=executors.serves, now=now, worker=worker
+        )
         self.delivery = Delivery(
             store,
             self.capacity,
@@ -66,22 +67,22 @@ class Pipeline:
             thread.start()
 
     def stop_starting(self) -> None:
-        """Nothing is claimed any more, and what has not started is given back; what is in flight goes on."""
+        """Stops claiming, and gives back events whose attempts have not started. Attempts in flight go on."""
         self.capacity.stop()
         self.handover.give_back()
         self.courier.stop_starting()
 
     def interrupt(self) -> None:
-        """Requests in flight are given back too, and an unreachable MongoDB is no longer waited for."""
+        """Gives back the events of attempts in flight, too, and stops waiting for an unreachable MongoDB."""
         self.courier.interrupt()
         self.recorder.hurry()
 
     def wait_until_empty(self, seconds: float | None = None) -> bool:
-        """Waits until all that was claimed is written; False when some is not after so many seconds."""
+        """Waits until every claimed event is written; returns False if some are not after `seconds`."""
         return self.capacity.wait_until_empty(seconds)
 
     def stop(self) -> None:
-        """Ends the threads, in the order in which events pass them."""
+        """Ends the threads in the order in which events pass them, so that each still accepts what comes."""
         self.leases.stop()
         self.handover.stop()
         self.courier.stop()

@@ -1,30 +1,21 @@
-"""A worker's beginning and end: what its tasks share, and how it gives back what it cannot finish."""
+"""One worker process: how it starts, and how it ends within its grace period without losing an event."""
 
 import os
 import resource
-import sys
 import threading
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-import click
-from celery import Celery, signals
-from celery.concurrency import get_implementation
-from celery.concurrency.thread import TaskPool as ThreadPool
+from celery import Celery
 from celery.exceptions import Reject
 from prometheus_client import REGISTRY
 
-from scheduler_app.actions.http import Guard, Sender, parse_networks
 from scheduler_app.broker import inspection, task
-from scheduler_app.broker.options import QUEUE
-from scheduler_app.broker.own_tasks import delivers_callbacks
-from scheduler_app.clock import clock
-from scheduler_app.config import InvalidSetting, Settings
-from scheduler_app.domain.ports import parse_ports
-from scheduler_app.health.startup import check_ca_bundle, check_replica_set, serve_metrics_of, starting
-from scheduler_app.store import Store
-from scheduler_app.telemetry import configure_logs, get_logger
+from scheduler_app.broker.queues import QUEUE
+from scheduler_app.config import Settings
+from scheduler_app.health.startup import serve_metrics_of
+from scheduler_app.telemetry import get_logger
 from scheduler_app.telemetry.metrics import Role
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.worker import Pipeline, Stopping
@@ -32,46 +23,53 @@ from scheduler_app.worker.gauges import WorkerGauges, report
 
 log = get_logger(__name__)
 
-#: Beyond the grace of requests in flight: for writing outcomes and giving back.
+#: Time beyond the grace period, in seconds: for writing outcomes and giving events back.
 LAST_WORDS_SECONDS = 3.0
 #: Events that `inspect in_flight` names.
 MAX_EVENTS_SHOWN = 1_000
 
 
-class Worker:
-    """What the tasks of one worker process share."""
+class MakeHeartbeat(Protocol):
+    """`Assembly.heartbeat`."""
 
-    def __init__(self, settings: Settings, name: str, app: Celery) -> None:
+    def __call__(
+        self,
+        role: str,
+        *,
+        name: str,
+        facts: Callable[[], Mapping[str, Any]],
+        on_offset: Callable[[float], None],
+    ) -> Presence: ...
+
+
+class WorkerProcess:
+    """What the threads of one worker process share."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        name: str,
+        app: Celery,
+        pipeline: Pipeline,
+        make_heartbeat: MakeHeartbeat,
+    ) -> None:
+        """`name` is the worker's node name in Celery, `app` the application that it consumes by."""
         self._settings = settings
         self._name = name
         self._app = app
         self._consuming = True
         self._ending = threading.Lock()
         self._hurry = threading.Event()
-        self.store = Store(settings)
-        guard = Guard(
-            parse_networks(settings.callback_allowed_networks), parse_ports(settings.callback_denied_ports)
-        )
-        self.pipeline = Pipeline(
-            self.store,
-            Sender(guard, ca_bundle=settings.callback_ca_bundle or None),
-            now=clock.now,
-            worker=name,
-            horizon_seconds=settings.horizon_seconds,
-            max_events=settings.worker_max_events,
-            origin_concurrency=settings.callback_origin_concurrency,
-        )
-        self.presence = Presence(
-            self.store, clock, "worker", name=name, facts=self._facts, on_offset=self._judge_clock
-        )
+        self.pipeline = pipeline
+        self.heartbeat = make_heartbeat("worker", name=name, facts=self._facts, on_offset=self._judge_clock)
 
     def start(self) -> None:
         _raise_file_limit()
-        serve_metrics_of(self._settings, self.presence.trouble, Role.WORKER)
+        serve_metrics_of(self._settings, self.heartbeat.trouble, Role.WORKER)
         inspection.answer_with(self._in_flight)
         REGISTRY.register(WorkerGauges(self.pipeline))
         self.pipeline.start()
-        self.presence.start()
+        self.heartbeat.start()
         task.deliver_by(self._deliver)
 
     def _deliver(self, ids: Sequence[str]) -> int:
@@ -81,9 +79,9 @@ class Worker:
             raise Reject("the worker ends; another one takes the message", requeue=True) from None
 
     def shut_down(self) -> None:
-        """Gives back at once what has not started; what is in flight has its grace first.
+        """Gives back events whose attempts have not started; those in flight have the grace period left.
 
-        A second call ends the grace.
+        A second call ends the grace period.
         """
         if not self._ending.acquire(blocking=False):
             self._hurry.set()
@@ -94,12 +92,12 @@ class Worker:
         watchdog.start()
 
     def stop(self) -> None:
-        """After the last task has returned: waits for what is in flight, as long as its grace lasts."""
+        """Waits for attempts in flight until the grace period ends. Called after the last task returned."""
         if not self._ending.locked():  # a remote `shutdown` comes without the signal
             self.shut_down()
         self.pipeline.wait_until_empty()
         self.pipeline.stop()
-        self.presence.stop()
+        self.heartbeat.stop()
 
     def _enforce_grace(self, grace: float) -> None:
         self._hurry.wait(grace)
@@ -138,62 +136,3 @@ def _raise_file_limit() -> None:
     """As many connections at once as the courier may have need more than the 1,024 files of many a shell."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-def check_pool(pool: Any) -> None:
-    """Raises InvalidSetting for a pool that does not share this process's claims, courier and recorder;
-    `pool` is a class, or a name as in --pool."""
-    found = get_implementation(_pool_asked_for() or pool)
-    if not issubclass(found, ThreadPool):
-        name = found.__module__.rpartition(".")[2]
-        raise InvalidSetting(f"--pool {name} cannot deliver callbacks; leave it out, or give --pool threads")
-
-
-def _pool_asked_for() -> str | None:
-    """The --pool of the command line, word for word. Celery takes `prefork`, its own default, for no answer
-    and gives the configured pool instead."""
-    command = click.get_current_context(silent=True)
-    if command is None or command.parent is None:
-        return None  # not started by the command line
-    _, words, _ = _parsed(command.parent, sys.argv[1:])
-    options, _, _ = _parsed(command, words[1:])
-    asked: str | None = options.get("pool")
-    return asked
-
-
-def _parsed(context: click.Context, words: list[str]) -> tuple[dict[str, Any], list[str], Any]:
-    return context.command.make_parser(context).parse_args(list(words))
-
-
-_worker: Worker | None = None
-
-
-@signals.worker_init.connect(weak=False)
-def _start(sender: Any, **_: Any) -> None:
-    global _worker
-    settings: Settings = sender.app.settings
-    configure_logs(settings.log_level, settings.log_format)
-    # Celery only logs what a handler raises, and the worker would claim events and call nobody.
-    with starting():
-        if not delivers_callbacks(sender.app):
-            return
-        check_pool(sender.pool_cls)
-        check_ca_bundle(settings.callback_ca_bundle)
-        _worker = Worker(settings, sender.hostname, sender.app)
-        check_replica_set(_worker.store)
-        _worker.start()
-    if not _worker.store.secret_box.encrypts:
-        log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
-
-
-@signals.worker_shutting_down.connect(weak=False)
-def _shut_down(**_: Any) -> None:
-    # In a signal handler: another thread does what takes locks.
-    if _worker is not None:
-        threading.Thread(target=_worker.shut_down, daemon=True).start()
-
-
-@signals.worker_shutdown.connect(weak=False)
-def _stop(**_: Any) -> None:
-    if _worker is not None:
-        _worker.stop()

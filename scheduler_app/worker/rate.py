@@ -1,4 +1,4 @@
-"""How often something happened in the last seconds."""
+"""Measures how often something happened in the last seconds."""
 
 WINDOW_SECONDS = 10
 

@@ -1,4 +1,4 @@
-"""Writes what became of claimed events, in bulk and across batches, and never gives an outcome up."""
+"""Writes what became of claimed events, in bulk and across batches, and retries until it is written."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""What people are told of outcomes once MongoDB has them: in the log, in metrics, on the schedules."""
+"""Reports outcomes that MongoDB has: in the log, in metrics, and as the last run of each schedule."""
 
 import threading
 from collections.abc import Sequence

@@ -9,6 +9,7 @@ import sys
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import Schedule
 
 ROLE = sys.argv[1]
@@ -31,16 +32,16 @@ def break_recurrence() -> None:
 
 
 def break_request() -> None:
-    from scheduler_app.worker.attempt import Attempt
+    from scheduler_app.actions.http import executor
 
-    right = Attempt.request
+    right = executor.request_of
 
-    def request(self: Attempt, now: datetime) -> Any:
-        made = right(self, now)
-        raise_for(self.schedule)
+    def request_of(event: Event, schedule: Schedule, now: datetime) -> Any:
+        made = right(event, schedule, now)
+        raise_for(schedule)
         return made
 
-    Attempt.request = request  # type: ignore[method-assign]
+    executor.request_of = request_of
 
 
 if __name__ == "__main__":

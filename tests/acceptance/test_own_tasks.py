@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from celery import Celery
 
-from scheduler_app.broker.options import key_prefix
+from scheduler_app.broker.redis.backend import key_prefix
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.processes import wait_until

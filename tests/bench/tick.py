@@ -10,7 +10,8 @@ from datetime import timedelta
 
 from beat.duties import duties
 from beat.tick import Tick
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.assembly import assemble
+from scheduler_app.broker import make_app
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.store.schedules.documents import to_document
 from tests.bench.ground import Ground, ground
@@ -80,8 +81,7 @@ def _insert(made: Ground, rule: str, prefix: str, numbers: range) -> None:
 
 def _ticker(made: Ground) -> Callable[[], float]:
     """Does the duties of every tick, one after the other; returns the seconds that they took."""
-    publisher = CeleryPublisher(make_app(made.settings))
-    each_tick = [duty for duty in duties(made.store, publisher, made.settings) if not duty.period]
+    each_tick = [duty for duty in duties(assemble(made.settings, make_app(made.settings))) if not duty.period]
     tick = Tick(each_tick, now=clock.now, stopping=lambda: False, unavailable=())
 
     def measured() -> float:

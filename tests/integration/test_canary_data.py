@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from scheduler_app.actions.http import Guard, Sender, parse_networks
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.store import Store
 from scheduler_app.worker import Pipeline
 from tests import canaries
+from tests.executors import executors
 from tests.integration.actions.receiver import Receiver, Seen, says
 from tests.integration.api.conftest import start, stop
 
@@ -57,12 +57,11 @@ def worker(keyed: Settings) -> Iterator[Pipeline]:
     with closing(Store(keyed)) as store:
         pipeline = Pipeline(
             store,
-            Sender(Guard(parse_networks("127.0.0.0/8"))),
+            executors(),
             now=clock.now,
             worker="w1",
             horizon_seconds=5,
             max_events=1_000,
-            origin_concurrency=200,
         )
         pipeline.start()
         yield pipeline

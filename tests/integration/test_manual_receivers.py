@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_app.actions.http import Guard, Request, Sender, headers_for, parse_networks
+from scheduler_app.actions.http import Guard, Request, headers_for, parse_networks
+from scheduler_app.actions.http.sender import Sender
 from scheduler_app.embedded import free_port
 from tests.processes import Program, wait_until
 

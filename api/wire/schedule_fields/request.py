@@ -9,17 +9,18 @@ from marshmallow import ValidationError, fields, validate
 
 from api.wire.field_types import Headers
 from api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
-from scheduler_app.domain.masking import HARMLESS, MASK, MASKED_BODY, masked, masked_url
-from scheduler_app.domain.schedule import (
+from scheduler_app.domain.http_action import (
     DEFAULT_METHOD,
     DEFAULT_METHOD_WITH_BODY,
     MAX_BODY_BYTES,
     MAX_HEADERS,
     METHODS,
-    Action,
     Body,
     BodyKind,
+    HttpAction,
+    http_action,
 )
+from scheduler_app.domain.masking import HARMLESS, MASK, MASKED_BODY, masked, masked_url
 from scheduler_app.store.schedules.sealed_action import sealed_action
 
 MAX_JSON_DEPTH = 100
@@ -57,8 +58,8 @@ def _check_depth(value: object, depth: int = 0) -> None:
         _check_depth(child, depth + 1)
 
 
-def _action(it: ShownSchedule) -> Action:
-    return it.schedule.action
+def _action(it: ShownSchedule) -> HttpAction:
+    return http_action(it.schedule.action)
 
 
 def _mask_of(kind: BodyKind) -> Show:

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from scheduler_app.actions.http import ranges
+from scheduler_app.actions.http import special_networks
 from scheduler_app.actions.http.url import check_url, port_of
+from scheduler_app.config import Settings
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.ports import parse_ports
 
 Network = IPv4Network | IPv6Network
 
@@ -15,10 +17,10 @@ class Guard:
 
     Callback URLs are written by strangers, and a worker stands inside the network. The guard judges the very
     address that a socket is about to be opened to, never a name or a spelling: a DNS answer that changes
-    between check and use ("rebinding") and an address in octal have both become plain numbers by then.
+    between check and use ("rebinding") and an address in octal are both plain numbers by then.
 
-    `allowed_networks` are exceptions an administrator makes to the table in `ranges`. `denied_ports` are
-    refused at every address.
+    `allowed_networks` are exceptions that an administrator makes to the table in `special_networks`.
+    `denied_ports` are refused at every address.
     """
 
     def __init__(
@@ -67,15 +69,19 @@ class Guard:
     def _reason_v4(self, ip: IPv4Address) -> str | None:
         if any(ip in network for network in self._allowed_v4):
             return None
-        return next((reason for network, reason in ranges.NOT_PUBLIC_V4 if ip in network), None)
+        return next((reason for network, reason in special_networks.NOT_PUBLIC_V4 if ip in network), None)
 
     def _reason_v6(self, ip: IPv6Address) -> str | None:
-        if ip in ranges.MAPPED or ip in ranges.NAT64 or any(ip in network for network in self._allowed_v6):
+        if (
+            ip in special_networks.MAPPED
+            or ip in special_networks.NAT64
+            or any(ip in network for network in self._allowed_v6)
+        ):
             return None
-        for network, reason in ranges.NOT_PUBLIC_V6:
+        for network, reason in special_networks.NOT_PUBLIC_V6:
             if ip in network:
                 return reason
-        return None if ip in ranges.PUBLIC_V6 else "reserved (outside 2000::/3)"
+        return None if ip in special_networks.PUBLIC_V6 else "reserved (outside 2000::/3)"
 
 
 def carried_by(ip: IPv6Address) -> tuple[IPv4Address, ...]:
@@ -85,15 +91,15 @@ def carried_by(ip: IPv6Address) -> tuple[IPv4Address, ...]:
     RFC 4380 §4.
     """
     number = int(ip)
-    if ip in ranges.MAPPED or ip in ranges.NAT64:
+    if ip in special_networks.MAPPED or ip in special_networks.NAT64:
         return (IPv4Address(number & 0xFFFFFFFF),)
-    if ip in ranges.COMPATIBLE and number > 1:
+    if ip in special_networks.COMPATIBLE and number > 1:
         return (IPv4Address(number & 0xFFFFFFFF),)
-    if ip in ranges.NAT64_LOCAL:
+    if ip in special_networks.NAT64_LOCAL:
         return (IPv4Address((number >> 64 & 0xFFFF) << 16 | number >> 40 & 0xFFFF),)
-    if ip in ranges.SIX_TO_FOUR:
+    if ip in special_networks.SIX_TO_FOUR:
         return (IPv4Address(number >> 80 & 0xFFFFFFFF),)
-    if ip in ranges.TEREDO:
+    if ip in special_networks.TEREDO:
         return (IPv4Address(number >> 64 & 0xFFFFFFFF), IPv4Address(~number & 0xFFFFFFFF))
     return ()
 
@@ -110,6 +116,13 @@ def parse_networks(text: str) -> tuple[Network, ...]:
         except ValueError as error:
             raise ValueError(f"{part!r} is not a network such as 10.1.0.0/16 or fd00::/8: {error}") from None
     return tuple(networks)
+
+
+def guard_of(settings: Settings) -> Guard:
+    """Returns the guard that CALLBACK_ALLOWED_NETWORKS and CALLBACK_DENIED_PORTS ask for."""
+    return Guard(
+        parse_networks(settings.callback_allowed_networks), parse_ports(settings.callback_denied_ports)
+    )
 
 
 def refused_by_settings(port_refusal: str | None) -> str:

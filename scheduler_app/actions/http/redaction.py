@@ -1,4 +1,4 @@
-"""Takes the secrets that were sent out of what came back.
+"""Masks in a response the secrets that its request contained.
 
 A receiver may echo what it was sent, and an attempt's record is kept and shown long after. Secrets are found
 as they are, and in the forms in which echoes bring them: in base64, percent-encoded, escaped as JSON or HTML.
@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote_plus
 
-from scheduler_app.actions.http.answer import SNIPPET_BYTES, Answer, one_line
+from scheduler_app.actions.http.response import SNIPPET_BYTES, Response
+from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.masking import MASK, Headers, is_secret, query_values
-from scheduler_app.domain.schedule import Action
+from scheduler_app.domain.text import one_line
 
 #: Shorter values are no secrets: they stand in any text.
 MIN_CHARACTERS = 4
@@ -34,7 +35,7 @@ _URL_SAFE = str.maketrans("+/", "-_")
 _STANDARD = str.maketrans("-_", "+/")
 
 
-def redacted(answer: Answer, action: Action) -> Answer:
+def redacted(answer: Response, action: HttpAction) -> Response:
     """The answer without the secrets of the request it answers; the very same where there are none in it."""
     snippet, error, location = answer.snippet, answer.error or "", answer.location or ""
     if len(snippet) < MIN_CHARACTERS and not error and not location:
@@ -103,7 +104,7 @@ def _without_cut_end(text: str, values: tuple[str, ...]) -> str:
     return text
 
 
-def _values_of(action: Action) -> tuple[str, ...]:
+def _values_of(action: HttpAction) -> tuple[str, ...]:
     body = action.body.data if action.body else b""
     # A schedule's request is the same at each occurrence.
     values = _values if len(body) <= LARGE_BODY_BYTES else _values_of_large

@@ -6,7 +6,7 @@ from typing import NamedTuple
 class Request(NamedTuple):
     """One attempt's HTTP request.
 
-    `key` is the event's id; it names the request in its `Answer` and must be unique among those in flight.
+    `key` is the event's id; it names the request in its `Response` and must be unique among those in flight.
     `method` is GET, POST, PUT, PATCH, DELETE or HEAD. `headers` are sent in this order, as they are
     (`headers_for` makes them). `body` None sends none; a HEAD never has one (RFC 9110 §9.3.2).
     `timeout_seconds` is for the whole answer, its body included; connecting may take the shorter of it

@@ -5,12 +5,12 @@ import os
 import certifi
 import pycurl
 
-from scheduler_app.actions.http import wire
-from scheduler_app.actions.http.answer import Answer, refused
+from scheduler_app.actions.http import curl_request
 from scheduler_app.actions.http.connection_pools import ConnectionPools
 from scheduler_app.actions.http.event_loop import EventLoop
 from scheduler_app.actions.http.guard import Guard
 from scheduler_app.actions.http.request import Request
+from scheduler_app.actions.http.response import Response, refused
 from scheduler_app.actions.http.transfer import Transfer
 from scheduler_app.domain.errors import InvalidField
 
@@ -45,7 +45,7 @@ class Sender:
         self._pools = ConnectionPools(max_connections)
         self._idle: list[Transfer] = []
         self._active: dict[pycurl.Curl, Transfer] = {}
-        self._done: list[Answer] = []
+        self._done: list[Response] = []
 
     @property
     def in_flight(self) -> int:
@@ -53,10 +53,10 @@ class Sender:
         return len(self._active) + len(self._done)
 
     def start(self, request: Request) -> None:
-        """Begin a request. What is wrong with it does not raise: it becomes a permanent Answer."""
+        """Begin a request. What is wrong with it does not raise: it becomes a permanent Response."""
         try:
-            url = wire.checked_url(request)
-            lines, credentials = wire.header_lines(request)
+            url = curl_request.checked_url(request)
+            lines, credentials = curl_request.header_lines(request)
         except InvalidField as error:
             self._done.append(refused(request.key, f"refused: {error.field}: {error.message}"))
             return
@@ -72,7 +72,7 @@ class Sender:
             return
         self._active[transfer.curl] = transfer
 
-    def wait(self, timeout: float) -> list[Answer]:
+    def wait(self, timeout: float) -> list[Response]:
         """Drive the transfers for at most `timeout` seconds, until one ends or `wake` is called; the answers
         that there are then."""
         running = self._loop.run(0.0 if self._done else timeout, len(self._active))
@@ -85,18 +85,23 @@ class Sender:
         """End the present `wait`, or the next one, at once. Any thread may call it."""
         self._loop.wake()
 
+    def interrupt(self) -> None:
+        """Drop every request in flight, without a response; their connections are closed."""
+        for transfer in self._active.values():
+            self._multi.remove_handle(transfer.curl)
+            self._discard(transfer)
+        self._active.clear()
+        self._done.clear()
+
     def close(self) -> None:
-        """Close every connection; requests in flight are dropped without an answer. May be called twice.
+        """Close every connection; requests in flight are dropped without a response. May be called twice.
 
         It waits for look-ups of names that are still under way, as libcurl joins their threads: up to the
         timeout of the system's resolver (10 s by default), however short the request's was.
         """
-        for transfer in self._active.values():
-            self._multi.remove_handle(transfer.curl)
-            self._discard(transfer)
+        self.interrupt()
         for transfer in self._idle:
             transfer.close()
-        self._active.clear()
         self._idle.clear()
         self._pools.close()
         self._multi.close()

@@ -7,11 +7,12 @@ from collections.abc import Callable
 import pycurl
 
 from scheduler_app.actions.http import failure
-from scheduler_app.actions.http.answer import SNIPPET_BYTES, Answer, one_line, snippet_of
 from scheduler_app.actions.http.connection_pools import ConnectionPool
 from scheduler_app.actions.http.guard import Guard, refused_by_settings
 from scheduler_app.actions.http.headers import USER_AGENT
 from scheduler_app.actions.http.request import Request
+from scheduler_app.actions.http.response import SNIPPET_BYTES, Response, snippet_of
+from scheduler_app.domain.text import one_line
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -157,8 +158,8 @@ class Transfer:
 
     # How it ended.
 
-    def answer(self, code: int, message: str) -> Answer:
-        """The Answer, after libcurl ended the transfer with the CURLcode `code`."""
+    def answer(self, code: int, message: str) -> Response:
+        """The Response, after libcurl ended the transfer with the CURLcode `code`."""
         request = self._request
         getinfo = self.curl.getinfo
         duration_ms = round(getinfo(pycurl.TOTAL_TIME) * 1000, 3)
@@ -176,9 +177,9 @@ class Transfer:
                 )
             if self._refusals and not self._opened:
                 error = refused_by_settings(self._port_refusal)
-                return Answer(request.key, None, error, False, None, None, snippet, duration_ms, ours=True)
+                return Response(request.key, None, error, False, None, None, snippet, duration_ms, ours=True)
             error, permanent = self._failure(code, message)
-            return Answer(request.key, None, one_line(error), permanent, None, None, snippet, duration_ms)
+            return Response(request.key, None, one_line(error), permanent, None, None, snippet, duration_ms)
         status = getinfo(pycurl.RESPONSE_CODE)
         retry_after: str | None = None
         location: str | None = None
@@ -188,7 +189,7 @@ class Transfer:
             location = self._header(b"location:")
             if status in _REDIRECTS:
                 failed = f"redirect to {location} not followed" if location else "redirect without a location"
-        return Answer(request.key, status, failed, False, retry_after, location, snippet, duration_ms)
+        return Response(request.key, status, failed, False, retry_after, location, snippet, duration_ms)
 
     def _failure(self, code: int, message: str) -> tuple[str, bool]:
         if self._socket_error is not None and not self._opened:

@@ -7,9 +7,7 @@ from datetime import datetime
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
-from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
-from scheduler_app.store.collection import Document, Documents
-from scheduler_app.store.documents.field_types import (
+from scheduler_app.domain.field_types import (
     Corrupt,
     instant,
     one_of,
@@ -20,6 +18,8 @@ from scheduler_app.store.documents.field_types import (
     version,
     whole,
 )
+from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
+from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.events.fields import DOCUMENT_VERSION
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound

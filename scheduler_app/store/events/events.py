@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import LIVING, Event, State
+from scheduler_app.domain.field_types import EARLIEST, LATEST
 from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.documents.field_types import EARLIEST, LATEST
 from scheduler_app.store.events.documents import (
     CLAIMED,
     sources,

@@ -5,8 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.event import LIVING, Kind, State, from_id, schedule_of
-from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.documents.field_types import (
+from scheduler_app.domain.field_types import (
     EARLIEST,
     LATEST,
     Corrupt,
@@ -21,6 +20,7 @@ from scheduler_app.store.documents.field_types import (
     whole,
     wrong,
 )
+from scheduler_app.domain.tenants import tenant_of
 
 DOCUMENT_VERSION = 1
 

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import State
+from scheduler_app.domain.field_types import EARLIEST, Corrupt, items, text
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
-from scheduler_app.store.documents.field_types import EARLIEST, Corrupt, items, text
 from scheduler_app.store.documents.leases import lease, lease_over
 from scheduler_app.store.events.documents import READABLE, sources, stored_origin
 from scheduler_app.store.events.history import appended, line

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
+from scheduler_app.domain.field_types import EARLIEST, Corrupt, whole
 from scheduler_app.domain.lane import FRESH_FOR
-from scheduler_app.store.documents.field_types import EARLIEST, Corrupt, whole
 from scheduler_app.store.documents.leases import lease_over
 from scheduler_app.store.events.documents import finish, sources
 from scheduler_app.store.events.history import appended, line

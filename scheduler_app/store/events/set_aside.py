@@ -11,8 +11,8 @@ from bson import json_util
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import FINAL, State
+from scheduler_app.domain.field_types import Corrupt, Newer
 from scheduler_app.store.collection import Document, Documents
-from scheduler_app.store.documents.field_types import Corrupt, Newer
 from scheduler_app.store.documents.isolation import isolated
 from scheduler_app.store.events.fields import faults_of, mended
 from scheduler_app.store.events.history import KEPT_LAST, line

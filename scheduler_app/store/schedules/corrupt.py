@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from scheduler_app.domain.field_types import Corrupt, Newer
+from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store.documents.field_types import Corrupt, Newer
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.documents import from_document
@@ -34,10 +35,11 @@ def read(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
 def read_whole(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
     """The same for whoever shows the schedule: what it sends can be shown, too."""
     found = read(row, secret_box)
-    if isinstance(found, Schedule) and found.action.body is not None:
+    action = found.action if isinstance(found, Schedule) else None
+    if isinstance(action, HttpAction) and action.body is not None:
         try:
-            found.action.body.shown()
+            action.body.shown()
         except ValueError as error:
-            kind = found.action.body.kind.value
-            return CorruptSchedule(found.id, f"action.body.data is no {kind}: {error}"[:300])
+            kind = action.body.kind.value
+            return CorruptSchedule(row["_id"], f"action.body.data is no {kind}: {error}"[:300])
     return found

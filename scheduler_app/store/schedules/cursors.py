@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from pymongo.errors import AutoReconnect
 
+from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.documents.isolation import isolated
@@ -194,9 +195,7 @@ class Cursors:
 #: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets
 #: among them more than all its other work.
 UNREAD = {
-    "action.body": 0,
-    "action.headers": 0,
-    "action.query": 0,
+    **{f"action.{name}": 0 for kind in KINDS.values() for name in kind.not_for_beats},
     "sealed": 0,
     "signing": 0,
     "owed": 0,
@@ -205,8 +204,12 @@ UNREAD = {
 
 
 def without_request(row: Document) -> Document:
+    """Returns a row that was fetched without `UNREAD` so that it can be read as a schedule."""
     action = row.get("action")
-    return row | {"action": action | {"body": None, "headers": []}} if isinstance(action, dict) else row
+    if not isinstance(action, dict) or type(action.get("type")) is not str:
+        return row
+    kind = KINDS.get(action["type"])
+    return row | {"action": action | kind.in_their_place} if kind is not None else row
 
 
 def _ready(before: datetime) -> Document:

@@ -5,12 +5,10 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
-from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
-from scheduler_app.domain.schedule import METHODS, Action, Body, BodyKind, LastRun, Schedule, ScheduleState
-from scheduler_app.domain.signing import Retiring, Signing
-from scheduler_app.store.documents.field_types import (
+from scheduler_app.domain.action import Action
+from scheduler_app.domain.field_types import (
     Corrupt,
     fields,
     flag,
@@ -23,22 +21,27 @@ from scheduler_app.store.documents.field_types import (
     text,
     version,
     whole,
-    wrong,
 )
+from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
+from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
+from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
-from scheduler_app.store.schedules.sealed_parts import SEALED_VERSION, opened, sealed
+from scheduler_app.store.schedules.sealed_parts import SEALED_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
 #: Of a document without sealed parts; with them it is `SEALED_VERSION`, the newest that is read.
 DOCUMENT_VERSION = 1
 
-#: Documents of a newer release are left to its processes.
-READABLE: Document = {"v": {"$not": {"$gt": SEALED_VERSION}}}
+#: Documents of a newer release are left to its processes: a later `v`, or a kind of action of its own.
+READABLE: Document = {
+    "v": {"$not": {"$gt": SEALED_VERSION}},
+    "$nor": [{"action.type": {"$type": "string", "$nin": list(KINDS)}}],
+}
 #: No timeout is shorter, whoever asked for it.
 LEAST_TIMEOUT_SECONDS = 0.001
 _STATES = tuple(state.value for state in ScheduleState)
-_BODY_KINDS = tuple(kind.value for kind in BodyKind)
 
 #: Most schedules have the same ones, and reading them is half of what reading a schedule costs.
 _codes = lru_cache(maxsize=256)(Codes)
@@ -47,20 +50,14 @@ _codes = lru_cache(maxsize=256)(Codes)
 def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
     """The document without what moves on beside people's edits: claims, what is owed, the last run. None is
     left out: partial indexes ask what exists."""
-    action, retry = schedule.action, schedule.retry
+    retry = schedule.retry
     document: Document = {
         "_id": schedule.id,
         "v": DOCUMENT_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
         **trigger_document(schedule.trigger),
-        "action": {
-            "type": "http",
-            "url": action.url,
-            "method": action.method,
-            "headers": [[name, value] for name, value in action.headers],
-            "body": _body(action.body),
-        },
+        "action": kind_of(schedule.action).to_document(schedule.action),
         "retry": {
             "max_retries": retry.max_retries,
             "backoff_seconds": retry.backoff_seconds,
@@ -95,22 +92,15 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
     version(row.get("v"), SEALED_VERSION)
     row = opened(row, envelope)
     get = row.get
-    action, retry = fields(get("action"), "action"), fields(get("retry"), "retry")
-    body, revision = action.get("body"), whole(get("revision"), "revision", least=1)
-    if "query" in action:
-        raise Corrupt("action.query is empty, and sealed is missing or does not have it")
+    retry = fields(get("retry"), "retry")
+    revision = whole(get("revision"), "revision", least=1)
     schedule_id = text(row["_id"], "_id")
     tenant(get("tenant"), "tenant", schedule_id)
     return Schedule(
         id=schedule_id,
         name=text(get("name"), "name"),
         trigger=read_trigger(row),
-        action=Action(
-            url=text(action.get("url"), "action.url"),
-            method=one_of(action.get("method"), "action.method", METHODS),
-            headers=tuple(_header(each, envelope) for each in items(action.get("headers"), "action.headers")),
-            body=None if body is None else _read_body(fields(body, "action.body")),
-        ),
+        action=_action(fields(get("action"), "action"), envelope),
         created_at=instant(get("created_at"), "created_at"),
         updated_at=instant(get("updated_at"), "updated_at"),
         retry=RetryPolicy(
@@ -197,13 +187,22 @@ def _read_codes(value: Any, name: str) -> Codes:
         raise Corrupt(f"{name}: {error}") from None
 
 
-def _header(pair: Any, envelope: SecretBox) -> tuple[str, str]:
-    if len(items(pair, "an item of action.headers")) != 2:
-        raise Corrupt("an item of action.headers is no pair of a name and a value")
-    name, value = text(pair[0], "a name in action.headers"), pair[1]
-    if isinstance(value, dict):
-        return name, _unsealed(value, "action.headers", envelope)
-    return name, text(value, "a value in action.headers")
+def _action(action: Document, envelope: SecretBox) -> Action:
+    kind = action_kind(action)
+    headers = action.get("headers")
+    if isinstance(headers, list) and any(map(_is_sealed_alone, headers)):
+        action = action | {"headers": [_opened_header(pair, envelope) for pair in headers]}
+    found: Action = kind.from_document(action)
+    return found
+
+
+def _is_sealed_alone(pair: Any) -> bool:
+    """Whether an older release sealed this header's value by itself."""
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[1], dict)
+
+
+def _opened_header(pair: Any, envelope: SecretBox) -> Any:
+    return [pair[0], _unsealed(pair[1], "action.headers", envelope)] if _is_sealed_alone(pair) else pair
 
 
 def _unsealed(value: Any, name: str, envelope: SecretBox) -> str:
@@ -218,17 +217,6 @@ def read_cut(pair: Any) -> tuple[int, datetime]:
     if len(items(pair, "an item of cuts")) != 2:
         raise Corrupt("an item of cuts is no pair of a revision and a date")
     return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")
-
-
-def _read_body(body: Mapping[str, Any]) -> Body:
-    data = body.get("data")
-    if not isinstance(data, bytes):
-        raise wrong("action.body.data", data, "binary data")
-    return Body(BodyKind(one_of(body.get("kind"), "action.body.kind", _BODY_KINDS)), data)
-
-
-def _body(body: Body | None) -> Document | None:
-    return {"kind": body.kind.value, "data": body.data} if body else None
 
 
 def _signing_document(signing: Signing | None) -> Document | None:

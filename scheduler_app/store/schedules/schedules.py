@@ -13,10 +13,10 @@ from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
 from scheduler_app.domain.event import State
+from scheduler_app.domain.field_types import MAX_WHOLE, Corrupt, whole
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of, whole_id
-from scheduler_app.store.documents.field_types import MAX_WHOLE, Corrupt, whole
 from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates

@@ -8,10 +8,10 @@ from bson.errors import BSONError
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.field_types import Corrupt, fields, items, one_of, text
+from scheduler_app.domain.http_action import Body, BodyKind, HttpAction
 from scheduler_app.domain.masking import is_secret, split_query
 from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.schedule import Action, Body, BodyKind
-from scheduler_app.store.documents.field_types import Corrupt, fields, items, one_of, text
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
 
 #: Told apart from what else is encrypted with the key: no token out of the database is taken for one.
@@ -21,7 +21,7 @@ MAX_TOKEN = 512 * 1024
 _BODY_KINDS = tuple(kind.value for kind in BodyKind)
 
 
-def sealed_action(action: Action, secret_box: SecretBox) -> str | None:
+def sealed_action(action: HttpAction, secret_box: SecretBox) -> str | None:
     """The token; None where there is no key, or nothing secret. The URL in it binds it to its origin."""
     secret = [list(pair) for pair in action.headers if is_secret(pair[0])]
     if not secret_box.encrypts or not (secret or action.body or split_query(action.url)[1]):
@@ -32,7 +32,7 @@ def sealed_action(action: Action, secret_box: SecretBox) -> str | None:
     return secret_box.seal(bson.encode(parts)).decode()
 
 
-def opened_action(token: str, secret_box: SecretBox) -> Action:
+def opened_action(token: str, secret_box: SecretBox) -> HttpAction:
     """What an export has sealed, for masks to stand for. Raises InvalidField("sealed")."""
     if len(token) > MAX_TOKEN:
         raise InvalidField("sealed", f"must not exceed {MAX_TOKEN // 1024} KiB")
@@ -41,7 +41,7 @@ def opened_action(token: str, secret_box: SecretBox) -> Action:
         if parts.get("for") != PURPOSE:
             raise Corrupt("is not of an export")
         body = parts.get("body")
-        return Action(
+        return HttpAction(
             url=text(parts.get("url"), "url"),
             headers=tuple(
                 (text(name, "a name"), text(value, "a value"))

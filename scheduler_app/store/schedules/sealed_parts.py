@@ -4,38 +4,41 @@ One token for all of them, because opening one costs some 12 µs, however little
 such parts, and every document of a process without a key, stays as it is, and costs nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import bson
 from bson.errors import BSONError
 
-from scheduler_app.domain.masking import is_secret, split_query
+from scheduler_app.actions.kind import ActionKind
+from scheduler_app.actions.registry import KINDS
+from scheduler_app.domain.field_types import Corrupt, Newer, fields, items, text
 from scheduler_app.store.collection import Document
-from scheduler_app.store.documents.field_types import Corrupt, fields, items, text
 from scheduler_app.store.encryption import SecretBox
 
 #: `v` of a document with sealed parts: a release that knows no such parts leaves it to others.
 SEALED_VERSION = 2
 
-_URL = "$action.url"
-_UP_TO = {"$regexFind": {"input": _URL, "regex": "^[^?#]*"}}
 #: Stages of an update that take what is secret out of a document, sealed or not; it can be read all the same.
 WIPE: list[Document] = [
     {
         "$set": {
             "v": 1,
             "action": {
-                "type": "http",
-                "url": {
-                    "$cond": [
-                        {"$eq": [{"$type": _URL}, "string"]},
-                        {"$getField": {"field": "match", "input": _UP_TO}},
-                        "",
+                "$switch": {
+                    "branches": [
+                        {"case": {"$eq": ["$action.type", name]}, "then": kind.without_secrets}
+                        for name, kind in KINDS.items()
                     ]
-                },
-                "method": "$action.method",
-                "headers": [],
+                    # Another release's kind: which of its parts are secret is not known here.
+                    + [
+                        {
+                            "case": {"$eq": [{"$type": "$action.type"}, "string"]},
+                            "then": {"type": "$action.type"},
+                        }
+                    ],
+                    "default": next(iter(KINDS.values())).without_secrets,
+                }
             },
         }
     },
@@ -43,31 +46,26 @@ WIPE: list[Document] = [
 ]
 
 
+def action_kind(action: Mapping[str, Any]) -> ActionKind[Any]:
+    """Returns the kind of a stored action. Raises Corrupt where `type` is no text, and Newer for a name that
+    is not in this release's registry: another release may know it."""
+    name = text(action.get("type"), "action.type")
+    kind = KINDS.get(name)
+    if kind is None:
+        raise Newer(f"action.type is {name[:50]!r}, and this release knows {', '.join(KINDS)}")
+    return kind
+
+
 def sealed(document: Document, secret_box: SecretBox) -> Document:
     """The document with its secret parts encrypted under `sealed`, and nothing in their places."""
     if not secret_box.encrypts:
         return document
-    action, signing = document["action"], document.get("signing")
-    url, query = split_query(action["url"])
-    body, secrets = action.get("body"), dict[str, Any]()
-    if query:
-        secrets["query"] = query
-    if values := [value for name, value in action["headers"] if is_secret(name)]:
-        secrets["headers"] = values
-    if body is not None:
-        secrets["body"] = body["data"]
+    signing = document.get("signing")
+    hollow, secrets = action_kind(document["action"]).split(document["action"])
     if signing is not None:
         secrets["signing"] = [each["secret"]["value"] for each in (signing, *signing["retiring"])]
     if not secrets:
         return document
-    hollow = action | {
-        "url": url,
-        "headers": [[name, None if is_secret(name) else value] for name, value in action["headers"]],
-    }
-    if query:
-        hollow["query"] = None
-    if body is not None:
-        hollow["body"] = {"kind": body["kind"]}
     document = document | {
         "v": SEALED_VERSION,
         "action": hollow,
@@ -93,30 +91,10 @@ def opened(row: Mapping[str, Any], secret_box: SecretBox) -> Mapping[str, Any]:
     except BSONError as error:
         raise Corrupt(f"sealed: {error}") from None
     action = fields(row.get("action"), "action")
-    whole: Document = {**row, "action": _filled(action, secrets)}
+    whole: Document = {**row, "action": action_kind(action).join(action, secrets)}
     if row.get("signing") is not None:
         whole["signing"] = _signing(fields(row["signing"], "signing"), secrets)
     return whole
-
-
-def _filled(action: Document, secrets: Document) -> Document:
-    values = iter(items(secrets.get("headers", []), "sealed: headers"))
-    pairs = (
-        items(pair, "an item of action.headers") for pair in items(action.get("headers"), "action.headers")
-    )
-    filled = action | {"headers": [_pair(pair, values) for pair in pairs]}
-    if any(True for _ in values):
-        raise Corrupt("action.headers and what is sealed of them do not fit together")
-    if "query" in secrets:
-        filled["url"] = text(action.get("url"), "action.url") + text(secrets["query"], "sealed: query")
-        del filled["query"]
-    if "body" in secrets:
-        filled["body"] = fields(action.get("body"), "action.body") | {"data": secrets["body"]}
-    return filled
-
-
-def _pair(pair: list[Any], values: Iterator[Any]) -> list[Any]:
-    return [pair[0], next(values, None)] if len(pair) == 2 and pair[1] is None else pair
 
 
 def _signing(signing: Document, secrets: Document) -> Document:

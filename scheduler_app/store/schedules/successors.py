@@ -6,9 +6,9 @@ from typing import Any
 
 from pymongo import ReplaceOne
 
+from scheduler_app.domain.field_types import Corrupt, instant, items, optional, text, whole
 from scheduler_app.domain.schedule import Predecessor, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of
-from scheduler_app.store.documents.field_types import Corrupt, instant, items, optional, text, whole
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedules.documents import READABLE, read_cut, to_document

@@ -10,17 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast, get_args
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import Gap, Overlap
-from scheduler_app.domain.triggers import (
-    BY_NAME,
-    FieldType,
-    OnHoliday,
-    Trigger,
-    TriggerField,
-    TriggerKind,
-    Value,
-)
-from scheduler_app.store.documents.field_types import (
+from scheduler_app.domain.field_types import (
     Check,
     Corrupt,
     Newer,
@@ -33,6 +23,16 @@ from scheduler_app.store.documents.field_types import (
     text,
     whole,
     wrong,
+)
+from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.triggers import (
+    BY_NAME,
+    FieldType,
+    OnHoliday,
+    Trigger,
+    TriggerField,
+    TriggerKind,
+    Value,
 )
 from scheduler_app.store.mongo import Document
 

@@ -19,7 +19,8 @@ import requests
 from flask.testing import FlaskClient
 from redis import Redis as RedisClient
 
-from scheduler_app.actions.http import Guard, Sender
+from scheduler_app.actions.http import Guard
+from scheduler_app.actions.http.sender import Sender
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings
 from scheduler_app.domain.schedule import Schedule

@@ -85,9 +85,9 @@ def _cut() -> None:
 
 def _restore_override() -> None:
     """kombu's own transport: what it raises when Redis dies ends the worker."""
-    from scheduler_app.broker import redis
+    from scheduler_app.broker.redis import transport
 
-    redis.SturdyChannel.QoS = redis.redis.QoS  # type: ignore[attr-defined]
+    transport.ResilientChannel.QoS = transport.redis.QoS  # type: ignore[attr-defined]
 
 
 MECHANISMS: dict[str, Callable[[], None]] = {

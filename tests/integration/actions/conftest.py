@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from scheduler_app.actions.http import Guard, Sender, parse_networks
+from scheduler_app.actions.http import Guard, parse_networks
+from scheduler_app.actions.http.sender import Sender
 from tests.integration.actions.receiver import Behaviour, Receiver, says
 
 LOOPBACK = parse_networks("127.0.0.0/8,::1/128")

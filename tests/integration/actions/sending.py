@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from scheduler_app.actions.http import Answer, Request, Sender
+from scheduler_app.actions.http import Request, Response
+from scheduler_app.actions.http.sender import Sender
 
 
 def request(url: str, key: str = "event", **changes: Any) -> Request:
@@ -10,11 +11,11 @@ def request(url: str, key: str = "event", **changes: Any) -> Request:
     return Request(key=key, url=url, **(options | changes))
 
 
-def send(sender: Sender, *requests: Request) -> list[Answer]:
+def send(sender: Sender, *requests: Request) -> list[Response]:
     """Every answer, in the order they came."""
     for one in requests:
         sender.start(one)
-    answers: list[Answer] = []
+    answers: list[Response] = []
     while sender.in_flight:
         came = sender.wait(20)
         assert came, "no answer within 20 s"
@@ -22,6 +23,6 @@ def send(sender: Sender, *requests: Request) -> list[Answer]:
     return answers
 
 
-def send_one(sender: Sender, url: str, **changes: Any) -> Answer:
+def send_one(sender: Sender, url: str, **changes: Any) -> Response:
     (answer,) = send(sender, request(url, **changes))
     return answer

@@ -5,7 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from scheduler_app.actions.http import Guard, Sender
+from scheduler_app.actions.http import Guard
+from scheduler_app.actions.http.sender import Sender
 from scheduler_app.domain.masking import is_credential
 from tests.integration.actions.conftest import LOOPBACK
 from tests.integration.actions.receiver import Receiver

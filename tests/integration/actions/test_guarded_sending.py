@@ -8,8 +8,9 @@ from typing import Any
 import pycurl
 import pytest
 
-from scheduler_app.actions.http import Answer, Guard, Sender, parse_networks, wire
+from scheduler_app.actions.http import Guard, Response, curl_request, parse_networks
 from scheduler_app.actions.http import sender as sender_module
+from scheduler_app.actions.http.sender import Sender
 from scheduler_app.actions.http.transfer import Transfer
 from tests.integration.actions.receiver import Receiver, says
 from tests.integration.actions.sending import request, send, send_one
@@ -86,7 +87,7 @@ def test_the_log_alone_says_which_address_was_refused_and_why(
     url: str, reason: str, strict_sender: Sender, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = send_one(strict_sender, url)
-    assert answer == Answer("event", None, PRIVATE, False, None, None, "", answer.duration_ms, ours=True)
+    assert answer == Response("event", None, PRIVATE, False, None, None, "", answer.duration_ms, ours=True)
     logged = capsys.readouterr().err
     assert ("callback.refused" in logged, "event_id=event" in logged, reason in logged) == (True,) * 3
 
@@ -132,7 +133,7 @@ def test_libcurl_itself_knows_no_scheme_but_http(
     url: str, listener: socket.socket, sender: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Were the check of the URL ever passed by, the door would still be shut.
-    monkeypatch.setattr(wire, "checked_url", lambda request: request.url)
+    monkeypatch.setattr(curl_request, "checked_url", lambda request: request.url)
     answer = send_one(sender, url.format(port=listener.getsockname()[1]))
     assert answer.status is None
     assert answer.snippet == ""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scheduler_app.actions.http import Sender
+from scheduler_app.actions.http.sender import Sender
 from tests.integration.actions.receiver import Receiver, Seen, hangs, says, streams, writes
 from tests.integration.actions.sending import request, send, send_one
 

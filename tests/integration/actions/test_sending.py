@@ -13,14 +13,14 @@ import pytest
 from standardwebhooks import Webhook
 
 from scheduler_app.actions.http import (
-    Answer,
     Guard,
-    Sender,
+    Response,
     headers_for,
     new_secret,
     parse_networks,
     parse_retry_after,
 )
+from scheduler_app.actions.http.sender import Sender
 from tests.integration.actions.receiver import Receiver, Seen, hangs, says, writes
 from tests.integration.actions.sending import request, send, send_one
 from tests.processes import wait_until
@@ -239,7 +239,7 @@ def test_a_receiver_that_hangs_delays_nobody(receive: Receive, sender: Sender) -
     began = time.monotonic()
     for number in range(20):
         sender.start(request(quick.url, key=f"quick-{number}"))
-    answers: list[Answer] = []
+    answers: list[Response] = []
     while len(answers) < 20:
         answers += sender.wait(5)
     assert time.monotonic() - began < 2

@@ -12,7 +12,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from scheduler_app.actions.http import Guard, Sender, parse_networks
+from scheduler_app.actions.http import Guard, parse_networks
+from scheduler_app.actions.http.sender import Sender
 from tests.integration.actions.receiver import Receiver
 from tests.integration.actions.sending import send_one
 

@@ -23,8 +23,9 @@ def start(settings: Settings) -> Flask:
 
 def stop(app: Flask) -> None:
     found: Services = app.extensions["scheduler"]
-    found.presence.stop()
-    found.presence.join()
+    heartbeat = app.extensions["heartbeat"]
+    heartbeat.stop()
+    heartbeat.join()
     found.store.close()
 
 

@@ -92,10 +92,7 @@ def test_what_is_wrong_with_a_rule_is_named_once_and_as_it_was_written(client: F
         ("timezone", "mars/phobos"): "timezone: 'mars/phobos' is not an IANA time zone; ",
         ("rrule", "every day"): "rrule: 'every day' is not a recurrence rule",
         ("rrule", "freq=dayly"): "rrule: FREQ: dayly is not a frequency; ",
-        (
-            "rrule",
-            "0 9 * * *",
-        ): "rrule: '0 9 * * *' is a cron expression; the same as a recurrence rule is FREQ=",
+        ("rrule", "0 9 * * *"): "rrule: '0 9 * * *' is a cron expression; give it as the field cron",
     }
     for (field, value), words in begins.items():
         problem = client.post(SCHEDULES, json=GOOD | {field: value}).get_json()

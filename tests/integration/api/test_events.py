@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.services import Services
-from scheduler_app.actions.http import Answer
+from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.domain.event import State
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
@@ -28,8 +28,8 @@ def fail(store: Store, now: datetime, ids: Sequence[str]) -> None:
     store.outcomes.record([Record(each, token, State.ERROR, "no", None, {"number": 1}, now) for each in ids])
 
 
-def answer(key: str, status: int) -> Answer:
-    return Answer(key, status, None, False, None, None, "", 1.0)
+def failure(event_id: str, status: int) -> Verdict:
+    return Verdict(event_id, Outcome.RETRY, status, None, "", 1.0, f"HTTP {status}")
 
 
 def queue_length(app: Flask) -> int:
@@ -126,7 +126,7 @@ def test_a_redriven_event_has_all_its_retries_again(store: Store, now: datetime)
             [made.id], until=now + 3600 * SECOND, now=now, lease_seconds=25, worker="w"
         )
         attempt = Attempt(claimed, one_retry, token, "w")
-        failed = attempt.record(answer(made.id, 500), now, made.origin)
+        failed = attempt.record(failure(made.id, 500), now, made.origin)
         store.outcomes.record([failed])
         outcomes.append((attempt.number, failed.state))
     assert outcomes == [(2, State.RETRYING), (3, State.ERROR)]

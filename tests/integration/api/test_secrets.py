@@ -12,8 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.http_action import HttpAction, http_action
 from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.schedule import Action, Schedule
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 
@@ -38,11 +39,11 @@ ELSEWHERE = "https://evil.example/hook"
 KEY, OTHER_KEY = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 
 
-def action(store: Store, schedule_id: str = "s") -> Action:
+def action(store: Store, schedule_id: str = "s") -> HttpAction:
     """The request as a worker would make it."""
     found = store.schedules.for_delivery([schedule_id])[schedule_id]
     assert isinstance(found, Schedule), found
-    return found.action
+    return http_action(found.action)
 
 
 @pytest.fixture
@@ -100,7 +101,7 @@ def test_what_is_read_edited_and_written_back_keeps_its_secrets(
     assert after.body == before.body
     # What is given anew replaces, and what is taken away goes.
     client.put("/api/schedules/s", json={"headers": {}, "body": None, "callback_url": "https://example.com/"})
-    assert action(store) == Action("https://example.com/", "POST")
+    assert action(store) == HttpAction("https://example.com/", "POST")
     client.delete("/api/schedules/s/signing-secret")
     assert "sealed" not in (store.mongo.collection("schedules").find_one({"_id": "s"}) or {})
     store.close()

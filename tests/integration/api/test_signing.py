@@ -13,11 +13,11 @@ from flask.testing import FlaskClient
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from api.services import Services
+from scheduler_app.actions.http.executor import request_of
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import MAX_RETIRING
 from scheduler_app.store import Store
-from scheduler_app.worker.attempt import Attempt
 from tests.builders import event
 
 BODY = {
@@ -39,7 +39,7 @@ def verified(app: Flask, schedule_id: str, secret: str, later: timedelta = timed
         # The verifier refuses old timestamps: instead of the clock, the overlap is moved.
         old = tuple(replace(each, until=each.until - later) for each in schedule.signing.retiring)
         schedule = replace(schedule, signing=replace(schedule.signing, retiring=old))
-    request = Attempt(event(now, schedule_id), schedule, "token", "w").request(now)
+    request = request_of(event(now, schedule_id), schedule, now)
     try:
         Webhook(secret).verify(request.body or b"", {name.lower(): value for name, value in request.headers})
     except WebhookVerificationError:

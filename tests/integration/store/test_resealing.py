@@ -13,7 +13,8 @@ from cryptography.fernet import Fernet
 from scheduler_app.cli import main
 from scheduler_app.config import Settings
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.schedule import Body, BodyKind, Schedule
+from scheduler_app.domain.http_action import Body, BodyKind
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import Retiring, Signing
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.resealing import Resealed, Resealing

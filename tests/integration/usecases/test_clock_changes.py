@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.actions.http import Guard, Sender, parse_networks
 from scheduler_app.store import Store
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import schedule
+from tests.executors import executors
 
 DAY = timedelta(days=1)
 
@@ -33,12 +33,11 @@ def test_a_daily_rule_fires_once_on_the_day_of_a_clock_change(
     journal = Journal()
     pipeline = Pipeline(
         store,
-        Sender(Guard(parse_networks("127.0.0.0/8"))),
+        executors(origin_concurrency=10),
         now=lambda: time,
         worker="w1",
         horizon_seconds=5,
         max_events=100,
-        origin_concurrency=10,
     )
     pipeline.start()
     try:

@@ -10,7 +10,6 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from scheduler_app.actions.http import Guard, Sender, parse_networks
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain import event as events
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -24,6 +23,7 @@ from scheduler_app.worker.gauges import WorkerGauges
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.documents import event_document
+from tests.executors import executors
 from tests.integration.actions.receiver import Seen, hangs, says
 from tests.processes import wait_until
 
@@ -89,12 +89,11 @@ def start(store: Store) -> Iterator[Callable[..., Bench]]:
     def start(*, max_events: int = 10_000, origin_concurrency: int = 200, worker: str = "w1") -> Bench:
         pipeline = Pipeline(
             store,
-            Sender(Guard(parse_networks("127.0.0.0/8"))),
+            executors(origin_concurrency=origin_concurrency),
             now=clock.now,
             worker=worker,
             horizon_seconds=5,
             max_events=max_events,
-            origin_concurrency=origin_concurrency,
         )
         pipeline.start()
         made.append(pipeline)

@@ -13,13 +13,8 @@ from cryptography.fernet import Fernet
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
-from scheduler_app.domain.schedule import (
-    MAX_BODY_BYTES,
-    Body,
-    BodyKind,
-    Schedule,
-    ScheduleState,
-)
+from scheduler_app.domain.http_action import MAX_BODY_BYTES, Body, BodyKind, http_action
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
@@ -229,7 +224,8 @@ def test_expansion_reads_nothing_of_what_is_sent_and_leaves_it_where_it_is(
         store.schedules.insert(made)
         token, (claimed,) = claim(store, now, lease_seconds=30)
         assert isinstance(claimed, Schedule)
-        assert (claimed.action.body, claimed.action.headers, claimed.signing) == (None, (), None)
+        action = http_action(claimed.action)
+        assert (action.body, action.headers, claimed.signing) == (None, (), None)
         store.cursors.release(["s1"], token)
         assert Expansion(store, timeframe_seconds=5).expand_page(now).events
         sent = stored(store)

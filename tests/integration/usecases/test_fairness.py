@@ -13,7 +13,7 @@ from pymongo import monitoring
 from beat.duties import Duty, dispatch_duty
 from beat.tick import Tick
 from scheduler_app.broker import CeleryPublisher, make_app
-from scheduler_app.broker.options import PRIORITIES, QUEUE
+from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual
 from scheduler_app.domain.lane import Lane, QueueLengths
@@ -376,7 +376,7 @@ def test_a_message_that_is_given_back_or_restored_keeps_its_lane(
         got = [channel.basic_get(QUEUE) for _ in Lane]
         assert [message.properties["priority"] for message in got] == sorted(PRIORITIES.values())
         assert publisher.queue_lengths().total == 0
-        channel.give_back(set())
+        channel.return_all_but(set())
         assert publisher.queue_lengths() == QueueLengths(1, 1, 1)
         for _ in Lane:
             channel.basic_get(QUEUE)

@@ -38,7 +38,7 @@ def manager(store: Store, expansion: Expansion) -> ScheduleService:
         expand_until=lambda schedule, until: expansion.expand_up_to(schedule, until).left,
         expand_and_dispatch=lambda schedules, now: None,
         dispatch=lambda events, now: None,
-        check_url=lambda url: None,
+        check_action=lambda action: None,
         new_secret=new_secret,
     )
 

@@ -8,14 +8,14 @@ from urllib.parse import quote, quote_plus, unquote_plus
 
 import pytest
 
-from scheduler_app.actions.http import Answer, Request, redacted, redaction
-from scheduler_app.actions.http.answer import snippet_of
+from scheduler_app.actions.http import Request, Response, redacted, redaction
+from scheduler_app.actions.http.response import snippet_of
+from scheduler_app.domain.http_action import Body, BodyKind, HttpAction
 from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.schedule import Action, Body, BodyKind
 
 TOKEN = 'sk/live+"<4711>&é?~'
 PASSWORD = "correct horse"
-ACTION = Action(
+ACTION = HttpAction(
     url=f"https://example.com/hook?plain=query-secret&coded={quote(TOKEN, safe='')}",
     headers=(
         ("Authorization", "Bearer header-secret"),
@@ -29,8 +29,8 @@ ACTION = Action(
 )
 
 
-def answer(snippet: str, error: str | None = None, location: str | None = None) -> Answer:
-    return Answer("k", 400, error, False, None, location, snippet, 1.0)
+def answer(snippet: str, error: str | None = None, location: str | None = None) -> Response:
+    return Response("k", 400, error, False, None, location, snippet, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_an_answer_without_secrets_is_left_as_it_is() -> None:
         "x" * 1024,
     ):
         assert redacted(answer(text, "HTTP 400"), ACTION) == answer(text, "HTTP 400")
-    nothing_sent = Action("https://example.com/", headers=(("Accept", "text/plain"),))
+    nothing_sent = HttpAction("https://example.com/", headers=(("Accept", "text/plain"),))
     assert redacted(answer("text/plain"), nothing_sent).snippet == "text/plain"
 
 
@@ -92,11 +92,11 @@ def test_a_large_or_odd_body_is_looked_through_within_bounds() -> None:
     large = Body.from_json([{"n": n, "secret": f"secret-{n:06}"} for n in range(8_000)])
     text = Body(BodyKind.TEXT, b"first=form-secret&second=2\n" + b"x" * 200_000 + b"\nlast-line-secret")
     binary = Body(BodyKind.BASE64, b"\x00\xff\xfe" * 100)
-    assert MASK in redacted(answer("got secret-000001"), Action("http://h/", body=large)).snippet
-    assert MASK in redacted(answer("got form-secret"), Action("http://h/", body=text)).snippet
-    assert MASK in redacted(answer("got last-line-secret"), Action("http://h/", body=text)).snippet
+    assert MASK in redacted(answer("got secret-000001"), HttpAction("http://h/", body=large)).snippet
+    assert MASK in redacted(answer("got form-secret"), HttpAction("http://h/", body=text)).snippet
+    assert MASK in redacted(answer("got last-line-secret"), HttpAction("http://h/", body=text)).snippet
     echoed = b64encode(binary.data).decode()
-    assert redacted(answer(echoed), Action("http://h/", body=binary)).snippet == MASK
+    assert redacted(answer(echoed), HttpAction("http://h/", body=binary)).snippet == MASK
 
 
 def test_a_request_is_shown_without_what_is_secret_of_it() -> None:
@@ -123,7 +123,7 @@ def test_a_large_body_is_not_read_for_longer_than_a_bound_and_not_for_each_answe
 
     monkeypatch.setattr(redaction, "unquote_plus", unquoted)
     monkeypatch.setattr(redaction, "_worth", counted)
-    action = Action("http://a.test/", "POST", body=Body(BodyKind.TEXT, body))
+    action = HttpAction("http://a.test/", "POST", body=Body(BodyKind.TEXT, body))
     for _ in range(3):
         assert MASK in redacted(answer("abcdefgh"), action).snippet
     assert len(looked_at) <= 2 * redaction.MAX_BODY_VALUES + 2

@@ -12,9 +12,10 @@ from api.wire.presenters import exported, shown
 from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField
 from scheduler_app.client import ScheduleFields
 from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.http_action import Body
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.retry import Codes
-from scheduler_app.domain.schedule import Body, Schedule
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import SecretBox
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -1,13 +1,15 @@
 """What a person asks for becomes a schedule, or an edit of one."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import Body, BodyKind, HttpAction, http_action
 from scheduler_app.domain.masking import MASK, MASKED_BODY, masked, masked_url
-from scheduler_app.domain.schedule import KEPT_CUTS, Body, BodyKind, Predecessor, ScheduleState
+from scheduler_app.domain.schedule import KEPT_CUTS, Predecessor, ScheduleState
 from tests.builders import draft, schedule
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -87,11 +89,13 @@ def test_a_masked_value_that_comes_back_means_unchanged() -> None:
     headers = (("Authorization", "Bearer abc"), ("Accept", "text/plain"))
     url = "http://127.0.0.1:9/?a=1&a=2&b=&c3&=x#top"
     before = schedule(NOON, headers=headers, url=url)
-    shown, shown_url = masked(before.action.headers), masked_url(url)
+    old = http_action(before.action)
+    shown, shown_url = masked(old.headers), masked_url(url)
     assert dict(shown) == {"Authorization": MASK, "Accept": "text/plain"}
     assert shown_url == f"http://127.0.0.1:9/?a={MASK}&a={MASK}&b=&{MASK}&={MASK}#{MASK}"
-    edited = Draft(headers=shown, url=shown_url.replace("9/?", "9/other?")).edit(before, NOON).action
-    assert (edited.headers, edited.url) == (headers, url.replace("9/?", "9/other?"))
+    edited = Draft(headers=shown, url=shown_url.replace("9/?", "9/other?")).edit(before, NOON)
+    now = http_action(edited.action)
+    assert (now.headers, now.url) == (headers, url.replace("9/?", "9/other?"))
 
 
 def test_a_mask_without_a_value_behind_it_is_refused() -> None:
@@ -120,11 +124,15 @@ def test_secrets_stay_with_the_origin_they_were_given_for() -> None:
         headers=(("X-Key", "k"), ("Accept", "text/plain")),
         body=Body(BodyKind.TEXT, b"b"),
     )
+    old = http_action(before.action)
     elsewhere = ("http://example.com/hook", "https://example.com:444/", "https://evil.example/hook")
     for url in elsewhere:
         for edit, missing in (
             (Draft(url=url), ["the header X-Key", "the body"]),
-            (Draft(url=url, headers=masked(before.action.headers), body=None), ["the header X-Key"]),
+            (
+                Draft(url=url, headers=masked(old.headers), body=None),
+                ["the header X-Key"],
+            ),
             (Draft(url=url, headers=(), body=Body(BodyKind.TEXT, MASKED_BODY)), ["the body"]),
             (Draft(url=f"{url}?key={MASK}", headers=(), body=None), ["the values of the query"]),
         ):
@@ -133,12 +141,16 @@ def test_secrets_stay_with_the_origin_they_were_given_for() -> None:
             assert refused.value.field == "callback_url"
             named = refused.value.message.partition("give ")[2].partition(" again")[0]
             assert named == ", ".join(missing), edit
-        moved = Draft(url=url, headers=(("X-Key", "new"),), body=None).edit(before, NOON).action
-        assert (moved.url, moved.headers, moved.body) == (url, (("X-Key", "new"),), None)
-    stayed = Draft(url="https://EXAMPLE.com:443/other").edit(before, NOON).action
-    assert (stayed.headers, stayed.body) == (before.action.headers, before.action.body)
+        moved = Draft(url=url, headers=(("X-Key", "new"),), body=None).edit(before, NOON)
+        new = http_action(moved.action)
+        assert (new.url, new.headers, new.body) == (url, (("X-Key", "new"),), None)
+    stayed = http_action(Draft(url="https://EXAMPLE.com:443/other").edit(before, NOON).action)
+    assert (stayed.headers, stayed.body) == (
+        old.headers,
+        old.body,
+    )
     harmless = schedule(NOON, url="https://example.com/", headers=(("Accept", "text/plain"),))
-    assert Draft(url="https://evil.example/").edit(harmless, NOON).action.headers
+    assert http_action(Draft(url="https://evil.example/").edit(harmless, NOON).action).headers
 
 
 def test_secrets_are_in_no_representation() -> None:
@@ -174,11 +186,13 @@ def test_a_schedule_remembers_a_bounded_number_of_cuts() -> None:
 
 def test_a_body_without_a_method_is_posted_and_no_body_is_a_get() -> None:
     body = Body.from_json({"a": 1})
-    assert schedule(NOON, body=body).action.method == "POST"
-    assert schedule(NOON).action.method == "GET"
-    assert schedule(NOON, body=None).action.method == "GET"
-    assert schedule(NOON, body=body, method="GET").action.method == "GET"
-    assert Draft(body=body).edit(schedule(NOON), NOON).action.method == "GET", "an edit sets what it gives"
+    assert http_action(schedule(NOON, body=body).action).method == "POST"
+    assert http_action(schedule(NOON).action).method == "GET"
+    assert http_action(schedule(NOON, body=None).action).method == "GET"
+    assert http_action(schedule(NOON, body=body, method="GET").action).method == "GET"
+    assert http_action(Draft(body=body).edit(schedule(NOON), NOON).action).method == "GET", (
+        "an edit sets what it gives"
+    )
 
 
 def test_an_edit_that_changes_nothing_is_none() -> None:
@@ -226,3 +240,27 @@ def test_one_delay_given_does_not_contradict_the_default_of_the_other() -> None:
     assert (slow.retry.backoff_seconds, slow.retry.backoff_max_seconds) == (7200, 7200)
     with pytest.raises(InvalidField, match="less"):
         Draft(backoff_max_seconds=1.0).edit(slow, NOON)
+
+
+@dataclass(frozen=True)
+class Bell:
+    """An action of another kind."""
+
+    kind: str = "bell"
+    isolation_key: str = "tower"
+
+
+def test_an_action_of_another_kind_is_taken_whole() -> None:
+    made = Draft(trigger={"rrule": "FREQ=DAILY"}, action=Bell()).schedule("s1", NOON, max_retries=0)
+    assert made.action == Bell()
+    assert Draft(name="renamed").edit(made, NOON).action == Bell()
+    assert Draft(url="http://127.0.0.1:9/").edit(made, NOON).action == HttpAction("http://127.0.0.1:9/")
+    assert Draft(action=Bell()).edit(schedule(NOON), NOON).action == Bell()
+
+
+def test_an_action_and_the_fields_of_a_request_contradict_each_other() -> None:
+    with pytest.raises(InvalidField, match="not both") as refused:
+        Draft(trigger={"rrule": "FREQ=DAILY"}, url="http://127.0.0.1:9/", action=Bell()).schedule(
+            "s1", NOON, max_retries=0
+        )
+    assert refused.value.field == "action"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.field_types import Corrupt, Newer
 from scheduler_app.domain.triggers import BY_NAME, TriggerContext, Value, new_trigger
-from scheduler_app.store.documents.field_types import Corrupt, Newer
 from scheduler_app.store.schedules.trigger_documents import NEVER, read_trigger, trigger_document
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

@@ -30,7 +30,7 @@ def job(origin: str = "http://a:80", schedule_id: str = "s1") -> Job:
 
 
 def queues(concurrency: int = 4, max_events: int = 1_000) -> OriginQueues:
-    return OriginQueues(concurrency=concurrency, max_events=max_events)
+    return OriginQueues(concurrency={"http": concurrency}, max_events=max_events)
 
 
 def start_all(waiting: OriginQueues, now: float) -> list[Job]:

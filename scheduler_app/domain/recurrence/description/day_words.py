@@ -228,11 +228,18 @@ def _year_days(days: tuple[int, ...], last: str = "and") -> str:
 
 
 def _of_month(days: tuple[int, ...], last: str = "and") -> str:
-    """`the 1st, the 15th and the last day`, `the 1st to the 7th`."""
-    names = [
-        f"the {say.ordinal(low)}" if low == high else f"the {say.ordinal(low)} to the {say.ordinal(high)}"
-        for low, high in say.runs(day for day in days if day > 0)
-    ]
+    """`the 1st, the 15th and the last day`, `the 1st to the 7th`,
+    `every second day from the 1st to the 31st`."""
+    positive = tuple(day for day in days if day > 0)
+    step = say.even_step(positive)
+    if step > 1 and len(positive) > _DATES and last == "and":
+        every = "second" if step == 2 else say.ordinal(step)
+        names = [f"every {every} day from the {say.ordinal(positive[0])} to the {say.ordinal(positive[-1])}"]
+    else:
+        names = [
+            f"the {say.ordinal(low)}" if low == high else f"the {say.ordinal(low)} to the {say.ordinal(high)}"
+            for low, high in say.runs(positive)
+        ]
     negative = sorted((day for day in days if day < 0), reverse=True)
     if len(negative) > 2 and negative == list(range(-1, -len(negative) - 1, -1)):
         names.append(f"the last {len(negative)} days")

@@ -5,10 +5,10 @@ An expression is guessed from the days and times, translated, and compared: what
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import Gap, Overlap, Recurrence
 from scheduler_app.domain.recurrence.text.parsed_text import read_text
 from scheduler_app.domain.recurrence.zones.zone import find_zone
 from scheduler_app.domain.triggers.kind import TriggerContext
@@ -32,13 +32,19 @@ def as_cron(recurrence: Recurrence) -> str | None:
     written = read_text(recurrence.text)
     if written.dates or written.exception_dates or written.exception_rules or not written.rules:
         return None
+    # Without clock changes it does not matter whether a rule steps in elapsed time.
+    fixed = find_zone(recurrence.timezone).fixed
+    if recurrence.gap == "skip" and not fixed and any(rule.by_set_pos for rule in written.rules):
+        return None  # a time that is skipped holds no position, so another day takes it
     wanted = day_sets(written.rules, recurrence.dtstart)
     if wanted is None:
         return None
-    fixed = find_zone(
-        recurrence.timezone
-    ).fixed  # then it does not matter whether a rule steps in elapsed time
-    context = TriggerContext(recurrence.dtstart, recurrence.timezone, recurrence.gap, recurrence.overlap)
+    context = TriggerContext(
+        recurrence.dtstart,
+        recurrence.timezone,
+        cast(Gap, recurrence.gap),
+        cast(Overlap, recurrence.overlap),
+    )
     for text in _candidates(wanted, fixed):
         try:
             found = day_sets(read_text(reading_of(text, None, context).recurrence).rules, recurrence.dtstart)

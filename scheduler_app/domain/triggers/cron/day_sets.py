@@ -50,12 +50,12 @@ def day_sets(rules: Iterable[Rule], start: datetime) -> DaySets | None:
     if len(times) != 1:
         return None
     every = frozenset(range(1, 32))
-    days = {
+    by_key = {
         key: every if set(range(1, _LONGEST[key[0]] + 1)) <= held else frozenset(held)
         for key, held in found.items()
         if held
     }
-    return DaySets(days, *times.pop())
+    return DaySets(by_key, *times.pop())
 
 
 def _like_cron(rule: Rule) -> bool:
@@ -114,9 +114,8 @@ def _ranked(rank: int) -> set[int]:
 
 
 def _picked(rule: Rule, times: int) -> list[tuple[int, set[int]]] | None:
-    if rule.by_month_day or [(day.n, day.weekday) for day in rule.by_day] != [
-        (None, day) for day in _WORKING
-    ]:
+    weekdays = [(day.n or 0, day.weekday) for day in rule.by_day]
+    if rule.by_month_day or weekdays != [(0, weekday) for weekday in _WORKING]:
         return None
     if rule.by_set_pos == tuple(range(1, times + 1)):
         return [(weekday, {1}) for weekday in _WORKING] + [(_MONDAY, {2, 3})]

@@ -14,6 +14,7 @@ from scheduler_app.domain.triggers.kind import (
 )
 
 from .expression import SecondsAt
+from .lost_times import lost_times
 from .reading import reading_of
 from .warnings import warnings_of
 
@@ -45,4 +46,7 @@ class Cron(TriggerKind):
         """RRULE lines without a DTSTART: cron has no start of its own."""
         seconds_at = cast(SecondsAt, written["cron_seconds"]) if "cron_seconds" in written else None
         reading = reading_of(written_value(written, "cron", str), seconds_at, context)
-        return Translation(recurrence=reading.recurrence, warnings=tuple(warnings_of(reading.expression)))
+        warnings = list(warnings_of(reading.expression))
+        if (lost := lost_times(reading.expression, context)) is not None:
+            warnings.append(lost)
+        return Translation(recurrence=reading.recurrence, warnings=tuple(warnings))

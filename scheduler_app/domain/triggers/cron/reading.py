@@ -43,7 +43,7 @@ def reading_of(text: str, seconds_at: SecondsAt | None, context: TriggerContext)
     for at in _BOTH:
         try:
             reading = _reading(fields, at, context)
-            _recurrence(reading.recurrence, context)
+            parsed(reading.recurrence, context)
             found[at] = reading
         except InvalidField as problem:
             if problem.field not in ("cron", "rrule"):
@@ -57,10 +57,26 @@ def reading_of(text: str, seconds_at: SecondsAt | None, context: TriggerContext)
     raise _ambiguous(text, found, context)
 
 
+def recurrence_of(expression: Expression, context: TriggerContext) -> str:
+    """The RRULE lines that an expression becomes. Raises InvalidField."""
+    rules = rules_of(expression, skips_gap=context.gap == "skip")
+    return "\n".join(f"RRULE:{rule}" for rule in _possible(rules, context))
+
+
+def parsed(text: str, context: TriggerContext) -> Recurrence:
+    """The recurrence of RRULE lines. Raises InvalidRecurrence."""
+    return Recurrence.parse(
+        text,
+        created_at=context.at,
+        timezone=context.timezone,
+        gap=context.gap,
+        overlap=context.overlap,
+    )
+
+
 def _reading(fields: list[str], seconds_at: SecondsAt, context: TriggerContext) -> Reading:
     expression = read(fields, seconds_at)
-    rules = rules_of(expression, skips_gap=context.gap == "skip")
-    return Reading(expression, "\n".join(f"RRULE:{rule}" for rule in _possible(rules, context)))
+    return Reading(expression, recurrence_of(expression, context))
 
 
 def _possible(rules: list[str], context: TriggerContext) -> list[str]:
@@ -73,25 +89,15 @@ def _possible(rules: list[str], context: TriggerContext) -> list[str]:
 
 def _fires(rule: str, context: TriggerContext) -> bool:
     try:
-        _recurrence(rule, context)
+        parsed(rule, context)
     except InvalidRecurrence:
         return False
     return True
 
 
-def _recurrence(text: str, context: TriggerContext) -> Recurrence:
-    return Recurrence.parse(
-        text,
-        created_at=context.at,
-        timezone=context.timezone,
-        gap=context.gap,
-        overlap=context.overlap,
-    )
-
-
 def _ambiguous(text: str, found: dict[SecondsAt, Reading], context: TriggerContext) -> NotUnderstood:
     told = ", or ".join(
-        f'"{_recurrence(reading.recurrence, context).description}" with cron_seconds "{at}"'
+        f'"{parsed(reading.recurrence, context).description}" with cron_seconds "{at}"'
         for at, reading in found.items()
     )
     return NotUnderstood(

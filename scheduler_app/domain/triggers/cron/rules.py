@@ -8,13 +8,13 @@ and `overlap`. A step is never an INTERVAL: `*/7` begins anew each hour.
 
 from typing import Final
 
+from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
+from scheduler_app.domain.recurrence.text.parsed_text import MAX_RULES
+
 from .day_rules import DayRule, day_rules
 from .errors import refused
 from .expression import Expression
 
-#: As many rules as one recurrence may have.
-MAX_RULES: Final = 16
-_NAMES: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _MOST_POSITIONS: Final = 366
 
 
@@ -48,7 +48,7 @@ def _rule(days: DayRule, of: Expression, times: int) -> str:
         ("BYMONTH", days.months),
         ("BYYEARDAY", days.year_days),
         ("BYMONTHDAY", days.month_days),
-        ("BYDAY", [f"{rank or ''}{_NAMES[weekday]}" for rank, weekday in days.weekdays]),
+        ("BYDAY", [f"{rank or ''}{DAY_NAMES[weekday]}" for rank, weekday in days.weekdays]),
         ("BYHOUR", hours),
         ("BYMINUTE", minutes),
         ("BYSECOND", seconds),

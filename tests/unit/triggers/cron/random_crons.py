@@ -111,7 +111,7 @@ def field_of(random: Random, low: int, high: int) -> str:
         return "*"
     if kind < 0.4:
         return f"*/{random.randrange(1, high + 5)}"
-    items = []
+    items: list[str] = []
     while not items or random.random() < 0.4:
         first, last = sorted([random.randrange(low, high + 1), random.randrange(low, high + 1)])
         step = random.randrange(1, high + 1)

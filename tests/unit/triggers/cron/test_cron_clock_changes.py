@@ -45,9 +45,7 @@ def window(day: str, zone: ZoneInfo) -> tuple[datetime, datetime]:
 
 
 @pytest.mark.parametrize(("name", "day", "cron", "ours", "theirs"), ROWS)
-def test_a_row_of_the_manual_fires_as_it_says(
-    name: str, day: str, cron: str, ours: str, theirs: str
-) -> None:
+def test_a_row_of_the_manual_fires_as_it_says(name: str, day: str, cron: str, ours: str, theirs: str) -> None:
     zone = ZoneInfo(name)
     start, end = window(day, zone)
     created = start - timedelta(days=2)

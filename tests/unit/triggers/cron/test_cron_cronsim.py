@@ -96,22 +96,22 @@ def check_days(ours: Recurrence, days: Iterable[date], text: str) -> None:
     assert following is None or following >= STOP, text
 
 
-def check_run(first: int, number: int) -> dict[str, int]:
+def check_run(number: int) -> dict[str, int]:
     seen: dict[str, int] = {}
-    for index in range(first, first + number):
+    for index in range(number):
         random = Random(SEED + index)
         outcome = check_cronsim(*random_cron(random), random)
         seen[outcome] = seen.get(outcome, 0) + 1
     return seen
 
 
-def test_60_random_expressions_fire_when_cronsim_says() -> None:
-    assert check_run(0, 60)["equal"] > 40
+def test_40_random_expressions_fire_when_cronsim_says() -> None:
+    assert check_run(40)["equal"] > 25
 
 
 @pytest.mark.long
 def test_2000_random_expressions_fire_when_cronsim_says() -> None:
-    seen = check_run(0, 2_000)
+    seen = check_run(2_000)
     assert seen["equal"] > 1_200
     assert seen["refused"] > 20
 

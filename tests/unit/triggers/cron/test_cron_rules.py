@@ -5,10 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.recurrence.rules.step_budget import LIMIT, StepBudget
 from scheduler_app.domain.triggers import Trigger, TriggerContext, new_trigger
-from scheduler_app.domain.triggers.cron import reading_of
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)
 ROWS = [
@@ -86,22 +83,18 @@ def test_what_means_what_it_says_has_no_warning(cron: str) -> None:
     assert (found.warnings, found.recurrence(CREATED).warnings) == ((), ())
 
 
-def test_a_next_occurrence_takes_few_steps_of_the_budget() -> None:
-    """Rare days are looked for year by year; the rarest here comes once in 28 years, or 40 over 2100."""
-    crons = [row[0] for row in ROWS] + [
-        "0 0 29 2 */7",
-        "*/5 * 29 2 */7",
-        "0 0 29W 2 *",
-        "* * 31 12 */7",
-        "* * 1,2W,28W,29W,30W,31W 2,4,6,8 *",
-    ]
-    most = 0
-    for cron in crons:
-        found = reading_of(cron, None, TriggerContext(CREATED, "Australia/Lord_Howe"))
-        recurrence = Recurrence.parse(found.recurrence, created_at=CREATED, timezone="Australia/Lord_Howe")
-        for year in (2026, 2073, 2096, 2399):
-            steps = StepBudget()
-            second = recurrence.dtstart.toordinal() + (year - 2026) * 365
-            assert next(recurrence._set.instants(second * 86_400, steps), None) is not None
-            most = max(most, steps.limit - steps.left)
-    assert most < LIMIT / 10
+LOST = "does not fire on 8 March 2026, when clocks skip 02:00 to 03:00; list its minutes and hours without *"
+
+
+@pytest.mark.parametrize("cron", ["*/30 2 * * *", "0 2/22,2 * * *", "* 2 8 3 *", "*/5 2 * * 7"])
+def test_a_day_on_which_the_clock_leaves_out_every_time_is_warned_of(cron: str) -> None:
+    expected = cron.startswith("*")  # the other has fixed times
+    assert any(LOST in warning for warning in trigger(cron, "America/New_York").warnings) is expected
+
+
+@pytest.mark.parametrize(
+    "cron", ["*/30 2 * * 1-5", "*/30 1-3 * * *", "*/30 2 9 3 *", "* * * * *", "0 */2 * * *"]
+)
+def test_a_clock_change_that_takes_no_whole_day_away_is_not_warned_of(cron: str) -> None:
+    assert trigger(cron, "America/New_York").warnings == ()
+    assert trigger(cron, "UTC").warnings == ()

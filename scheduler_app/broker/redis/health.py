@@ -1,4 +1,4 @@
-"""Checks Redis by its INFO: it must be the primary, and must not lose messages."""
+"""Judges a Redis by its INFO: it must persist every message, evict none, and be a primary."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,18 +13,6 @@ _CONFIGURED = "deploy/redis.conf has it; at run time: redis-cli config set"
 def check_redis(info: Mapping[str, Any], address: str) -> list[Check]:
     """`info` is redis-py's; `address` is the URL without a password."""
     return [_server(info, address), _eviction(info), _persistence(info), _memory(info)]
-
-
-def check_queue(length: int, *, most: int) -> Check:
-    """Dispatch pauses at `most` messages in the queue."""
-    if length >= most:
-        return note(
-            "queue",
-            f"{length} messages wait: dispatch pauses, and the rest of the backlog waits in MongoDB",
-            "start more workers, or see why those that run take nothing",
-            length=length,
-        )
-    return fine("queue", f"{length} messages wait", length=length)
 
 
 def _server(info: Mapping[str, Any], address: str) -> Check:

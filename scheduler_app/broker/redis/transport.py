@@ -1,4 +1,4 @@
-"""The first repair of the worker: it survives a Redis that dies or is full while messages are unacknowledged.
+"""A transport that survives a Redis which dies, or is full, while messages are unacknowledged.
 
 On a lost connection kombu closes the channel, which tries to give unacknowledged messages back over that
 same lost connection; what it raises then (an AttributeError, no connection error) ends the worker. So does a
@@ -15,12 +15,13 @@ from contextlib import contextmanager, suppress
 from queue import Empty
 from typing import Any
 
-from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from kombu.transport import redis, virtual
 from kombu.utils.encoding import bytes_to_str
 from kombu.utils.json import loads
 from redis.exceptions import ResponseError
 
-from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES, Malformed, check_envelope, note_dropped
+from scheduler_app.broker.malformed import MAX_MESSAGE_BYTES, Malformed, note_dropped
+from scheduler_app.broker.redis.envelope import check_envelope
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
@@ -31,7 +32,7 @@ log = get_logger(__name__)
 _NOT_KOMBUS = (Malformed, ValueError, TypeError, KeyError, RecursionError)
 
 
-class SturdyQoS(redis.QoS):
+class ResilientQoS(redis.QoS):
     def held(self) -> list[Any]:
         """The tags of the messages that were taken and not acknowledged."""
         self._flush()
@@ -108,8 +109,8 @@ class CheckedMessage(virtual.Message):
             raise Malformed("body", f"its body cannot be decoded: {type(error).__name__}") from None
 
 
-class SturdyChannel(redis.Channel):
-    QoS = SturdyQoS
+class ResilientChannel(redis.Channel):
+    QoS = ResilientQoS
     Message = CheckedMessage
     _shared: Any = None
 
@@ -175,7 +176,7 @@ class SturdyChannel(redis.Channel):
                 pipe.llen(self._q_for_pri(queue, step))
             return dict(zip(self.priority_steps, pipe.execute(), strict=True))
 
-    def give_back(self, but: set[Any]) -> None:
+    def return_all_but(self, but: set[Any]) -> None:
         """Puts all messages but those with these tags back to where they were taken from."""
         if self._in_poll:
             # Redis still owes this connection a message for up to a second: it would take what is given
@@ -196,20 +197,13 @@ def _decoded(item: Any) -> Any:
         raise Malformed("not_json", f"it is not JSON: {type(error).__name__}") from None
 
 
-class SturdyTransport(redis.Transport):
-    Channel = SturdyChannel
+class ResilientTransport(redis.Transport):
+    Channel = ResilientChannel
 
 
-class SturdySentinelChannel(SturdyChannel, redis.SentinelChannel):
+class ResilientSentinelChannel(ResilientChannel, redis.SentinelChannel):
     """The same where Sentinel says which Redis is the master."""
 
 
-class SturdySentinelTransport(redis.SentinelTransport):
-    Channel = SturdySentinelChannel
-
-
-def use_sturdy_transport() -> None:
-    """Puts the repaired transports behind the URL schemes of Redis."""
-    for scheme in ("redis", "rediss"):
-        TRANSPORT_ALIASES[scheme] = f"{__name__}:{SturdyTransport.__name__}"
-    TRANSPORT_ALIASES["sentinel"] = f"{__name__}:{SturdySentinelTransport.__name__}"
+class ResilientSentinelTransport(redis.SentinelTransport):
+    Channel = ResilientSentinelChannel

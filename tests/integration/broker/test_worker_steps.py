@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 from kombu.asynchronous import Hub
 
-from scheduler_app.broker.repairs import FastTimers
+from scheduler_app.broker.worker_steps import FastTimers
 
 BURST = 100
 

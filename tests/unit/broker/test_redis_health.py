@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.broker.redis.health import check_redis
 from scheduler_app.health import Status
-from scheduler_app.health.redis import check_queue, check_redis
+from scheduler_app.health.queue import check_queue
 
 GOOD = {
     "redis_version": "7.0.15",

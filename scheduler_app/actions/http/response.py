@@ -1,12 +1,14 @@
-"""How a request ended."""
+"""The end of a request: what the receiver answered, or why there is no answer."""
 
 import codecs
 from typing import NamedTuple
 
+from scheduler_app.domain.text import one_line
+
 SNIPPET_BYTES = 1024
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """How one request ended.
 
     `status` is None when there was no whole answer; then `error` says why, in a clear sentence. An answer has
@@ -29,20 +31,9 @@ class Answer(NamedTuple):
     ours: bool = False
 
 
-def refused(key: str, error: str) -> Answer:
-    """The Answer to a request that was never sent, because as it stands it never can be."""
-    return Answer(key, None, error, True, None, None, "", 0.0)
-
-
-def one_line(text: str) -> str:
-    """`text` with a space for everything unprintable.
-
-    A receiver writes this text and people read it in logs and terminals: line ends could forge a log line,
-    escape sequences could drive the terminal, and bidirectional marks could show one thing and mean another.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else " " for char in text)
+def refused(key: str, error: str) -> Response:
+    """The Response to a request that was never sent, because as it stands it never can be."""
+    return Response(key, None, error, True, None, None, "", 0.0)
 
 
 def snippet_of(body: bytes) -> str:

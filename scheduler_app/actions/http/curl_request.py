@@ -1,4 +1,4 @@
-"""A request in the form that libcurl takes, and the refusal of what must never reach it."""
+"""Turns a request into what libcurl takes, and refuses what must never reach libcurl."""
 
 from functools import lru_cache
 from urllib.parse import quote

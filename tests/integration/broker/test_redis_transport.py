@@ -7,12 +7,12 @@ import pytest
 from kombu.connection import Connection
 from kombu.transport.redis import Transport
 
-from scheduler_app.broker.redis import use_sturdy_transport
+from scheduler_app.broker.backends import backend_of
 
 
 @pytest.fixture
 def channel(redis_url: str) -> Iterator[Any]:
-    use_sturdy_transport()
+    backend_of(redis_url)
     with Connection(redis_url) as connection:  # type: ignore[no-untyped-call]
         yield connection.channel()
 

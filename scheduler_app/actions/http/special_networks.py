@@ -1,4 +1,4 @@
-"""Which addresses are not public, and why: the special-purpose registries, as data.
+"""Networks that are not public, each with its reason: IANA's special-purpose registries, as data.
 
 Source: IANA's special-purpose address registries for IPv4 and IPv6 (RFC 6890, RFC 8190), read as "reachable
 from the whole internet or not". Our own table, because `ipaddress.is_global` has changed its mind between

@@ -1,0 +1,161 @@
+"""The composition root: from settings to all that the API, a beat and a worker are made of.
+
+No other module decides which parts know each other. Nothing connects to a server while it is assembled.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.actions.executors import make_executors
+from scheduler_app.actions.http import Guard, guard_of, new_secret
+from scheduler_app.actions.registry import KINDS
+from scheduler_app.broker import Application, CeleryPublisher
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from scheduler_app.domain.action import Action
+from scheduler_app.domain.masking import MASK
+from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.creation import Creation
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.events import EventService
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.heartbeat import Presence
+from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.owed_expansion import OwedExpansion
+from scheduler_app.usecases.prompt import Prompt
+from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.rezoning import Rezoning
+from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.worker import Pipeline
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The parts of one process, which its threads share. Each process uses what its role needs: the API
+    `creation`, `manager` and `events`; a beat the duties from `expansion` to `inspection`; a worker
+    `pipeline()`."""
+
+    settings: Settings
+    store: Store
+    publisher: CeleryPublisher
+    guard: Guard
+    creation: Creation
+    manager: ScheduleService
+    events: EventService
+    expansion: Expansion
+    owed_expansion: OwedExpansion
+    dispatch: Dispatch
+    recovery: Recovery
+    rezoning: Rezoning
+    inspection: Inspection
+    faults: tuple[type[Exception], ...]
+    """The exceptions by which MongoDB and the broker show that they are away."""
+
+    @staticmethod
+    def now() -> datetime:
+        return clock.now()
+
+    def heartbeat(
+        self,
+        role: str,
+        *,
+        name: str = "",
+        facts: Callable[[], Mapping[str, Any]] = dict,
+        on_offset: Callable[[float], None] = lambda offset: None,
+    ) -> Presence:
+        """Returns the thread that reports this process; see `Presence`. It has not started yet."""
+        return Presence(self.store, clock, role, name=name, facts=facts, on_offset=on_offset)
+
+    def pipeline(self, worker: str) -> Pipeline:
+        """Makes the delivery of a worker of that name, which executes every kind of action. Its threads have
+        not started yet. Raises InvalidSetting."""
+        return Pipeline(
+            self.store,
+            make_executors(self.settings, KINDS.values()),
+            now=clock.now,
+            worker=worker,
+            horizon_seconds=self.settings.horizon_seconds,
+            max_events=self.settings.worker_max_events,
+        )
+
+    def dry_run(self) -> "Assembly":
+        """Returns the same for one request that must change nothing: the store judges writes and makes none,
+        no secret is generated, nothing is expanded or dispatched."""
+        store = self.store.dry_run()
+        creation = replace(
+            self.creation, store=store, expand_and_dispatch=_do_nothing, new_secret=_masked_secret
+        )
+        manager = replace(
+            self.manager,
+            store=store,
+            expand_until=lambda schedule, until: None,
+            expand_and_dispatch=_do_nothing,
+            dispatch=_do_nothing,
+            new_secret=_masked_secret,
+        )
+        events = replace(self.events, store=store, dispatch=_do_nothing)
+        return replace(self, store=store, creation=creation, manager=manager, events=events)
+
+
+def assemble(settings: Settings, app: Application) -> Assembly:
+    """Puts a process together; `app` is the Celery application made for the same settings.
+
+    Raises InvalidField for an unusable SECRETS_KEY, InvalidSetting for an unusable MONGO_URI.
+    """
+    store, publisher = Store(settings), CeleryPublisher(app)
+    expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
+    dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds)
+    faults = (*STORE_FAULTS, *publisher.unavailable)
+    prompt = Prompt(
+        expansion,
+        dispatch,
+        faults=faults,
+        timeframe_seconds=settings.timeframe_seconds,
+        horizon_seconds=settings.horizon_seconds,
+    )
+    check_action = _checker(settings)
+    return Assembly(
+        settings=settings,
+        store=store,
+        publisher=publisher,
+        guard=guard_of(settings),
+        creation=Creation(
+            store, prompt.expand_and_dispatch, settings.worker_max_retries, check_action, new_secret
+        ),
+        manager=ScheduleService(
+            store=store,
+            expand_until=prompt.expand_until,
+            expand_and_dispatch=prompt.expand_and_dispatch,
+            dispatch=prompt.dispatch_urgently,
+            check_action=check_action,
+            new_secret=new_secret,
+        ),
+        events=EventService(store, prompt.dispatch_urgently),
+        expansion=expansion,
+        owed_expansion=OwedExpansion(store),
+        dispatch=dispatch,
+        recovery=Recovery(store),
+        rezoning=Rezoning(store),
+        inspection=Inspection(store),
+        faults=faults,
+    )
+
+
+def _checker(settings: Settings) -> Callable[[Action], None]:
+    checkers = {name: kind.checker(settings) for name, kind in KINDS.items()}
+
+    def check(action: Action) -> None:
+        checkers[action.kind](action)
+
+    return check
+
+
+def _do_nothing(items: Sequence[Any], now: datetime) -> None:
+    """Takes the place of expanding and dispatching in a dry run."""
+
+
+def _masked_secret() -> str:
+    """Takes the place of a new signing secret in a dry run."""
+    return MASK

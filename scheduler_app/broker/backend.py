@@ -1,0 +1,57 @@
+"""The seam between us and a broker: what differs between Redis and the others."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kombu.exceptions import ChannelError
+
+from scheduler_app.broker.queues import PRIORITIES, QUEUE
+from scheduler_app.config import Settings
+from scheduler_app.domain.lane import Lane, QueueLengths
+from scheduler_app.health.check import Check, fine
+
+
+class Backend:
+    """A row of the registry. This class itself is what kombu and Celery do, without any promise of ours.
+
+    A broker that is supported has a subclass, which passes `tests/conformance/broker`.
+
+    Methods that take a channel get one of kombu's, which is connected; they raise what its transport raises.
+    """
+
+    #: As people are told of it, and as `doctor` names its check.
+    title = "Broker"
+    check_name = "broker"
+    #: The schemes of URLs that it serves.
+    schemes: tuple[str, ...] = ()
+    #: The number that puts a message into a lane.
+    priorities: Mapping[Lane, int] = PRIORITIES
+    #: Steps of a worker's blueprint, Celery's classes.
+    worker_steps: frozenset[type] = frozenset()
+
+    def install(self) -> None:
+        """Puts a transport of ours behind the schemes. It may be called more than once."""
+
+    def transport_options(self, settings: Settings) -> dict[str, Any]:
+        """Returns kombu's `transport_options`. Two deployments on one server must not share messages: what
+        keeps them apart is `settings.mongo_database`."""
+        return {}
+
+    def impatient_options(self, seconds: float) -> dict[str, Any]:
+        """Returns options that let each step of a connection fail after so many seconds."""
+        return {"read_timeout": seconds, "write_timeout": seconds}
+
+    def queue_length(self, channel: Any) -> int:
+        """Returns how many messages no worker has fetched."""
+        try:
+            return int(channel.queue_declare(QUEUE, passive=True).message_count)
+        except ChannelError:
+            return 0  # the queue does not exist before its first message
+
+    def queue_lengths(self, channel: Any) -> QueueLengths:
+        """Returns the same by lane. A broker that does not tell the lanes apart counts all as fresh."""
+        return QueueLengths(fresh=self.queue_length(channel))
+
+    def checks(self, channel: Any, address: str) -> list[Check]:
+        """Returns what `doctor` shows of a broker that answers; `address` has no password."""
+        return [fine(self.check_name, f"answers at {address}")]

@@ -1,0 +1,1 @@
+"""Redis as a broker. `backend` is its row in the registry."""

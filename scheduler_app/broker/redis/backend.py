@@ -1,0 +1,92 @@
+"""Redis as a broker, by itself (`redis://`, `rediss://`) or behind Sentinel (`sentinel://`)."""
+
+from typing import Any
+from urllib.parse import quote
+
+from kombu.transport import TRANSPORT_ALIASES
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from scheduler_app.broker.backend import Backend
+from scheduler_app.broker.queues import PRIORITIES, QUEUE
+from scheduler_app.broker.redis import transport
+from scheduler_app.broker.redis.health import check_redis
+from scheduler_app.broker.redis.return_unstarted import ReturnUnstarted
+from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
+from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.health.check import Check
+
+_TRANSPORTS = {
+    "redis": transport.ResilientTransport,
+    "rediss": transport.ResilientTransport,
+    "sentinel": transport.ResilientSentinelTransport,
+}
+
+
+def key_prefix(database: str) -> str:
+    """Returns what every key and channel of a deployment begins with in Redis: each deployment has a MongoDB
+    database of its own, and others may use the same Redis. Quoted, because the name of a channel is read as a
+    pattern."""
+    return f"{quote(database, safe='')}:"
+
+
+class RedisBackend(Backend):
+    """A Redis that persists its data and evicts nothing. Each lane is a list of its own."""
+
+    title = "Redis"
+    check_name = "redis"
+    schemes = tuple(_TRANSPORTS)
+    worker_steps = frozenset({ReturnUnstarted})
+
+    def install(self) -> None:
+        for scheme, used in _TRANSPORTS.items():
+            TRANSPORT_ALIASES[scheme] = f"{used.__module__}:{used.__name__}"
+
+    def transport_options(self, settings: Settings) -> dict[str, Any]:
+        return _sentinel_options(settings) | {
+            # Two deployments on one Redis would take each other's messages, and obey each other's commands.
+            "global_keyprefix": key_prefix(settings.mongo_database),
+            # Longer than the horizon and the longest callback together, so that what is held is not doubled.
+            "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
+            # By default what a dead worker held is looked for about every 100 s, and a worker killed in the
+            # middle of that stops all others from looking for 300 s.
+            "unacked_restore_interval": 5,
+            "unacked_restore_throttle": 1,
+            "unacked_mutex_expire": 30,
+            "health_check_interval": 10,
+            "socket_timeout": 30,
+            "socket_connect_timeout": 5,
+            "socket_keepalive": True,
+            "priority_steps": sorted(PRIORITIES.values()),
+            # Publishing to a Redis that is away: one more try at once, and not 6 s of them, which an API call
+            # would wait for. (The worker's own connection is tried for ever, see above.)
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0,
+            "interval_max": 0,
+        }
+
+    def impatient_options(self, seconds: float) -> dict[str, Any]:
+        return {"socket_timeout": seconds, "socket_connect_timeout": seconds}
+
+    def queue_lengths(self, channel: Any) -> QueueLengths:
+        sizes = channel.sizes(QUEUE)
+        return QueueLengths(**{lane.value: sizes[step] for lane, step in PRIORITIES.items()})
+
+    def checks(self, channel: Any, address: str) -> list[Check]:
+        return check_redis(channel.client.info(), address)
+
+
+def _sentinel_options(settings: Settings) -> dict[str, Any]:
+    if not settings.broker.startswith("sentinel:"):
+        return {}
+    return {
+        "master_name": settings.broker_sentinel_master,
+        # They are asked one after the other at each connection, and one that is gone must not be waited for:
+        # by default redis-py asks it four times, over 7 s.
+        "sentinel_kwargs": {
+            "socket_timeout": 2,
+            "socket_connect_timeout": 2,
+            "retry": Retry(NoBackoff(), 0),
+        },
+    }

@@ -1,0 +1,81 @@
+"""What a person's request does at once, instead of waiting for the next tick of a beat.
+
+The request has been written by then, and beats do the same work within a tick or two: a failure here is
+logged, and is no error for whoever asked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.expansion import Expansion
+
+log = get_logger(__name__)
+
+IDS_IN_A_LINE = 10
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Expands and dispatches for one request. `faults` are the exceptions by which MongoDB and the broker
+    show that they are away; timeframe and horizon are seconds. Threads may share it."""
+
+    expansion: Expansion
+    dispatch: Dispatch
+    faults: tuple[type[Exception], ...]
+    timeframe_seconds: float
+    horizon_seconds: float
+
+    def expand_and_dispatch(self, schedules: Sequence[Schedule], now: datetime) -> None:
+        """Makes the first events of new and edited schedules, and dispatches those within the horizon.
+
+        Of a single schedule the whole timeframe is expanded, and the cut that an edit left; of many only
+        what cannot wait for a tick: events within the horizon.
+        """
+        ahead = self.timeframe_seconds if len(schedules) == 1 else self.horizon_seconds
+        end = now + timedelta(seconds=ahead)
+        near = [
+            schedule.id
+            for schedule in schedules
+            if schedule.cut_pending or (schedule.next_run_at and schedule.next_run_at <= end)
+        ]
+        try:
+            events = self.expansion.expand_these(near, now, end).events if near else []
+            self.dispatch.dispatch_these(events, now)
+        except self.faults as error:
+            log.warning(
+                "schedule.left_to_beat",
+                message="Schedules were written; their first events are left to beat",
+                schedule_ids=near[:IDS_IN_A_LINE],
+                count=len(near),
+                error=str(error)[:300],
+            )
+
+    def expand_until(self, schedule: Schedule, until: datetime) -> OwedRange | None:
+        """Makes the events that an edit at `until` must not lose, and dispatches them; returns the range that
+        is too long for one request. Raises a STORE_FAULT: without these events the edit must not happen."""
+        expanded = self.expansion.expand_up_to(schedule, until)
+        # All of these are due by now: left to a beat, they would be late by up to a tick.
+        self._dispatch(expanded.events, until, urgent=False)
+        return expanded.left
+
+    def dispatch_urgently(self, events: Sequence[Event], now: datetime) -> None:
+        """Dispatches events that a person asked for, ahead of all others."""
+        self._dispatch(events, now, urgent=True)
+
+    def _dispatch(self, events: Sequence[Event], now: datetime, *, urgent: bool) -> None:
+        try:
+            self.dispatch.dispatch_these(events, now, urgent=urgent)
+        except self.faults as error:
+            log.warning(
+                "event.left_to_beat",
+                message="Events were written; sending them is left to beat",
+                event_ids=[event.id for event in events[:IDS_IN_A_LINE]],
+                count=len(events),
+                error=str(error)[:300],
+            )

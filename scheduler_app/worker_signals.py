@@ -1,0 +1,51 @@
+"""Binds a worker to Celery's signals. Every process of Celery's imports this module; only a worker that
+delivers callbacks starts anything."""
+
+import threading
+from typing import Any
+
+from celery import signals
+
+from scheduler_app.assembly import assemble
+from scheduler_app.broker.own_tasks import delivers_callbacks
+from scheduler_app.config import Settings
+from scheduler_app.health.startup import check_replica_set, starting
+from scheduler_app.telemetry import configure_logs, get_logger
+from scheduler_app.worker.pool import check_pool
+from scheduler_app.worker.process import WorkerProcess
+
+log = get_logger(__name__)
+
+_worker: WorkerProcess | None = None
+
+
+@signals.worker_init.connect(weak=False)
+def _start(sender: Any, **_: Any) -> None:
+    global _worker
+    settings: Settings = sender.app.settings
+    configure_logs(settings.log_level, settings.log_format)
+    # Celery only logs what a handler raises, and the worker would claim events and deliver none.
+    with starting():
+        if not delivers_callbacks(sender.app):
+            return
+        check_pool(sender.pool_cls)
+        made = assemble(settings, sender.app)
+        pipeline = made.pipeline(sender.hostname)
+        _worker = WorkerProcess(settings, sender.hostname, sender.app, pipeline, made.heartbeat)
+        check_replica_set(made.store)
+        _worker.start()
+    if not made.store.secret_box.encrypts:
+        log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
+
+
+@signals.worker_shutting_down.connect(weak=False)
+def _shut_down(**_: Any) -> None:
+    # This runs inside a signal handler, where taking a lock could deadlock: another thread does the work.
+    if _worker is not None:
+        threading.Thread(target=_worker.shut_down, daemon=True).start()
+
+
+@signals.worker_shutdown.connect(weak=False)
+def _stop(**_: Any) -> None:
+    if _worker is not None:
+        _worker.stop()

@@ -1,0 +1,113 @@
+"""What the suite needs to know of each kind of action: how to make receivers that do as they are told."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import Any
+
+import psutil
+
+from scheduler_app.actions.registry import KINDS
+from scheduler_app.config import Settings
+from scheduler_app.domain.action import Action
+from scheduler_app.domain.http_action import Body, HttpAction
+from tests.integration.actions.receiver import Behaviour, Receiver, hangs, says
+
+SECRET = "s3cret-of-the-action"
+
+
+class Harness(ABC):
+    """One kind against real receivers, which `stack` closes."""
+
+    #: The name of the kind.
+    name: str
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.stack = stack
+
+    def settings(self, **changes: Any) -> Settings:
+        """Settings with which an executor reaches the receivers."""
+        return Settings(callback_allowed_networks="127.0.0.0/8", **changes)
+
+    @abstractmethod
+    def succeeds(self) -> Action:
+        """An action that succeeds at once."""
+
+    @abstractmethod
+    def fails(self) -> Action:
+        """One that fails at once, and may succeed another time."""
+
+    @abstractmethod
+    def fails_for(self, seconds: int) -> Action | None:
+        """The same, asking not to be tried again for so long; None where receivers cannot ask for that."""
+
+    @abstractmethod
+    def fails_for_good(self) -> Action:
+        """One that no retry can mend."""
+
+    @abstractmethod
+    def hangs(self) -> Action:
+        """One that never ends by itself."""
+
+    @abstractmethod
+    def broken(self) -> Action:
+        """A value that no validation lets pass, as a corrupt document may bring it."""
+
+    @abstractmethod
+    def echoes_secret(self) -> Action:
+        """One that contains SECRET in a secret part, and whose receiver sends it back."""
+
+    @abstractmethod
+    def refused(self) -> Action:
+        """One that this deployment's settings refuse when it is created."""
+
+
+class HttpHarness(Harness):
+    name = "http"
+
+    def _at(self, behave: Behaviour, **fields: Any) -> HttpAction:
+        receiver = self.stack.enter_context(closing(Receiver(behave)))
+        return HttpAction(f"http://127.0.0.1:{receiver.port}/", **fields)
+
+    def succeeds(self) -> Action:
+        return self._at(says())
+
+    def fails(self) -> Action:
+        return self._at(says("503 Service Unavailable"))
+
+    def fails_for(self, seconds: int) -> Action:
+        return self._at(says("503 Service Unavailable", f"Retry-After: {seconds}"))
+
+    def fails_for_good(self) -> Action:
+        return self._at(says("404 Not Found"))
+
+    def hangs(self) -> Action:
+        return self._at(hangs)
+
+    def broken(self) -> Action:
+        return HttpAction("http://127.0.0.1:1/", headers=(("X-Broken\r\nInjected", "1"),))
+
+    def echoes_secret(self) -> Action:
+        return self._at(
+            says("500 Internal Server Error", body=f"you sent {SECRET}".encode()),
+            method="POST",
+            headers=(("Authorization", f"Bearer {SECRET}"),),
+            body=Body.from_json({"password": SECRET}),
+        )
+
+    def refused(self) -> Action:
+        return HttpAction("http://10.0.0.1/")
+
+
+HARNESSES: dict[str, Callable[[ExitStack], Harness]] = {harness.name: harness for harness in (HttpHarness,)}
+
+
+def missing() -> set[str]:
+    """The registered kinds that have no harness."""
+    return set(KINDS) - set(HARNESSES)
+
+
+def resources() -> tuple[int, int, int]:
+    """Open files, threads and children of this process."""
+    process = psutil.Process()
+    return process.num_fds(), process.num_threads(), len(process.children(recursive=True))
