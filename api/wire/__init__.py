@@ -4,6 +4,7 @@ from api.wire.bulk import BulkInput, BulkOutput
 from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.explanation import WhyOutput, WhyQuery, explained
 from api.wire.output_schema import Message
 from api.wire.paging import Paging, window
 from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
@@ -50,6 +51,9 @@ __all__ = [
     "SigningInput",
     "SigningOutput",
     "Triggered",
+    "WhyOutput",
+    "WhyQuery",
     "check_same_id",
+    "explained",
     "window",
 ]

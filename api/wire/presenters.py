@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from api.json_types import View
 from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
+from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.domain.triggers import Trigger
@@ -62,6 +63,11 @@ def previewed(trigger: Trigger, recurrence: AnyRecurrence, after: datetime, limi
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
+
+
+def time_shown(instant: datetime, timezone: str) -> View:
+    """An instant as an occurrence is shown, with its local time in an IANA zone."""
+    return {"run_time": instant, "local": local_in(instant, timezone).isoformat(), "dst": None}
 
 
 def event_shown(event: EventRecord) -> View:

@@ -24,6 +24,7 @@ _COMMANDS = {
     "resume": "resume:resume_schedules",
     "trigger": "trigger:trigger_schedule",
     "up": "up:up",
+    "why": "why:why",
 }
 
 

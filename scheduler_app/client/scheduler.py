@@ -213,6 +213,15 @@ class Scheduler:
         given = {"rrule": rrule, "after": _maybe_instant(after), "limit": limit}
         return self._http.post("/api/schedules/preview", _without_none(given) | _without_none(_wire(fields)))
 
+    def why(self, schedule_id: str, at: datetime | str) -> Json:
+        """Why a schedule fires at an instant, past or future, or why it does not: `{"fires": False, "reason":
+        {"code": "BYDAY", "message": …}, "previous", "next", "event", …}`; also of a deleted schedule.
+
+        A time without an offset is read in the schedule's zone.
+        """
+        text = at.isoformat() if isinstance(at, datetime) else at
+        return self._http.get(_path(schedule_id, "why"), {"at": text})
+
     def _edit(self, path: str, done: str, which: Json) -> Json:
         """Edits page by page; `done` is the name of the count in the answers."""
         body = _without_none(which) | {"limit": _A_PAGE}

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -264,3 +265,25 @@ def test_what_others_wrote_does_not_drive_the_terminal(
     for done in shown:
         assert not set("\x1b\x07\x9b\u202e\u2066\x7f\r\u2028") & set(done.output), done.output
     assert any("\\u001b" in done.output for done in shown)
+
+
+def test_why_says_the_reason_and_the_occurrences_around_it(
+    shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    scheduler.schedule(URL, rrule=YEARLY, timezone="Europe/Zurich", id=tag)
+    lines = shell.run("why", tag, "2041-03-01T00:00").stdout.splitlines()
+    assert lines[0] == "2041-03-01T00:00:00Z (2041-03-01T00:00:00+00:00): it does not fire."
+    assert lines[1].startswith("  BYMONTH: The rule has no BYMONTH, so DTSTART implies BYMONTH=1")
+    assert lines[2] == "    of the rule FREQ=YEARLY"
+    assert lines[3:] == [
+        "previous  2041-01-01T00:00:00Z (2041-01-01T00:00:00+00:00)",
+        "next      2042-01-01T00:00:00Z (2042-01-01T00:00:00+00:00)",
+    ]
+    assert shell.json("why", tag, "2041-01-01T00:00:00Z")["fires"]
+
+
+def test_why_answers_for_a_deleted_schedule(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    scheduler.schedule(URL, rrule=YEARLY, id=tag)
+    scheduler.cancel(tag)
+    found = scheduler.why(tag, datetime(2041, 1, 1, tzinfo=UTC))
+    assert (found["fires"], found["reason"]["code"]) == (False, "deleted")

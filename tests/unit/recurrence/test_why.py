@@ -16,8 +16,8 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
-def parsed(text: str, zone: str = "UTC", **choices: str) -> Recurrence:
-    return Recurrence.parse(text, created_at=CREATED, timezone=zone, **choices)
+def parsed(text: str, zone: str = "UTC", *, gap: str = "shift", overlap: str = "first") -> Recurrence:
+    return Recurrence.parse(text, created_at=CREATED, timezone=zone, gap=gap, overlap=overlap)
 
 
 REASONS = [

@@ -64,6 +64,7 @@ def without(text: str, part: str) -> str:
 def check_reason(recurrence: Recurrence, instant: datetime, reason: Reason) -> None:
     """Holds a reason against the rules that are left without it, or against the clock."""
     local = instant.astimezone(ZoneInfo(recurrence.timezone))
+    rule = reason.rule or ""
     if reason.code in (*REMOVABLE, "EXDATE", "EXRULE"):
         text = recurrence.text
         if reason.rule is not None and reason.code != "EXRULE":
@@ -74,19 +75,19 @@ def check_reason(recurrence: Recurrence, instant: datetime, reason: Reason) -> N
             text, created_at=FIRST, gap=recurrence.gap, overlap=recurrence.overlap, stored=True
         )
         assert rest.after(instant, inclusive=True) == instant
-    elif reason.code in SHOWS and f"{reason.code}=" in reason.rule:
-        values = reason.rule.partition(f"{reason.code}=")[2].partition(";")[0].split(",")
+    elif reason.code in SHOWS and f"{reason.code}=" in rule:
+        values = rule.partition(f"{reason.code}=")[2].partition(";")[0].split(",")
         assert str(SHOWS[reason.code](local)) not in values
-    elif reason.code == "BYDAY" and "BYDAY=" in reason.rule:
-        values = reason.rule.partition("BYDAY=")[2].partition(";")[0].split(",")
+    elif reason.code == "BYDAY" and "BYDAY=" in rule:
+        values = rule.partition("BYDAY=")[2].partition(";")[0].split(",")
         assert WEEKDAYS[local.weekday()] not in values
-    elif reason.code == "BYMONTHDAY" and "BYMONTHDAY=" in reason.rule:
-        values = reason.rule.partition("BYMONTHDAY=")[2].partition(";")[0].split(",")
+    elif reason.code == "BYMONTHDAY" and "BYMONTHDAY=" in rule:
+        values = rule.partition("BYMONTHDAY=")[2].partition(";")[0].split(",")
         assert str(local.day) not in values
     elif reason.code == "DTSTART":
         assert instant < recurrence.dtstart or "\nRRULE" not in recurrence.text or "overlap" in reason.message
     elif reason.code == "INTERVAL":
-        assert "INTERVAL=" in reason.rule
+        assert "INTERVAL=" in rule
 
 
 def check(recurrence: Recurrence, instant: datetime) -> str:

@@ -3,6 +3,7 @@ halves."""
 
 from typing import Final
 
+from scheduler_app.domain.recurrence.rules.counted_rule import CountedRule
 from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.domain.recurrence.timeline import FIRST_SECOND
@@ -42,7 +43,7 @@ def _some_before(of: RecurrenceSet, second: int, steps: StepBudget) -> tuple[int
 
 def _lowest(of: RecurrenceSet) -> int:
     """A UTC second before which nothing occurs."""
-    bounds = [getattr(rule, "bound", rule).start for rule in of.rules]
+    bounds = [(rule.bound if isinstance(rule, CountedRule) else rule).start for rule in of.rules]
     return max(min([*bounds, *of.dates[:1]], default=FIRST_SECOND), FIRST_SECOND)
 
 
