@@ -19,8 +19,14 @@ from tests.unit.recurrence.random_sets import FIRST, random_set
 SECOND = timedelta(seconds=1)
 INSTANTS_A_SET = 10
 WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
-#: Taking one of these parts away from every line makes the instant an occurrence.
-REMOVABLE = ("UNTIL", "COUNT", "BYSETPOS")
+#: Without these parts or lines, the code's own and those that are applied after it, the instant occurs.
+LATER = {
+    "UNTIL": ("UNTIL",),
+    "COUNT": ("COUNT",),
+    "BYSETPOS": ("BYSETPOS", "UNTIL", "COUNT"),
+    "EXDATE": ("EXDATE", "EXRULE"),
+    "EXRULE": ("EXDATE", "EXRULE"),
+}
 #: What the local clock must show for a part to be satisfied.
 SHOWS = {
     "BYMONTH": lambda local: local.month,
@@ -65,11 +71,11 @@ def check_reason(recurrence: Recurrence, instant: datetime, reason: Reason) -> N
     """Holds a reason against the rules that are left without it, or against the clock."""
     local = instant.astimezone(ZoneInfo(recurrence.timezone))
     rule = reason.rule or ""
-    if reason.code in (*REMOVABLE, "EXDATE", "EXRULE"):
+    if reason.code in LATER:
         text = recurrence.text
         if reason.rule is not None and reason.code != "EXRULE":
             text = f"{text.split(chr(10))[0]}\nRRULE:{reason.rule}"
-        for part in {reason.code} | ({"EXDATE", "EXRULE"} if reason.code.startswith("EX") else set()):
+        for part in LATER[reason.code]:
             text = without(text, part)
         rest = Recurrence.parse(
             text, created_at=FIRST, gap=recurrence.gap, overlap=recurrence.overlap, stored=True
