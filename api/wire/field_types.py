@@ -12,7 +12,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate
 
-from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.domain.instants import shown_time, whole_milliseconds
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.paging import Position
@@ -42,7 +42,7 @@ class Instant(fields.AwareDateTime):
         )
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:
-        return None if value is None else shown_instant(value)
+        return None if value is None else shown_time(value)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if not isinstance(value, str) or len(value) > 40:
@@ -93,11 +93,6 @@ class LocalOrInstant(Instant):
             except ValueError:
                 raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
         return super()._deserialize(value, attr, data, **kwargs)
-
-
-def shown_time(value: datetime) -> str:
-    """An instant in UTC; a local time without an offset."""
-    return value.isoformat() if value.tzinfo is None else shown_instant(value)
 
 
 class BoundedList(fields.List[Any]):

@@ -101,6 +101,8 @@ class TriggerContext:
     """Whether somebody chose the timezone; a single local time is refused where nobody did."""
     active: bool = True
     """Whether the schedule is going to run: only then is a single instant in the past refused."""
+    calendar: bool = False
+    """Whether the schedule names a calendar, which then says what a business day is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +130,25 @@ class NotUnderstood(InvalidField):
         *,
         not_understood: tuple[str, ...] = (),
         readings: tuple[Translation, ...] = (),
+        context: TriggerContext | None = None,
     ) -> None:
         super().__init__(field, message)
         self.not_understood = not_understood
         """The words that were not understood, as they were written."""
         self.readings = readings
         """What it may mean, where that is known: the person gives one of them instead."""
+        self.context = context
+        """What the readings are read in; known where the trigger is made of its kind."""
+
+    def read_in(self, context: TriggerContext) -> "NotUnderstood":
+        """The same refusal, which knows the context of its readings."""
+        return NotUnderstood(
+            self.field,
+            self.message,
+            not_understood=self.not_understood,
+            readings=self.readings,
+            context=context,
+        )
 
 
 class TriggerKind(Protocol):

@@ -15,7 +15,9 @@ from scheduler_app.domain.triggers.kind import (
     written_value,
 )
 
-from .tokens import MAX_CHARACTERS
+from .meaning.repeated import repeats
+from .reading import read
+from .tokens import MAX_CHARACTERS, tokens_of
 from .translation import translate
 
 if TYPE_CHECKING:
@@ -40,13 +42,18 @@ class Phrase(TriggerKind):
         """What the phrase means when it is said at the context's instant. Raises NotUnderstood."""
         return translate(written_value(written, "phrase", str), context)
 
+    def uses_timezone(self, written: Mapping[str, Value]) -> bool:
+        """Not for a single instant: with another timezone, "tomorrow" would be said again, on another day."""
+        found = read(tokens_of(written_value(written, "phrase", str))).clauses
+        return repeats(tuple(one.clause for one in found))
+
     def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
         """The phrase where it means the same at any time; else the instant or the recurrence it became."""
         if trigger.instant is not None:
             return {"run_at": trigger.instant}
-        if trigger.pinned is None or self._timeless(trigger, created_at):
+        if self._timeless(trigger, created_at):
             return trigger.written
-        return {"rrule": trigger.pinned}
+        return {"rrule": trigger.recurrence_text(created_at) or ""}
 
     def _timeless(self, trigger: "Trigger", created_at: datetime) -> bool:
         """Whether the recurrence names no day that depends on when the phrase is said."""
