@@ -12,6 +12,8 @@ blueprint = ApiBlueprint(
     "previews", __name__, url_prefix="/api/schedules", description="When will it really run?"
 )
 
+_QUERY = tuple(PreviewQuery().fields)
+
 
 @blueprint.route("/preview", methods=["POST"], query=None)
 @blueprint.arguments(PreviewInput, example=examples.PREVIEW)
@@ -19,10 +21,10 @@ blueprint = ApiBlueprint(
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
     at = given.pop("at", None) or services().now()
-    limit, after = given.pop("limit"), given.pop("after", at)
+    query = {name: given.pop(name) for name in _QUERY if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
     trigger = new_trigger(written, TriggerContext(at, **given, timezone_given="timezone" in given))
-    return previewed(trigger, trigger.recurrence(at), after, limit)
+    return previewed(trigger, trigger.recurrence(at), query.get("after", at), query)
 
 
 @blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
@@ -32,4 +34,4 @@ def preview_schedule(query: Loaded, schedule_id: str) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id, tenant=tenant())
     after = query.get("after", services().now())
-    return previewed(schedule.trigger, schedule.recurrence(), after, query["limit"])
+    return previewed(schedule.trigger, schedule.recurrence(), after, query)

@@ -200,17 +200,25 @@ class Scheduler:
         rrule: str | None = None,
         /,
         *,
+        at: datetime | str | None = None,
         after: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int | None = None,
+        display_timezone: str | None = None,
         **fields: Unpack[TriggerFields],
     ) -> Json:
-        """When a trigger that is not saved would fire: `{"occurrences": [{"run_time", "local"}, …],
-        "warnings": […]}`.
+        """When a trigger that is not saved would fire, and what it became: `{"occurrences": [{"run_time",
+        "local"}, …], "trigger", "recurrence", "description", "warnings": […]}`.
 
-        Give a rule, or another trigger by its field; `timezone`, `gap` and `overlap` beside it. The first
-        occurrence shown comes after `after` (default: now); `limit` is how many at most (default: 10).
+        Give a rule, or another trigger by its field; `timezone`, `gap` and `overlap` beside it. The trigger
+        is read as if given `at` an instant (default: now). The occurrences shown come after `after` (default:
+        `at`), and none after `until`; `limit` is how many at most (default: 10, at most 1,000).
+        `display_timezone` is the zone of the local times (default: the trigger's own).
         """
-        given = {"rrule": rrule, "after": _maybe_instant(after), "limit": limit}
+        times = {
+            name: _maybe_instant(each) for name, each in (("at", at), ("after", after), ("until", until))
+        }
+        given = {"rrule": rrule, "limit": limit, "display_timezone": display_timezone} | times
         return self._http.post("/api/schedules/preview", _without_none(given) | _without_none(_wire(fields)))
 
     def why(self, schedule_id: str, at: datetime | str) -> Json:
