@@ -19,6 +19,7 @@ from api.wire.schedule_output import (
     SchedulePage,
 )
 from api.wire.signing import SigningInput, SigningOutput
+from api.wire.zone_check import ZoneCheckOutput, ZoneCheckQuery, zone_check_shown
 
 __all__ = [
     "BulkInput",
@@ -53,7 +54,10 @@ __all__ = [
     "Triggered",
     "WhyOutput",
     "WhyQuery",
+    "ZoneCheckOutput",
+    "ZoneCheckQuery",
     "check_same_id",
     "explained",
     "window",
+    "zone_check_shown",
 ]

@@ -230,6 +230,11 @@ class Scheduler:
         text = at.isoformat() if isinstance(at, datetime) else at
         return self._http.get(_path(schedule_id, "why"), {"at": text})
 
+    def tzdata_check(self) -> Iterator[Json]:
+        """Yields the schedules that the API's zone data would move, each with its first moves: `{"id",
+        "name", "moves": [{"before", "after", "seconds"}, …]}`. It changes nothing: beats with that data do."""
+        return self._all("/api/tzdata/check", "moved")
+
     def _edit(self, path: str, done: str, which: Json) -> Json:
         """Edits page by page; `done` is the name of the count in the answers."""
         body = _without_none(which) | {"limit": _A_PAGE}

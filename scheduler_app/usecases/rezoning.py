@@ -49,7 +49,7 @@ class Rezoning:
     def _rezone(self, schedule: Schedule, version: str, now: datetime) -> None:
         if schedule.cut_pending or (schedule.next_run_at and schedule.next_run_at <= now):
             return  # expansion is behind: what is owed up to now comes first
-        planned, would_be = self._planned(schedule, now), self._would_be(schedule, now)
+        planned, would_be = self.compared(schedule, now)
         if planned == would_be:
             self._store.cursors.keep_with_zone_data(schedule, version)
             return
@@ -75,6 +75,11 @@ class Rezoning:
             moved_from=_shown(planned - would_be),
             moved_to=_shown(would_be - planned),
         )
+
+    def compared(self, schedule: Schedule, now: datetime) -> tuple[set[datetime], set[datetime]]:
+        """The occurrences after `now` as they are planned, and as the zone data of this process compute the
+        same stretch of future. Raises InvalidRecurrence."""
+        return self._planned(schedule, now), self._would_be(schedule, now)
 
     def _planned(self, schedule: Schedule, now: datetime) -> set[datetime]:
         """The future as it stands: the events, and the next occurrence that is none yet."""

@@ -330,3 +330,8 @@ def test_the_client_previews_a_span_in_a_zone(scheduler: Scheduler) -> None:
         display_timezone="Asia/Tokyo",
     )
     assert [each["local"][11:16] for each in found["occurrences"]] == ["10:00", "11:00"]
+
+
+def test_tzdata_check_says_what_would_move(shell: Shell) -> None:
+    assert shell.run("tzdata", "check").stdout == "No schedule would move.\n"
+    assert shell.json("tzdata", "check") == []
