@@ -99,6 +99,7 @@ LINKED = {
 PATH_PARAMETERS = {
     "schedule_id": ("The schedule's id", "6b010264e9357beda3998488"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
+    "name": ("The calendar's name", "zurich"),
 }
 
 

@@ -17,6 +17,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
@@ -25,6 +26,7 @@ from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
+from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.rezoning import Rezoning
 from scheduler_app.usecases.schedules import ScheduleService
@@ -34,8 +36,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager` and `events`; a beat the duties from `expansion` to `inspection`; a worker
-    `pipeline()`."""
+    `creation`, `manager`, `events` and `calendars`; a beat the duties from `expansion` to `inspection`; a
+    worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -44,11 +46,13 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    calendars: CalendarService
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
     recovery: Recovery
     rezoning: Rezoning
+    recalendaring: Recalendaring
     inspection: Inspection
     faults: tuple[type[Exception], ...]
     """The exceptions by which MongoDB and the broker show that they are away."""
@@ -96,7 +100,14 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        return replace(self, store=store, creation=creation, manager=manager, events=events)
+        return replace(
+            self,
+            store=store,
+            creation=creation,
+            manager=manager,
+            events=events,
+            calendars=CalendarService(store),
+        )
 
 
 def assemble(settings: Settings, app: Application) -> Assembly:
@@ -133,11 +144,13 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             new_secret=new_secret,
         ),
         events=EventService(store, prompt.dispatch_urgently),
+        calendars=CalendarService(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
         rezoning=Rezoning(store),
+        recalendaring=Recalendaring(store),
         inspection=Inspection(store),
         faults=faults,
     )

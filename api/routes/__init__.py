@@ -4,13 +4,35 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import converters
-from api.routes import bulk, bulk_edits, events, explanation, export, preview, schedules, signing, zone_check
+from api.routes import (
+    bulk,
+    bulk_edits,
+    calendars,
+    events,
+    explanation,
+    export,
+    preview,
+    schedules,
+    signing,
+    zone_check,
+)
 
 
 def register(app: Flask) -> Api:
     """Adds every route below /api; this order is the order of the specification."""
     converters.register(app)
     api = Api(app)
-    for module in (schedules, bulk, bulk_edits, export, preview, explanation, signing, events, zone_check):
+    for module in (
+        schedules,
+        bulk,
+        bulk_edits,
+        export,
+        preview,
+        explanation,
+        signing,
+        events,
+        calendars,
+        zone_check,
+    ):
         api.register_blueprint(module.blueprint)
     return api

@@ -2,6 +2,14 @@
 
 from api.wire.bulk import BulkInput, BulkOutput
 from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api.wire.calendar import (
+    CalendarEdited,
+    CalendarInput,
+    CalendarOutput,
+    CalendarPage,
+    DaysOutput,
+    DaysQuery,
+)
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
 from api.wire.explanation import WhyOutput, WhyQuery, explained
@@ -24,7 +32,13 @@ from api.wire.zone_check import ZoneCheckOutput, ZoneCheckQuery, zone_check_show
 __all__ = [
     "BulkInput",
     "BulkOutput",
+    "CalendarEdited",
+    "CalendarInput",
+    "CalendarOutput",
+    "CalendarPage",
     "Created",
+    "DaysOutput",
+    "DaysQuery",
     "DeletedPage",
     "EditFilter",
     "Edited",

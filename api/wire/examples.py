@@ -27,3 +27,9 @@ BULK: View = {
 REDRIVE: View = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "limit": 100}
 EDIT: View = {"tag": "import-2026-11", "dry_run": True}
 ROTATION: View = {"overlap_seconds": 86_400}
+CALENDAR: View = {
+    "country": "CH",
+    "subdivision": "ZH",
+    "dates": [{"date": "2027-01-02", "name": "Berchtoldstag"}],
+    "weekend": ["SA", "SU"],
+}

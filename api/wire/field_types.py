@@ -17,6 +17,8 @@ from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.paging import Position
 
+CALENDAR_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
+CALENDAR_NAME_ERROR = "must be 1 to 64 letters, digits, dots, underscores and hyphens"
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -65,6 +67,17 @@ class ScheduleId(fields.String):
             validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
             # As JSON Schema writes it, where `$` is the very end of the text.
             metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
+            **kwargs,
+        )
+
+
+class CalendarName(fields.String):
+    """The name of a calendar."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(CALENDAR_NAME, error=CALENDAR_NAME_ERROR),
+            metadata={"pattern": "^[a-zA-Z0-9._-]{1,64}$"} | (metadata or {}),
             **kwargs,
         )
 

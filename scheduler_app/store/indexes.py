@@ -68,6 +68,12 @@ SCHEDULES = [
     IndexModel(
         [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
     ),
+    # Who observes a calendar, and with which of its days their future was computed.
+    IndexModel(
+        [("tenant", ASCENDING), ("calendar", ASCENDING), ("state", ASCENDING), ("calendar_days", ASCENDING)],
+        name="calendar_v1",
+        partialFilterExpression={"calendar": {"$exists": True}},
+    ),
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
     IndexModel(
         [("tenant", ASCENDING), ("state", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
@@ -95,6 +101,20 @@ SCHEDULES = [
     ),
 ]
 
+CALENDARS = [
+    IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    IndexModel(
+        [("changed_at", ASCENDING)],
+        name="changed_v1",
+        partialFilterExpression={"changed_at": {"$exists": True}},
+    ),
+    IndexModel(
+        [("holiday_data", ASCENDING)],
+        name="holiday_data_v1",
+        partialFilterExpression={"holiday_data": {"$exists": True}},
+    ),
+]
+
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
 REPLACED = {"events": ("due_v1",)}
 
@@ -113,6 +133,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
     """Makes what is missing. Several processes may call it at once: losing that race is success."""
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
+    _create(mongo.collection("calendars"), CALENDARS)
     _create(mongo.collection("outbox"), OUTBOX)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _drop_replaced(mongo)

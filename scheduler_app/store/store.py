@@ -2,6 +2,7 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
@@ -40,12 +41,13 @@ class Store:
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.last_runs = LastRuns(self.mongo)
-        self.schedules = Schedules(self.mongo, self.secret_box)
+        self.calendars = Calendars(self.mongo)
+        self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)
         self.successors = Successors(self.mongo, self.secret_box)
-        self.cursors = Cursors(self.mongo, self.secret_box)
+        self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
-        self.owed = Owed(self.mongo)
+        self.owed = Owed(self.mongo, self.calendars)
         self.idempotency = Idempotency(self.mongo)
         self._prepared = False
 

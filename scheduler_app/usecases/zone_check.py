@@ -10,7 +10,7 @@ from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.paging import Position, Window
-from scheduler_app.usecases.rezoning import Rezoning
+from scheduler_app.usecases.remaking import Remaking
 
 #: Moves of one schedule that are told one by one.
 MOVES_SHOWN: Final = 5
@@ -56,20 +56,20 @@ class ZoneCheck:
 def check_zones(store: Store, window: Window, now: datetime, *, tenant: str) -> ZoneCheck:
     """Looks at a page of a tenant's active schedules, and changes nothing: what `Rezoning` of a beat with
     the zone data of this process would move after `now`. Raises a STORE_FAULT."""
-    version, rezoning = zone_data_version(), Rezoning(store)
+    version, remaking = zone_data_version(), Remaking(store)
     page = store.schedules.page(window, tenant=tenant, state=ScheduleState.ACTIVE.value)
     older = [
         each
         for each in page.rows
         if isinstance(each, Schedule) and each.zone_data is not None and each.zone_data < version
     ]
-    found = (_check(rezoning, schedule, now) for schedule in older)
+    found = (_check(remaking, schedule, now) for schedule in older)
     return ZoneCheck(version, len(older), tuple(each for each in found if each is not None), page.next)
 
 
-def _check(rezoning: Rezoning, schedule: Schedule, now: datetime) -> MovedSchedule | None:
+def _check(remaking: Remaking, schedule: Schedule, now: datetime) -> MovedSchedule | None:
     try:
-        planned, would_be = rezoning.compared(schedule, now)
+        planned, would_be = remaking.compared(schedule, now)
     except InvalidRecurrence as error:
         return MovedSchedule(schedule, (), str(error))
     if planned == would_be:

@@ -17,15 +17,19 @@ from .never import Never
 from .occurrence import Occurrence
 from .once import Once
 from .recurrence import Recurrence
+from .rules.closed_days import ClosedDays, Observance, OnHoliday
 from .why import Reason, Verdict
 from .zones.zone import zone_data_version
 
 __all__ = [
     "AnyRecurrence",
+    "ClosedDays",
     "Gap",
     "InvalidRecurrence",
     "Never",
+    "Observance",
     "Occurrence",
+    "OnHoliday",
     "Once",
     "Overlap",
     "Reason",

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 
 if TYPE_CHECKING:
     from scheduler_app.domain.triggers.trigger import Trigger
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 Value = str | int | bool | datetime
 
 V = TypeVar("V")
-
-#: What becomes of an occurrence that falls on a holiday of the schedule's calendar.
-OnHoliday = Literal["skip", "next", "previous"]
 
 
 class FieldType(Enum):
@@ -170,6 +167,10 @@ class TriggerKind(Protocol):
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
         """Whether timezone, gap and overlap change the meaning; if not, an edit of them keeps the old one."""
         return True
+
+    def uses_calendar(self, written: Mapping[str, Value], context: TriggerContext) -> bool:
+        """Whether `written` means something else in `context` with a calendar than without one."""
+        return False
 
     def names_start(self, written: Mapping[str, Value]) -> bool:
         """Whether the person wrote a DTSTART, so that warnings may speak of it."""

@@ -12,10 +12,11 @@ from scheduler_app.domain.recurrence import (
     Gap,
     Never,
     Once,
+    OnHoliday,
     Overlap,
     zone_data_version,
 )
-from scheduler_app.domain.triggers.kind import NotUnderstood, OnHoliday, TriggerContext, TriggerKind, Value
+from scheduler_app.domain.triggers.kind import NotUnderstood, TriggerContext, TriggerKind, Value
 from scheduler_app.domain.triggers.recurrence_cache import RecurrenceText, cache
 
 #: The fields that are the schedule's own: an error about one of them keeps its name.

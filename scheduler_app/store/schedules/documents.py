@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast, get_args
 
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.field_types import (
     Corrupt,
     fields,
@@ -23,6 +24,7 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
@@ -79,6 +81,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "cut_pending": schedule.cut_pending or None,
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
         "zone_data": schedule.zone_data,
+        **_use_document(schedule.calendar),
         "signing": _signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "created_at": schedule.created_at,
@@ -134,6 +137,24 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         hops=whole(get("hops") or 0, "hops"),
         last_run=_last_run(get("last_run")),
+        calendar=_use(row),
+    )
+
+
+def _use_document(use: CalendarUse | None) -> Document:
+    if use is None:
+        return {}
+    return {"calendar": use.name, "on_holiday": use.on_holiday, "calendar_days": use.days_version}
+
+
+def _use(row: Mapping[str, Any]) -> CalendarUse | None:
+    name = optional(text, row.get("calendar"), "calendar")
+    if name is None:
+        return None
+    return CalendarUse(
+        name,
+        cast(OnHoliday, one_of(row.get("on_holiday"), "on_holiday", get_args(OnHoliday))),
+        whole(row.get("calendar_days"), "calendar_days"),
     )
 
 
@@ -160,6 +181,7 @@ def to_owed_document(owed: OwedRange) -> Document:
         "next_run_at": owed.next_run_at,
         "until": owed.until,
         "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
+        **_use_document(owed.calendar),
     }
     return {key: value for key, value in document.items() if value is not None}
 
@@ -173,6 +195,7 @@ def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
         next_run_at=instant(row.get("next_run_at"), "owed.next_run_at"),
         until=instant(row.get("until"), "owed.until"),
         checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
+        calendar=_use(row),
     )
 
 

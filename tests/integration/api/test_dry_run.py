@@ -72,6 +72,10 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", f"{SCHEDULES}/pause", {"all": True}),
         ("POST", f"{SCHEDULES}/resume", {"name": "n"}),
         ("POST", f"{SCHEDULES}/delete", {"name": "n"}),
+        ("PUT", "/api/calendars/zurich", {"country": "CH"}),
+        ("PUT", "/api/calendars/zurich", {"country": "CH", "subdivision": "ZH"}),
+        ("DELETE", "/api/calendars/zurich", None),
+        ("DELETE", "/api/calendars/zurich", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
         ("POST", SCHEDULES, BODY | {"id": "there"}),
@@ -123,7 +127,8 @@ def generic(path: str) -> str:
     if len(parts) > 3 and not (
         parts[3] in ("bulk", "pause", "resume", "delete", "redrive") and len(parts) == 4
     ):
-        parts[3] = "{event_id}" if parts[2] == "events" else "{schedule_id}"
+        names = {"events": "{event_id}", "calendars": "{name}"}
+        parts[3] = names.get(parts[2], "{schedule_id}")
     return "/".join(parts)
 
 

@@ -9,6 +9,7 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
@@ -117,6 +118,7 @@ def test_every_verb_s_query_has_an_index(
     _use_lists(store.event_lists, now)
     _use_idempotency(store.idempotency)
     _use_inspections(store.inspections, now)
+    _use_calendars(store, now)
     store.processes.report("worker")
     assert store.processes.alive()
     store.processes.leave()
@@ -232,6 +234,31 @@ def _use_owed(store: Any, now: datetime) -> None:
     assert {each.schedule_id for each in claimed} == {"s401", "s402"}
     assert store.owed.advance("s401", token, None)
     assert store.owed.drop("s402", token, "bent", now)
+
+
+def _use_calendars(store: Any, now: datetime) -> None:
+    made = NamedCalendar("default", "c1", Calendar.of(country="CH"), now, now, holiday_data="0000.0001")
+    assert store.calendars.insert(made)
+    for number in range(20):
+        observing = schedule(now, f"c{number}", calendar="c1", named_calendar=made)
+        store.schedules.insert(observing)
+    assert store.calendars.update(made, now, version=1)
+    (older,) = store.calendars.with_older_holiday_data("0000.0002", limit=10)
+    assert store.calendars.renew(older, "0000.0002", now)
+    (changed,) = store.calendars.changed(limit=10)
+    assert store.calendars.left(changed) == store.calendars.users("c1", tenant="default") == 20
+    others = store.cursors.with_other_days(changed, now, limit=10)
+    assert store.cursors.keep_with_days(others[0], changed)
+    store.calendars.note(changed, moved=0, unchanged=1)
+    assert store.calendars.settle(changed)
+    assert store.calendars.get("c1", tenant="default") is not None
+    store.calendars.page(Window(limit=10), tenant="default")
+    store.calendars.page(Window(limit=10, after=Position(now, "x")), tenant="default")
+    assert store.calendars.known("c1", tenant="default")
+    assert store.calendars.attach(others)
+    assert others[0].calendar is not None
+    store.calendars.attached_use(others[0].calendar, tenant="default")
+    store.calendars.delete("c1", tenant="default", version=None)
 
 
 def _use_lists(lists: Any, now: datetime) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
@@ -34,8 +35,13 @@ class World:
 
     def __post_init__(self) -> None:
         store, now = self.store, self.now
+        self.calendar = NamedCalendar(self.owner, "c1", Calendar.of(country="CH"), now, now)
+        assert store.calendars.insert(self.calendar)
         self.living, self.deleted = whole_id(self.owner, "s1"), whole_id(self.owner, "s2")
-        assert store.schedules.insert(schedule(now, self.living, tags=("t",)), request_seed="seed-1")
+        assert store.schedules.insert(
+            schedule(now, self.living, tags=("t",), calendar="c1", named_calendar=self.calendar),
+            request_seed="seed-1",
+        )
         assert store.schedules.insert(schedule(now, self.deleted))
         self.waiting = event(now + SECOND, self.living)
         self.dead = event(now, self.living)
@@ -49,7 +55,7 @@ class World:
         store.idempotency.finish(begun, 200, {}, b"said")
 
     def documents(self) -> dict[tuple[str, Any], Any]:
-        names = ("schedules", "events", "idempotency", "outbox")
+        names = ("calendars", "schedules", "events", "idempotency", "outbox")
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
         }
@@ -115,6 +121,18 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
+    "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
+    "calendars.attached_use": (
+        lambda w: w.store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=w.stranger).known,
+        None,
+    ),
+    "calendars.users": (lambda w: w.store.calendars.users("c1", tenant=w.stranger), 0),
+    "calendars.delete": (
+        lambda w: w.store.calendars.delete("c1", tenant=w.stranger, version=None),
+        False,
+    ),
+    "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
     "idempotency.begin": (_begin, True),
 }
 
@@ -124,6 +142,7 @@ BY_DOCUMENT_OR_TOKEN = {
     *("schedules.insert", "schedules.insert_many", "schedules.update", "schedules.revise"),
     *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
     *("idempotency.finish", "idempotency.give_up"),
+    *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
@@ -131,7 +150,8 @@ ACROSS_TENANTS = {
     *("events.living_by_state", "events.oldest_due"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
-    "cursors.finish_ended",
+    *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
+    *("calendars.changed", "calendars.with_older_holiday_data"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "take", "sent", "put_back", "put_back_abandoned")),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
@@ -182,6 +202,11 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
+    assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)
+    assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
+    assert store.calendars.users("c1", tenant=owner) == 1
+    assert len(store.calendars.page(Window(limit=9), tenant=owner).rows) == 1
+    assert store.calendars.delete("c1", tenant=owner, version=1)
     assert store.schedules.made_by("seed-1", world.living, tenant=owner)
     assert store.schedules.exists(world.deleted, tenant=owner)
     assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 1

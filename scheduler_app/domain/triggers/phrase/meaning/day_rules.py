@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from scheduler_app.domain.triggers.kind import OnHoliday
+from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.triggers.phrase.clauses import (
     BUSINESS_DAY,
     DAY,
