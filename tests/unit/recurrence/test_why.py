@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.domain.recurrence import Never, Once, Recurrence
+from scheduler_app.domain.recurrence import Never, Observance, Once, OnHoliday, Recurrence
 from scheduler_app.domain.recurrence.rules.step_budget import LIMIT
 from scheduler_app.domain.recurrence.why.set_reasons import Asked, WholeBudget, verdict
+from scheduler_app.domain.recurrence.year_kinds import weekday_sets, year_kind
 
 CREATED = datetime(2027, 1, 1, tzinfo=UTC)
 START = "DTSTART:20270105T090000\n"  # a Tuesday
@@ -212,3 +213,47 @@ def test_a_single_instant_and_nothing_at_all_can_be_asked_too() -> None:
     assert once.why(at("2027-01-09T00:00")).previous == once.instant
     assert once.why(at("2027-01-09T00:00")).reasons[0].code == "run_at"
     assert Never().why(once.instant).reasons[0].code == "on_demand"
+
+
+class Weekends:
+    """Saturdays and Sundays are closed."""
+
+    irregular_until = 0
+
+    def of_year(self, year: int) -> int:
+        sets = weekday_sets(year_kind(year))
+        return sets[5] | sets[6]
+
+
+def observing(on_holiday: OnHoliday) -> Recurrence:
+    observed = Observance("office", Weekends(), on_holiday)
+    return parsed(START + "RRULE:FREQ=MONTHLY;BYMONTHDAY=13,27").observing(observed)
+
+
+def test_a_closed_day_of_the_calendar_is_a_holiday() -> None:
+    found = observing("skip").why(at("2027-02-13T09:00"))  # a Saturday
+    assert [reason.code for reason in found.reasons] == ["holiday"]
+    assert found.reasons[0].message == (
+        "The calendar office is closed on Saturday 13 February 2027, and on_holiday=skip leaves it out."
+    )
+    assert (found.previous, found.following) == (at("2027-01-27T09:00"), at("2027-04-13T09:00"))
+    assert observing("skip").why(at("2027-02-12T09:00")).reasons[0].code == "BYMONTHDAY"
+
+
+def test_an_occurrence_that_the_calendar_moved_fires_where_it_went() -> None:
+    later = observing("next")
+    assert later.why(at("2027-02-15T09:00")).fires
+    assert (
+        later.why(at("2027-02-13T09:00"))
+        .reasons[0]
+        .message.endswith("on_holiday=next moves it to the next open day.")
+    )
+    earlier = observing("previous").why(at("2027-02-12T09:00"))
+    assert earlier.fires
+    assert (earlier.previous, earlier.following) == (at("2027-01-27T09:00"), at("2027-02-26T09:00"))
+
+
+def test_the_first_occurrence_may_be_moved_to_before_dtstart() -> None:
+    text = "DTSTART:20270213T090000\nRRULE:FREQ=YEARLY"
+    moved = parsed(text).observing(Observance("office", Weekends(), "previous"))
+    assert moved.why(at("2027-02-14T00:00")).previous == moved.after(at("2027-01-01T00:00"))
