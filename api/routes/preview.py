@@ -1,5 +1,7 @@
 """/api/schedules/preview: the next occurrences of a trigger, saved or not."""
 
+from datetime import datetime
+
 from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.services import services
@@ -23,7 +25,7 @@ _QUERY = tuple(PreviewQuery().fields)
 @blueprint.response(200, PreviewOutput)
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
-    at = given.pop("at", None) or services().now()
+    at: datetime = given.pop("at", None) or services().now()
     query = {name: given.pop(name) for name in _QUERY if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
     name, on_holiday = given.pop("calendar", NOT_GIVEN), given.pop("on_holiday", NOT_GIVEN)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from api.json_types import View
+from api.json_types import Loaded, View
 from api.wire.schedule_fields import warnings_of
 from scheduler_app.domain.calendars import CalendarUse, days_of
 from scheduler_app.domain.local_time import local_in
@@ -16,7 +16,7 @@ END = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 def previewed(
-    trigger: Trigger, calendar: CalendarUse | None, recurrence: AnyRecurrence, after: datetime, query: View
+    trigger: Trigger, calendar: CalendarUse | None, recurrence: AnyRecurrence, after: datetime, query: Loaded
 ) -> View:
     """The fields of PreviewOutput: occurrences of `recurrence`, which is the trigger's as `calendar` leaves
     it, after `after`, as many and in the zone that the PreviewQuery `query` says. Raises InvalidRecurrence
@@ -58,7 +58,7 @@ def _skipped(
     calendar: CalendarUse | None,
     span: tuple[datetime, datetime],
     found: Sequence[Occurrence],
-    query: View,
+    query: Loaded,
 ) -> View:
     """What a calendar takes away up to the last occurrence that is shown, `limit` at most."""
     (after, end), limit = span, query["limit"]

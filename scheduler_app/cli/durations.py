@@ -23,15 +23,9 @@ def seconds_of(text: str) -> int:
     return sum(int(number) * unit for number, unit in amounts if number)
 
 
-class Duration(click.ParamType):
-    """A duration; the command gets its seconds."""
-
-    name = "duration"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        try:
-            return seconds_of(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+def duration(text: str) -> int:
+    """The type of an option that takes a duration: the command gets its seconds."""
+    try:
+        return seconds_of(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None

@@ -6,7 +6,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 
 import click
 
-from scheduler_app.cli.durations import Duration
+from scheduler_app.cli.durations import duration
 
 Command = Callable[..., None]
 
@@ -69,5 +69,5 @@ def _option(name: str, kind: Any, meaning: str) -> Callable[[Command], Command]:
     options = (_SHORT[name], option) if name in _SHORT else (option,)
     if name in _DURATIONS:
         help_text = f"{help_text} Such as 90s, 10m, 1h30m, 2d."
-        return click.option(*options, name, type=Duration(), help=help_text)
+        return click.option(*options, name, type=duration, help=help_text)
     return click.option(*options, name, type=kind if kind in (int, float) else str, help=help_text)

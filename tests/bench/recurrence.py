@@ -36,7 +36,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> Report:
-    rows = [_measure(case, options.repeat, options.dateutil_seconds) for case in (*CASES, *TRIGGERS)]
+    cases: list[Case | TriggerCase] = [*CASES, *TRIGGERS]
+    rows = [_measure(case, options.repeat, options.dateutil_seconds) for case in cases]
     rates = {case.name: _rate(case) for case in ORDINARY}
     summary = {
         "rules": rows,

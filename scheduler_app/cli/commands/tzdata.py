@@ -1,10 +1,13 @@
 """`scheduler tzdata check`: which schedules the installed zone data would move."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.output import say, show_json, table
-from scheduler_app.client import Json, Scheduler
+from scheduler_app.client import Scheduler
 
 
 @click.group()
@@ -31,6 +34,6 @@ def check_tzdata(scheduler: Scheduler, as_json: bool) -> None:
     table(["schedule", "name", "before", "after", "by"], rows, unbroken=("schedule", "before", "after"))
 
 
-def _row(schedule: Json, move: Json) -> list[object]:
+def _row(schedule: Mapping[str, Any], move: Mapping[str, Any]) -> list[object]:
     by = schedule.get("error", "") if "seconds" not in move else f"{move['seconds']:+} s"
     return [schedule["id"], schedule["name"], move.get("before", "–"), move.get("after", "–"), by]

@@ -1,10 +1,13 @@
 """`scheduler why`: why a schedule fires at an instant, or does not."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.output import say, show_json
-from scheduler_app.client import Json, Scheduler
+from scheduler_app.client import Scheduler
 
 
 @click.command()
@@ -35,10 +38,10 @@ def why(scheduler: Scheduler, schedule_id: str, at: str, as_json: bool) -> None:
         say(f"Note: {warning}", err=True)
 
 
-def _say_event(event: Json) -> None:
+def _say_event(event: Mapping[str, Any]) -> None:
     lines = event.get("status") or [{}]
     say(f"event     {event['_id']}: {event['state']}. {lines[-1].get('message', '')}".rstrip())
 
 
-def _time(shown: Json) -> str:
+def _time(shown: Mapping[str, Any]) -> str:
     return f"{shown['run_time']} ({shown['local']})"
