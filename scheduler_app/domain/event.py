@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.tenants import tenant_of
 
 
@@ -178,6 +179,8 @@ class Event(NamedTuple):
     the URL since, and what is known by its id alone has none."""
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
+    queue: str = CALLBACKS
+    """Its message travels in it, and only workers that serve it claim the event."""
 
     @property
     def tenant(self) -> str:
@@ -190,7 +193,13 @@ def schedule_of(event_id: str) -> str:
     return event_id.rsplit("-", 2)[0]
 
 
-def scheduled(schedule_id: str, revision: int, run_time: datetime, origin: str = UNKNOWN_ORIGIN) -> Event:
+def scheduled(
+    schedule_id: str,
+    revision: int,
+    run_time: datetime,
+    origin: str = UNKNOWN_ORIGIN,
+    queue: str = CALLBACKS,
+) -> Event:
     """The event of one occurrence of a schedule's rule, due when it runs."""
     return Event(
         id=event_id(schedule_id, revision, run_time),
@@ -199,6 +208,7 @@ def scheduled(schedule_id: str, revision: int, run_time: datetime, origin: str =
         run_time=run_time,
         due_at=run_time,
         origin=origin,
+        queue=queue,
     )
 
 
@@ -219,6 +229,7 @@ def manual(
     request_seed: str | None = None,
     *,
     origin: str = UNKNOWN_ORIGIN,
+    queue: str = CALLBACKS,
     hops: int = 0,
 ) -> Event:
     """The event of a trigger: due at once."""
@@ -230,5 +241,6 @@ def manual(
         due_at=now,
         kind=Kind.MANUAL,
         origin=origin,
+        queue=queue,
         hops=hops,
     )

@@ -1,16 +1,18 @@
 """Delivery's transitions: workers claim events, and release those that they do not send."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import Event, Kind, State, from_id
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease
 from scheduler_app.store.documents.per_document_update import own_value
 from scheduler_app.store.events.documents import (
     CLAIMED,
     READABLE,
     finish,
+    in_queues,
     sources,
     to_events,
     update_by_token,
@@ -43,6 +45,8 @@ class Postponement(NamedTuple):
     """When it was due before the first postponement."""
     message: str
     """Why, for its history."""
+    queue: str | None = None
+    """The queue that it moves to; None: it stays where it is."""
 
 
 class Claims:
@@ -51,14 +55,23 @@ class Claims:
         self._majority = mongo.majority("events")
 
     def claim(
-        self, ids: Sequence[str], *, until: datetime, now: datetime, lease_seconds: float, worker: str
+        self,
+        ids: Sequence[str],
+        *,
+        until: datetime,
+        now: datetime,
+        lease_seconds: float,
+        worker: str,
+        queues: Collection[str] = (CALLBACKS,),
     ) -> tuple[str, list[Event]]:
-        """Claims the events that are unclaimed and due up to `until`, with a fresh token. Returns both.
+        """Claims the events in `queues` that are unclaimed and due up to `until`, with a fresh token. Returns
+        both.
 
         An event that is missing from the answer belongs to somebody else, is finished, or is not due. That
         is no error. An event that cannot be read is set aside.
         """
         token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}} | READABLE
+        which |= in_queues(queues)
         claimed = _claimed(token, now, lease_seconds, worker)
         told = [event for event in map(from_id, ids) if event is not None]
         # Usually all events are claimed, and are as they were made: then their ids tell what a read would.
@@ -105,6 +118,8 @@ class Claims:
                         "due_at": "$row.due_at",
                         "dispatches": _HEARD_OF,
                         "postponed_from": "$row.postponed_from",
+                        "queue": {"$ifNull": ["$row.queue", "$queue"]},
+                        "routed": {"$ifNull": ["$row.routed", "$routed"]},
                         "status": appended("status", "$row.line"),
                     }
                 },
@@ -162,6 +177,8 @@ def _postponed(postponement: Postponement, now: datetime) -> Document:
     return {
         "due_at": postponement.due_at,
         "postponed_from": postponement.postponed_from,
+        "queue": postponement.queue,
+        "routed": None if postponement.queue is None else postponement.queue != CALLBACKS,
         "line": line(now, State.READY_QUEUE, postponement.message),
     }
 

@@ -23,6 +23,7 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.signing import Retiring, Signing
@@ -81,6 +82,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "zone_data": schedule.zone_data,
         "signing": _signing_document(schedule.signing),
         "hops": schedule.hops or None,
+        "queue": schedule.queue if schedule.queue != CALLBACKS else None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -133,8 +135,17 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         signing=_opened_signing(get("signing"), envelope),
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         hops=whole(get("hops") or 0, "hops"),
+        queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
     )
+
+
+def _queue(value: Any) -> str:
+    if value is None:
+        return CALLBACKS
+    if not is_queue(value):
+        raise Corrupt("queue is no name that a queue may have")
+    return str(value)
 
 
 def _last_run(value: Any) -> LastRun | None:

@@ -12,6 +12,7 @@ from typing import Any
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedules.documents import from_owed_document, to_owed_document
@@ -24,6 +25,7 @@ class ClaimedOwed:
     schedule_id: str
     created_at: datetime | None
     range: OwedRange | None
+    queue: str = CALLBACKS
     reason: str = ""
 
 
@@ -49,7 +51,7 @@ class Owed:
                 hint=BY_ID,
             )
         which = {"_id": {"$in": list(ids)}, "owed_owner": token}
-        return token, [_claimed(row) for row in self._majority.find(which, {"created_at": 1, "owed": 1})]
+        return token, [_claimed(row) for row in self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1})]
 
     def advance(self, schedule_id: str, token: str, remainder: OwedRange | None) -> bool:
         """Replaces the oldest range by `remainder`, or removes it for None, and releases the schedule.
@@ -82,9 +84,11 @@ class Owed:
 
 def _claimed(row: Document) -> ClaimedOwed:
     try:
-        return ClaimedOwed(row["_id"], row["created_at"], from_owed_document(row["owed"][0]))
+        return ClaimedOwed(
+            row["_id"], row["created_at"], from_owed_document(row["owed"][0]), row.get("queue") or CALLBACKS
+        )
     except Exception as error:  # somebody bent the document by hand: any error may come of it
-        return ClaimedOwed(row["_id"], None, None, f"{type(error).__name__}: {error}")
+        return ClaimedOwed(row["_id"], None, None, reason=f"{type(error).__name__}: {error}")
 
 
 def _free() -> dict[str, Any]:
