@@ -155,6 +155,7 @@ _LINE: dict[str, tuple[type, ...]] = {
     "status_code": (int, float, type(None)),
     "error": (str, type(None)),
     "snippet": (str,),
+    "output": (str,),
     "worker": (str,),
     "late": (bool,),
 }
