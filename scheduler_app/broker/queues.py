@@ -19,8 +19,8 @@ PRIORITIES = {Lane.URGENT: 0, Lane.FRESH: 3, Lane.LATE: 6}
 
 
 def delivery_queue(name: str) -> Queue:
-    """A queue of events. By the nameless exchange: others keep their bindings in Redis, where a FLUSHALL takes
-    them."""
+    """A queue of events. By the nameless exchange: others keep their bindings in Redis, where a FLUSHALL
+    takes them."""
     return Queue(name, Exchange(""), routing_key=name)
 
 

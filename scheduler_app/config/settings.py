@@ -108,10 +108,14 @@ class Settings:
         "patterns of the commands that may be run, separated by commas, or a JSON list; none by default",
     )
     command_user: str = _setting(
-        "", parse.text, "the user as whom commands run, where their worker is root; the worker's own by default"
+        "",
+        parse.text,
+        "the user as whom commands run, where their worker is root; the worker's own by default",
     )
     command_directory: str = _setting(
-        "", parse.text, "the directory in which commands run; the one in which the worker was started by default"
+        "",
+        parse.text,
+        "the directory in which commands run; the one in which the worker was started by default",
     )
     command_concurrency: int = _setting(
         20, parse.whole_number(1, 1000), "processes of one program that a worker runs at once"

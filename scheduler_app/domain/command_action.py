@@ -19,8 +19,8 @@ _MAX_PROGRAM = 100
 
 @dataclass(frozen=True, slots=True)
 class CommandAction:
-    """A program with its arguments, or a line for the shell. Its repr leaves out the environment's values, and
-    the arguments, which people put passwords into."""
+    """A program with its arguments, or a line for the shell. Its repr leaves out the environment's values,
+    and the arguments, which people put passwords into."""
 
     command: tuple[str, ...] = field(repr=False)
     """The program and its arguments; of a shell's command the line alone."""

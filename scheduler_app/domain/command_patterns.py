@@ -36,14 +36,17 @@ class Pattern:
         return cls(line, shell, words)
 
     def allows(self, action: CommandAction) -> bool:
-        """Whether the whole of the command matches. A shell's line also matches what is the same text."""
+        """Whether the whole of the command matches. A shell's line also matches the same text without
+        a `*`."""
         if action.shell != self.shell:
             return False
         if not action.shell:
             return self._matches(action.command)
         line = action.command[0] if action.command else ""
-        if self.text == ANYTHING or line == self.text:
+        if self.text == ANYTHING:
             return bool(line.strip())
+        if ANYTHING not in self.text and line == self.text:
+            return True
         if _SPECIAL.search(line):
             return False
         try:
@@ -64,7 +67,7 @@ class Pattern:
 
 
 def _is_like(pattern: str, word: str) -> bool:
-    """Whether a word is what one of a pattern says. `..` would lead out of the folder that a pattern names."""
+    """Whether a word is what one of a pattern says. `..` would lead out of the folder that it names."""
     if ANYTHING not in pattern:
         return word == pattern
     if ".." in word.split("/"):
@@ -99,7 +102,9 @@ def parse_patterns(value: str) -> tuple[str, ...]:
         try:
             texts = json.loads(value)
         except ValueError as error:
-            raise ValueError(f"must be patterns separated by commas, or a JSON list of them: {error}") from None
+            raise ValueError(
+                f"must be patterns separated by commas, or a JSON list of them: {error}"
+            ) from None
         if not all(isinstance(text, str) for text in texts):
             raise ValueError("must be a list of texts")
     else:

@@ -11,8 +11,8 @@ CALLBACKS: Final = "callbacks"
 COMMANDS: Final = "commands"
 MAX_QUEUE = 64
 NAME = re.compile(rf"[a-zA-Z0-9-]{{1,{MAX_QUEUE}}}\Z")
-#: Names that have a meaning in the broker already: tasks of a user's own, Celery's default, and what kombu keeps
-#: in Redis of messages that are held.
+#: Names that have a meaning in the broker already: tasks of a user's own, Celery's default, and what kombu
+#: keeps in Redis of messages that are held.
 TAKEN = frozenset({"tasks", "celery", "unacked"})
 
 

@@ -207,9 +207,7 @@ class Handover:
     def _set_aside(self, event: Event, lease: Lease, reason: str) -> Outcome:
         return Outcome(set_aside(event, lease.token, self._worker, reason, self._now()), lease)
 
-    def _left_to_others(
-        self, event: Event, lease: Lease, reason: str, queue: str | None = None
-    ) -> Delayed:
+    def _left_to_others(self, event: Event, lease: Lease, reason: str, queue: str | None = None) -> Delayed:
         """Nothing is wrong with the event: another worker may have the key, or the release, that it needs. It
         moves to `queue`, which an edit may have changed after it was made."""
         due_at = self._now() + LEFT_TO_OTHERS

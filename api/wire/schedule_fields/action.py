@@ -41,7 +41,8 @@ class ActionInput(InputSchema):
         required=True,
         metadata={
             "description": f"The program and its arguments, up to {MAX_WORDS} words and"
-            f" {MAX_COMMAND_BYTES // 1024} KiB; one text is split into words as a shell would, and run without one",
+            f" {MAX_COMMAND_BYTES // 1024} KiB; one text is split into words as a shell would, and run"
+            " without one",
             "oneOf": [
                 {"type": "string", "minLength": 1},
                 {"type": "array", "items": {"type": "string"}, "minItems": 1},
@@ -52,14 +53,16 @@ class ActionInput(InputSchema):
     shell = fields.Boolean(
         truthy={True},
         falsy={False},
-        metadata={"description": "Whether `command`, one text, is run by /bin/sh; a pattern with `shell:` allows it"},
+        metadata={
+            "description": "Whether `command`, one text, is run by /bin/sh; a pattern with `shell:` allows it"
+        },
     )
     env = fields.Dict(
         keys=fields.String(),
         values=fields.String(),
         metadata={
-            "description": f"Variables of its environment, up to {MAX_VARIABLES}; answers mask the values, and a mask"
-            " that is sent back leaves the value as it is while the command stays the same"
+            "description": f"Variables of its environment, up to {MAX_VARIABLES}; answers mask the values,"
+            " and a mask that is sent back leaves the value as it is while the command stays the same"
         },
     )
     retry_exit_codes = fields.List(

@@ -14,8 +14,8 @@ LEAST_SECONDS = 0.1
 DELIVERY = (
     ScheduleField(
         name="queue",
-        meaning=f"Which workers deliver its events: those started with `-Q` and this name, of up to {MAX_QUEUE}"
-        " letters, digits and hyphens",
+        meaning=f"Which workers deliver its events: those started with `-Q` and this name, of up to"
+        f" {MAX_QUEUE} letters, digits and hyphens",
         default=f"`{CALLBACKS}`; of a command `{COMMANDS}`",
         input=fields.String(
             validate=validate.Regexp(NAME, error=f"must be 1 to {MAX_QUEUE} letters, digits and hyphens"),

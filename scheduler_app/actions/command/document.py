@@ -59,7 +59,10 @@ def from_document(document: Mapping[str, Any]) -> CommandAction:
     codes = document.get("retry_exit_codes")
     return CommandAction(
         command=tuple(
-            [text(word, "an item of action.command") for word in items(document.get("command"), "action.command")]
+            [
+                text(word, "an item of action.command")
+                for word in items(document.get("command"), "action.command")
+            ]
         ),
         shell=flag(document.get("shell"), "action.shell"),
         env=tuple([_variable(pair) for pair in items(document.get("env"), "action.env")]),
@@ -84,9 +87,7 @@ def split(document: Document) -> tuple[Document, Document]:
 def join(document: Document, secrets: Mapping[str, Any]) -> Document:
     """Raises Corrupt."""
     values: Iterator[Any] = iter(items(secrets.get("env", []), "sealed: env"))
-    pairs = [
-        items(pair, "an item of action.env") for pair in items(document.get("env"), "action.env")
-    ]
+    pairs = [items(pair, "an item of action.env") for pair in items(document.get("env"), "action.env")]
     joined = [[pair[0], next(values, None)] if len(pair) == 2 and pair[1] is None else pair for pair in pairs]
     if any(True for _ in values):
         raise Corrupt("action.env and what is sealed of it do not fit together")

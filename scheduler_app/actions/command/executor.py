@@ -7,10 +7,10 @@ from datetime import datetime
 
 from scheduler_app.actions.command.limits import Limits
 from scheduler_app.actions.command.loop import Asked, CommandLoop
-from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.actions.executor import Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.command_action import CommandAction
+from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import Schedule
 

@@ -1,12 +1,12 @@
 """The process between a worker and one command: it starts the command, and leaves nothing of it behind.
 
-A worker runs this file by itself, with the standard library alone. It adopts whatever the command's processes
-leave behind (PR_SET_CHILD_SUBREAPER), so that it can find and kill them all: at the time limit, when the command
-ends, and when the worker ends, however that happens (PR_SET_PDEATHSIG). A limit or the worker's end is SIGTERM to
-it: it passes that on, waits for the grace period, and kills.
+A worker runs this file by itself, with the standard library alone. It adopts whatever the command's
+processes leave behind (PR_SET_CHILD_SUBREAPER), so that it can find and kill them all: at the time limit,
+when the command ends, and when the worker ends, however that happens (PR_SET_PDEATHSIG). A limit or the
+worker's end is SIGTERM to it: it passes that on, waits for the grace period, and kills.
 
-It reads a JSON object from standard input (see `running.Specification`), and writes one to the descriptor that
-is named there: `{"status": the command's wait status}`, or `{"error": why it could not be started}`.
+It reads a JSON object from standard input (see `running.specification`), and writes one to the descriptor
+that is named there: `{"status": the command's wait status}`, or `{"error": why it could not be started}`.
 """
 
 import ctypes
@@ -155,7 +155,7 @@ def _become(wanted: dict[str, Any], told: int) -> None:
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)  # Python ignores them
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-        os.execvpe(wanted["command"][0], wanted["command"], wanted["environment"])
+        os.execvpe(wanted["command"][0], wanted["command"], wanted["environment"])  # noqa: S606
     except BaseException as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
         os.write(told, why.encode())

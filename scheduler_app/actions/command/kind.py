@@ -5,17 +5,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from scheduler_app.actions.command import document
-from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.actions.command.validation import check_command
 from scheduler_app.actions.executor import Executor
 from scheduler_app.actions.kind import ActionKind, Document
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.command_action import COMMAND, CommandAction
+from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.domain.errors import InvalidField
 
 
 class CommandKind(ActionKind[CommandAction]):
-    """A program that a worker runs. Its isolation key is the program's name; an exit status says how it went."""
+    """A program that a worker runs. Its isolation key is the program's name; its exit status says how it
+    went."""
 
     name = COMMAND
     without_secrets = document.WITHOUT_SECRETS
@@ -50,7 +51,9 @@ class CommandKind(ActionKind[CommandAction]):
 
     def executor(self, settings: Settings, ready: Callable[[], None]) -> Executor:
         if not sys.platform.startswith("linux"):
-            raise InvalidSetting("-Q commands: only Linux can end commands for certain; start this worker there")
+            raise InvalidSetting(
+                "-Q commands: only Linux can end commands for certain; start this worker there"
+            )
         from scheduler_app.actions.command.executor import CommandExecutor
         from scheduler_app.actions.command.limits import limits_of
 

@@ -1,7 +1,7 @@
 """One thread that starts all commands of a worker, reads what they print, and ends them at their limits.
 
-It is the parent of the guardians: they end when it does. It waits for all of them at once, by their pidfds and
-pipes.
+It is the parent of the guardians: they end when it does. It waits for all of them at once, by their pidfds
+and pipes.
 """
 
 import os
@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from scheduler_app.actions.command.limits import Limits
-from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.actions.command.running import Running
 from scheduler_app.actions.command.validation import check_command
 from scheduler_app.actions.command.verdict import broken, not_allowed, not_started, unusable, verdict_of
 from scheduler_app.actions.executor import Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.command_action import CommandAction
+from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event
 from scheduler_app.telemetry import get_logger

@@ -41,11 +41,12 @@ class Output:
         values = [value.encode() for value in secrets if len(value) >= MIN_SECRET]
         values.sort(key=len, reverse=True)
         if left_out <= 0:
-            return _decoded(_masked(head + tail, values))
+            whole = _masked(head + tail, values)
+            return _fitting(whole[:KEPT_BYTES]) + _fitting(whole[KEPT_BYTES:], from_end=True)
         # A secret that the cut divides would be left as two halves.
         head = _masked(_without_part(head, values, at_end=True), values)
         tail = _masked(_without_part(tail[-KEPT_BYTES:], values, at_end=False), values)
-        return f"{_decoded(head)}\n[{left_out} bytes left out]\n{_decoded(tail)}"
+        return f"{_fitting(head)}\n[{left_out} bytes left out]\n{_fitting(tail, from_end=True)}"
 
 
 def _masked(data: bytes, values: list[bytes]) -> bytes:
@@ -67,5 +68,10 @@ def _without_part(data: bytes, values: list[bytes], *, at_end: bool) -> bytes:
     return data[:-longest] if at_end else data[longest:]
 
 
-def _decoded(data: bytes) -> str:
-    return visible(data.decode("utf-8", "replace"))
+def _fitting(data: bytes, *, from_end: bool = False) -> str:
+    """The text, escaped, of which no more is kept than its share: what is no text takes several times its
+    bytes, and all attempts of an event have to fit into one document."""
+    shown = visible(data.decode("utf-8", "replace")).encode("utf-8", "replace")
+    if len(shown) > KEPT_BYTES:
+        shown = shown[-KEPT_BYTES:] if from_end else shown[:KEPT_BYTES]
+    return shown.decode("utf-8", "ignore")

@@ -85,9 +85,16 @@ class Running:
 
     @classmethod
     def start(
-        cls, event: Event, action: CommandAction, timeout_seconds: float, limits: Limits, *, at: float
+        cls,
+        event: Event,
+        action: CommandAction,
+        timeout_seconds: float,
+        limits: Limits,
+        *,
+        at: float,
     ) -> "Running":
-        """Starts the guardian, which starts the command; its time counts from `at`. Raises OSError where there is no room for it."""
+        """Starts the guardian, which starts the command; its time counts from `at`. Raises OSError where
+        there is no room for it."""
         opened: list[int] = []
         try:
             printed, printing = _pipe(opened)

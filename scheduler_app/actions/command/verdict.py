@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SNIPPET_CHARACTERS = 1024
 #: What the kernel ends a process by at a limit, and the setting of that limit.
-_BY_LIMIT = {signal.SIGXFSZ: "COMMAND_FILE_MIB", signal.SIGXCPU: "COMMAND_CPU_SECONDS"}
+_BY_LIMIT = {int(signal.SIGXFSZ): "COMMAND_FILE_MIB", int(signal.SIGXCPU): "COMMAND_CPU_SECONDS"}
 
 
 def verdict_of(running: Running, told: Mapping[str, Any], at: float) -> Verdict:
@@ -26,9 +26,7 @@ def verdict_of(running: Running, told: Mapping[str, Any], at: float) -> Verdict:
     status, error, duration_ms = _status_of(told), _error_of(running, told), (at - running.started_at) * 1000
 
     def ended(outcome: Outcome, reason: str = "") -> Verdict:
-        return Verdict(
-            event_id, outcome, status, error, snippet, duration_ms, reason, output=text or None
-        )
+        return Verdict(event_id, outcome, status, error, snippet, duration_ms, reason, output=text or None)
 
     if error is None and status == 0:
         return ended(Outcome.SUCCESS)

@@ -68,8 +68,8 @@ class Outbox:
         return self._readable(rows)
 
     def named_queues(self, *, after: str = "", limit: int = MOST_QUEUES) -> list[str]:
-        """The queues beside CALLBACKS that living events are in, by their names from `after` on, and then from
-        the beginning. Each costs a look into an index that has nothing else."""
+        """The queues beside CALLBACKS that living events are in, by their names from `after` on, and then
+        from the beginning. Each costs a look into an index that has nothing else."""
         names: list[str] = []
         last, wrapped = after, not after
         while len(names) < limit:

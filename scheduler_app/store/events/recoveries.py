@@ -28,9 +28,9 @@ class Recoveries:
         sent_late: bool | None = None,
         queue: str = CALLBACKS,
     ) -> list[str]:
-        """Requeues events of a queue whose message must be lost: they are overdue since they were dispatched, beyond a
-        grace that doubles with each dispatch that led to no claim. `sent_late`: only those that were, or were
-        not, late when they were dispatched. Returns their ids."""
+        """Requeues events of a queue whose message must be lost: they are overdue since they were dispatched,
+        beyond a grace that doubles with each dispatch that led to no claim. `sent_late`: only those
+        that were, or were not, late when they were dispatched. Returns their ids."""
         # A message that led to an attempt, or to a lease, was not lost: a retry's grace begins again. A
         # redrive counts dispatches and leases from 0.
         attempts = {"$subtract": [_number("$attempt", 0), _number("$attempts_before", 0)]}

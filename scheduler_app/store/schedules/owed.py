@@ -51,7 +51,9 @@ class Owed:
                 hint=BY_ID,
             )
         which = {"_id": {"$in": list(ids)}, "owed_owner": token}
-        return token, [_claimed(row) for row in self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1})]
+        return token, [
+            _claimed(row) for row in self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1})
+        ]
 
     def advance(self, schedule_id: str, token: str, remainder: OwedRange | None) -> bool:
         """Replaces the oldest range by `remainder`, or removes it for None, and releases the schedule.

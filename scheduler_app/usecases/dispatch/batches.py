@@ -43,7 +43,8 @@ def grouped(
     queue: str = CALLBACKS,
     urgent: bool = False,
 ) -> list[Batch]:
-    """Batches of events (sorted by due time) due within the same span, for `queue`; all past ones count as now.
+    """Batches of events (sorted by due time) due within the same span, for `queue`; all past ones count as
+    now.
 
     In the order in which they are to be published: what workers take first, and then what several share,
     before those of busy origins. Full ones are taken up `burst_ahead` of their time.
@@ -96,9 +97,7 @@ def _cut(events: Sequence[Due]) -> Iterator[Sequence[Due]]:
         yield events[first : first + EVENTS_A_BATCH]
 
 
-def _batch(
-    events: Sequence[Due], now: datetime, burst_ahead: timedelta, lane: Lane, queue: str
-) -> Batch:
+def _batch(events: Sequence[Due], now: datetime, burst_ahead: timedelta, lane: Lane, queue: str) -> Batch:
     ahead = burst_ahead if len(events) == EVENTS_A_BATCH else CLAIM_AHEAD
     eta = max(events[0].due_at, now) - ahead
     ids = tuple(event.id for event in events)

@@ -66,8 +66,8 @@ class Dispatch:
 
     def dispatch_page(self, now: datetime) -> DispatchResult:
         """Dispatches what waits, queue by queue: what falls due now first, a share of what is late beside it,
-        and each in turn among its owners. A queue ends when little is left, its lanes are full, or its time is
-        over: one that nobody serves holds up no other.
+        and each in turn among its owners. A queue ends when little is left, its lanes are full, or its time
+        is over: one that nobody serves holds up no other.
 
         Raises a STORE_FAULT or `publisher.unavailable`; what was taken then is put back, here or by recovery.
         """

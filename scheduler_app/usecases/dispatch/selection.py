@@ -56,8 +56,8 @@ class Selection:
 
 
 def select(waiting: WaitingEvents, now: datetime, until: datetime, room: Room) -> Selection:
-    """Selects among the events of one queue that wait up to `until`. One read is enough, unless more wait than it
-    returns.
+    """Selects among the events of one queue that wait up to `until`. One read is enough, unless more wait
+    than it returns.
 
     Raises a STORE_FAULT.
     """
@@ -93,7 +93,9 @@ def _beyond(waiting: WaitingEvents, found: list[Due], stale: datetime, until: da
     return late + fresh
 
 
-def _of_others(waiting: WaitingEvents, found: list[Due], after: datetime | None, until: datetime) -> list[Due]:
+def _of_others(
+    waiting: WaitingEvents, found: list[Due], after: datetime | None, until: datetime
+) -> list[Due]:
     """`found`, and the events behind it of origins that have fewer of them."""
     rows, hogs = found, set[str]()
     for _ in range(ROUNDS):
