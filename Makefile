@@ -54,8 +54,8 @@ audit: .venv/installed-tools ## ask PyPI for known vulnerabilities of all that i
 pin-images: ## write the digests of the images that deploy/ names beside their tags (asks their registry, by docker)
 	@$(PYTHON) deploy/pin_images.py
 
-packages: ## install the Debian packages that some faults of `make chaos` need (as root): faketime
-	apt-get update -qq && apt-get install -qq -y --no-install-recommends faketime
+packages: ## install the Debian packages that some tests need (as root): faketime, chromium
+	apt-get update -qq && apt-get install -qq -y --no-install-recommends faketime chromium
 
 clean: ## remove what was installed and built; ./data stays
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,6 +8,11 @@ from flask import Flask, g, request
 from api.problems import Problem
 from scheduler_app.config import Settings, is_loopback
 
+#: A calendar program cannot send headers: of this path alone the route judges the token in the URL, which
+#: opens nothing else.
+FEED_PATH = "/api/calendar.ics"
+#: Pages have their own access, with a session in the place of a key: `api/pages/access.py`.
+PAGES = "pages"
 OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/favicon.ico")
 
 
@@ -17,11 +22,13 @@ def register(app: Flask, settings: Settings) -> None:
 
     @app.before_request
     def check() -> None:
-        if request.path.startswith(OPEN_PATHS):
+        if request.path.startswith(OPEN_PATHS) or request.blueprint == PAGES:
             return
         if not keys:
             _require_local_name()
             g.owner = "open"
+            return
+        if request.path == FEED_PATH and "token" in request.args:
             return
         given = _given_key()
         # Every key is compared in constant time, so that the time an answer takes says nothing about them.
@@ -43,9 +50,15 @@ def _given_key() -> bytes | None:
     return key.encode() if key else None
 
 
+def is_local_name() -> bool:
+    """Whether the request's Host is a name of loopback."""
+    host = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
+    return is_loopback(host)
+
+
 def _require_local_name() -> None:
     """Refuses a request whose Host is not a name of loopback. Without keys this stops DNS rebinding: a page
     in a browser on this machine would reach the API under a name that its author's DNS points to loopback."""
-    host = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
-    if not is_loopback(host):
+    if not is_local_name():
+        host = request.host.rpartition(":")[0] or request.host
         raise Problem(403, f"without API_KEYS the API answers to localhost only, not to {host[:100]!r}")

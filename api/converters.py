@@ -3,8 +3,9 @@
 from flask import Flask
 from werkzeug.routing import BaseConverter, Map
 
-SCHEDULE_WORDS = ("bulk", "export", "preview")
+SCHEDULE_WORDS = ("bulk", "export", "import", "preview")
 EVENT_WORDS = ("redrive",)
+MESSAGE_WORDS = ("bulk",)
 
 
 class ScheduleIds(BaseConverter):
@@ -21,7 +22,14 @@ class EventIds(BaseConverter):
     regex = rf"(?!(?:{'|'.join(EVENT_WORDS)})(?:/|$))[^/]+"
 
 
+class MessageIds(BaseConverter):
+    """`<message:…>` in a route."""
+
+    part_isolating = True
+    regex = rf"(?!(?:{'|'.join(MESSAGE_WORDS)})(?:/|$))[^/]+"
+
+
 def register(app: Flask) -> None:
     """Must be called before any route with such an id is added."""
     known: Map = app.url_map
-    known.converters |= {"schedule": ScheduleIds, "event": EventIds}
+    known.converters |= {"schedule": ScheduleIds, "event": EventIds, "message": MessageIds}

@@ -18,15 +18,16 @@ from scheduler_app.domain.text import visible
 
 #: A view function: flask-smorest's decorators have no types.
 ViewFunction = Callable[..., Any]
-Location = Literal["query", "json"]
+Location = Literal["query", "json", "form"]
 _DECLARED = "declared_arguments"
+FORM = "application/x-www-form-urlencoded"
 _SHOWN = 64
 #: Bound for a body that a route does not take: it is read only to say what is wrong with it.
 _FEW_VALUES = 1_000
 
 
 def declaring(view: ViewFunction, location: Location, schema: Schema) -> ViewFunction:
-    """`view`, marked as taking what `schema` reads from `location` ("query" or "json")."""
+    """`view`, marked as taking what `schema` reads from `location` ("query", "json" or "form")."""
     setattr(view, _DECLARED, (*_declared(view), (location, schema)))
     return view
 
@@ -73,6 +74,10 @@ def _check_body(view: ViewFunction) -> None:
     body = request.get_data(cache=True)
     if not body:
         return
+    if any(location == "form" for location, _ in _declared(view)):
+        if request.mimetype != FORM:
+            raise Problem(415, f"send the form as a browser does: Content-Type: {FORM}")
+        return  # its schema refuses unknown fields
     if not request.is_json:
         raise Problem(415, "send JSON: Content-Type: application/json")
     if any(location == "json" for location, _ in _declared(view)):

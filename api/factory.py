@@ -9,6 +9,7 @@ from api import (
     dry_run,
     hop_limit,
     idempotency,
+    pages,
     problems,
     routes,
     size_limits,
@@ -39,6 +40,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     api = routes.register(app)
     problems.register(app)
     auth.register(app, settings)
+    pages.register(app, settings)
     cross_site.register(app)
     size_limits.register(app)
     declared_parameters.register(app)

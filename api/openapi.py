@@ -32,7 +32,10 @@ PROBLEMS = {
         "Its state does not allow this, or a request with this Idempotency-Key is still being answered",
     ),
     412: ("PreconditionFailed", "The schedule is not at the version that If-Match names"),
-    413: ("ContentTooLarge", "The body is larger than 1 MiB (16 MiB in bulk), or holds too many values"),
+    413: (
+        "ContentTooLarge",
+        "The body is larger than 1 MiB (bulk: 16 MiB, import: 8 MiB), or holds too many values",
+    ),
     415: ("UnsupportedMediaType", "The body is not application/json"),
     422: ("UnprocessableContent", "A field or parameter is not usable; `errors` names it"),
     500: ("InternalServerError", "The server failed; the reason is in its log"),
@@ -94,11 +97,15 @@ PARAMETERS = {
 #: The operations whose answers hold an id, the parameter that takes it, and where it is in the answer.
 LINKED = {
     "create_schedule": ("schedule_id", "$response.body#/id"),
+    "schedule_message": ("message_id", "$response.body#/id"),
     "trigger_schedule": ("event_id", "$response.body#/event_id"),
 }
 PATH_PARAMETERS = {
     "schedule_id": ("The schedule's id", "6b010264e9357beda3998488"),
+    "feed_id": ("The feed's id", "6b010264e9357beda3998488"),
+    "message_id": ("The message's id", "order-4711-reminder"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
+    "name": ("The calendar's name", "zurich"),
 }
 
 

@@ -9,7 +9,9 @@ from marshmallow import ValidationError
 from werkzeug.exceptions import HTTPException
 
 from api.json_types import View
+from api.refused_readings import refused_readings
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 
@@ -24,7 +26,7 @@ MAX_DETAIL = 500
 DETAILS = {
     400: "the request cannot be understood; is its body well-formed JSON?",
     404: "there is nothing here; the paths are listed at /docs/openapi.yml",
-    413: "the request is larger than 1 MiB, or than 16 MiB in bulk; send less at once",
+    413: "the request is larger than 1 MiB (bulk: 16 MiB, import: 8 MiB); send less at once",
     415: "send JSON: Content-Type: application/json",
 }
 
@@ -47,14 +49,16 @@ class Problem(Exception):
         errors: list[dict[str, str]] | None = None,
         headers: Mapping[str, str] | None = None,
         errors_omitted: int = 0,
+        members: View | None = None,
     ) -> None:
-        """`errors_omitted`: how many more there are than `errors` names."""
+        """`errors_omitted`: how many more there are than `errors`; `members`: extensions (RFC 9457, 3.2)."""
         super().__init__(detail)
         self.status = status
         self.detail = detail
         self.errors = errors or []
         self.errors_omitted = errors_omitted
         self.headers = dict(headers or {})
+        self.members = dict(members or {})
 
     def body(self) -> View:
         body: View = {
@@ -67,7 +71,7 @@ class Problem(Exception):
             body["errors"] = self.errors
         if self.errors_omitted:
             body["errors_omitted"] = self.errors_omitted
-        return body
+        return body | self.members
 
     def response(self) -> Response:
         return Response(
@@ -97,7 +101,9 @@ def _of_field(error: InvalidField) -> Response:
 
 def of_field(error: InvalidField) -> Problem:
     detail = f"{error.field}: {error.message}"
-    return Problem(422, detail, [{"pointer": f"/{error.field}", "detail": error.message}])
+    errors = [{"pointer": f"/{error.field}", "detail": error.message}]
+    members = refused_readings(error) if isinstance(error, NotUnderstood) else None
+    return Problem(422, detail, errors, members=members)
 
 
 def of_validation(error: ValidationError) -> Problem:

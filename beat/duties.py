@@ -8,6 +8,7 @@ from scheduler_app.assembly import Assembly
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.recalendaring import CALENDARS_A_PAGE
 from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
 from scheduler_app.usecases.retention import Retention
 from scheduler_app.usecases.rezoning import SCHEDULES_A_PAGE
@@ -56,6 +57,18 @@ def duties(made: Assembly) -> list[Duty]:
             between_pages=dispatch,
         ),
         dispatch,
+        Duty(
+            name="recalendar",
+            page=made.recalendaring.remake_page,
+            while_failing="schedules keep the occurrences that their calendars' former days gave them",
+            period=2.0,
+        ),
+        Duty(
+            name="renew_holidays",
+            page=lambda now: made.recalendaring.renew_holidays(now) == CALENDARS_A_PAGE,
+            while_failing="schedules keep the occurrences that older holiday data gave them",
+            period=60.0,
+        ),
         Duty(
             name="owed",
             page=made.owed_expansion.expand_page,

@@ -11,7 +11,7 @@ from beat.tick import Tick
 from scheduler_app.assembly import assemble
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
-from scheduler_app.health import TICK_SECONDS
+from scheduler_app.health.fleet import TICK_SECONDS
 from scheduler_app.health.startup import check_replica_set, serve_metrics_of, starting
 from scheduler_app.telemetry import get_logger, metrics
 

@@ -19,14 +19,18 @@ from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.calendar_feeds import CalendarFeedService
+from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
+from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.rezoning import Rezoning
 from scheduler_app.usecases.schedules import ScheduleService
@@ -36,8 +40,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager` and `events`; a beat the duties from `expansion` to `inspection`; a worker
-    `pipeline()`."""
+    `creation`, `manager`, `events`, `messages`, `calendars` and `calendar_feeds`; a beat the duties from
+    `expansion` to `inspection`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -46,11 +50,15 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    messages: MessageService
+    calendars: CalendarService
+    calendar_feeds: CalendarFeedService
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
     recovery: Recovery
     rezoning: Rezoning
+    recalendaring: Recalendaring
     inspection: Inspection
     faults: tuple[type[Exception], ...]
     """The exceptions by which MongoDB and the broker show that they are away."""
@@ -101,7 +109,17 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        return replace(self, store=store, creation=creation, manager=manager, events=events)
+        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
+        return replace(
+            self,
+            store=store,
+            creation=creation,
+            manager=manager,
+            events=events,
+            messages=messages,
+            calendars=CalendarService(store),
+            calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
+        )
 
 
 def assemble(settings: Settings, app: Application) -> Assembly:
@@ -138,11 +156,17 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             new_secret=new_secret,
         ),
         events=EventService(store, prompt.dispatch_urgently),
+        messages=MessageService(
+            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+        ),
+        calendars=CalendarService(store),
+        calendar_feeds=CalendarFeedService(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
         rezoning=Rezoning(store),
+        recalendaring=Recalendaring(store),
         inspection=Inspection(store),
         faults=faults,
     )

@@ -4,8 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.event import Event, scheduled
+from scheduler_app.domain.event import Event, Kind, scheduled
+from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message_ids import message_event_id
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.domain.triggers import FIELDS
 
 
@@ -23,3 +26,18 @@ def schedule(now: datetime, schedule_id: str = "s1", **fields: Any) -> Schedule:
 
 def event(due: datetime, schedule_id: str = "s1", revision: int = 1, **changes: Any) -> Event:
     return scheduled(schedule_id, revision, due)._replace(**changes)
+
+
+def message(due: datetime, message_id: str = "m1", *, tenant: str = TENANT, **fields: Any) -> Event:
+    """A message that is due then, as a request for that instant makes it; `fields` are those of a draft."""
+    own: dict[str, Any] = {"timing": Timing(scheduled_at=due)}
+    own |= {name: fields.pop(name) for name in ("event_name", "metadata", "timing") if name in fields}
+    asked: dict[str, Any] = {"url": "http://127.0.0.1:9/"} | fields
+    drafted = MessageDraft(draft=Draft(**asked), **own)
+    content = drafted.message(max_retries=3)
+    return Event(
+        *(message_event_id(message_id, tenant=tenant), "", 1, due, due),
+        kind=Kind.MESSAGE,
+        origin=content.action.isolation_key,
+        message=content,
+    )

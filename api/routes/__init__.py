@@ -4,13 +4,28 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import converters
-from api.routes import bulk, bulk_edits, events, export, preview, schedules, signing
+from api.routes import (
+    bulk,
+    bulk_edits,
+    calendar_feeds,
+    calendars,
+    events,
+    export,
+    ics_import,
+    messages,
+    preview,
+    schedules,
+    signing,
+)
 
 
 def register(app: Flask) -> Api:
     """Adds every route below /api; this order is the order of the specification."""
     converters.register(app)
     api = Api(app)
-    for module in (schedules, bulk, bulk_edits, export, preview, signing, events):
+    for module in (
+        *(schedules, bulk, bulk_edits, export, ics_import, preview, signing, events, messages, calendars),
+        calendar_feeds,
+    ):
         api.register_blueprint(module.blueprint)
     return api

@@ -4,6 +4,7 @@ from marshmallow import ValidationError
 
 from api import hop_limit, idempotency
 from api.blueprint import ApiBlueprint
+from api.bulk_results import bulk_results
 from api.json_types import Loaded, View
 from api.problems import Problem, of_field, of_validation
 from api.services import services
@@ -11,9 +12,6 @@ from api.tenancy import tenant
 from api.wire import BulkInput, BulkOutput, examples
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule
-
-#: An answer names this many wrong fields of all its items together, and counts the others.
-MAX_ERRORS_TOGETHER = 1_000
 
 blueprint = ApiBlueprint(
     "bulk", __name__, url_prefix="/api/schedules", description="Many schedules in one request"
@@ -31,18 +29,12 @@ def create_schedules(given: Loaded) -> View:
     hops = hop_limit.request_hops()
     made = iter(services().creation.create_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
     outcomes = [
-        of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items
+        of_validation(item) if isinstance(item, ValidationError) else outcome(next(made)) for item in items
     ]
-    refused = [outcome for outcome in outcomes if isinstance(outcome, Problem)]
-    _bound_errors(refused)
-    results = [
-        {"status": each.status, "problem": each.body()} if isinstance(each, Problem) else each
-        for each in outcomes
-    ]
-    return {"created": len(results) - len(refused), "refused": len(refused), "results": results}
+    return bulk_results(outcomes)
 
 
-def _outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
+def outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
     """The result of an item that was created, or why it was refused."""
     if isinstance(made, InvalidField):
         return of_field(made)
@@ -54,14 +46,3 @@ def _outcome(made: Schedule | InvalidField | Conflict) -> View | Problem:
     if made.signing:
         result["signing_secret"] = idempotency.shown_once(made.signing.secret)
     return result
-
-
-def _bound_errors(refused: list[Problem]) -> None:
-    """Leaves out the errors beyond `MAX_ERRORS_TOGETHER` in all of them, and counts them."""
-    room = MAX_ERRORS_TOGETHER
-    for problem in refused:
-        omitted = len(problem.errors) - room
-        if omitted > 0:
-            problem.errors = problem.errors[:room]
-            problem.errors_omitted += omitted
-        room -= len(problem.errors)

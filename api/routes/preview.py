@@ -5,8 +5,7 @@ from api.json_types import Loaded, View
 from api.services import services
 from api.tenancy import tenant
 from api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
-from api.wire.presenters import previewed
-from scheduler_app.domain.triggers import FIELDS, TriggerContext, new_trigger
+from api.wire.previewed import previewed, previewed_input
 
 blueprint = ApiBlueprint(
     "previews", __name__, url_prefix="/api/schedules", description="When will it really run?"
@@ -18,11 +17,8 @@ blueprint = ApiBlueprint(
 @blueprint.response(200, PreviewOutput)
 def preview_rule(given: Loaded) -> View:
     """Show the next occurrences of a trigger that is not saved"""
-    at = given.pop("at", None) or services().now()
-    limit, after = given.pop("limit"), given.pop("after", at)
-    written = {name: given.pop(name) for name in FIELDS if name in given}
-    trigger = new_trigger(written, TriggerContext(at, **given, timezone_given="timezone" in given))
-    return previewed(trigger, trigger.recurrence(at), after, limit)
+    made = services()
+    return previewed_input(given, made.store, made.now(), tenant=tenant())
 
 
 @blueprint.route("/<schedule:schedule_id>/preview", methods=["GET"])
@@ -32,4 +28,4 @@ def preview_schedule(query: Loaded, schedule_id: str) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id, tenant=tenant())
     after = query.get("after", services().now())
-    return previewed(schedule.trigger, schedule.recurrence(), after, query["limit"])
+    return previewed(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query["limit"])

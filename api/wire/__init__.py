@@ -2,8 +2,26 @@
 
 from api.wire.bulk import BulkInput, BulkOutput
 from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api.wire.calendar import (
+    CalendarEdited,
+    CalendarInput,
+    CalendarOutput,
+    CalendarPage,
+    DaysOutput,
+    DaysQuery,
+)
+from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.ics_import import ImportInput, ImportOutput
+from api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
+from api.wire.message_output import (
+    MessageBulkOutput,
+    MessageOutput,
+    MessagePage,
+    ScheduledMessage,
+    message_shown,
+)
 from api.wire.output_schema import Message
 from api.wire.paging import Paging, window
 from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
@@ -22,15 +40,33 @@ from api.wire.signing import SigningInput, SigningOutput
 __all__ = [
     "BulkInput",
     "BulkOutput",
+    "CalendarEdited",
+    "CalendarInput",
+    "CalendarOutput",
+    "CalendarPage",
+    "CalendarQuery",
     "Created",
+    "CreatedFeed",
+    "DaysOutput",
+    "DaysQuery",
     "DeletedPage",
     "EditFilter",
     "Edited",
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "FeedInput",
+    "FeedList",
     "HistoryFilter",
+    "ImportInput",
+    "ImportOutput",
     "Message",
+    "MessageBulkInput",
+    "MessageBulkOutput",
+    "MessageFilter",
+    "MessageOutput",
+    "MessagePage",
+    "NewMessage",
     "NewSchedule",
     "Paging",
     "PausedPage",
@@ -41,15 +77,18 @@ __all__ = [
     "PutQuery",
     "RedriveInput",
     "RedriveOutput",
+    "RescheduleInput",
     "ResumedPage",
     "ScheduleChoice",
     "ScheduleFilter",
     "ScheduleInput",
     "ScheduleOutput",
     "SchedulePage",
+    "ScheduledMessage",
     "SigningInput",
     "SigningOutput",
     "Triggered",
     "check_same_id",
+    "message_shown",
     "window",
 ]

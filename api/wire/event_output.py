@@ -50,11 +50,15 @@ class EventOutput(OutputSchema):
         required=True,
         metadata={"description": "The event's id, which its callbacks carry as Idempotency-Key"},
     )
-    schedule_id = fields.String(required=True, metadata={"description": "The schedule it belongs to"})
+    schedule_id = fields.String(
+        metadata={"description": "The schedule it belongs to; absent for a message, which has none"}
+    )
     run_time = Instant(required=True, metadata={"description": "The occurrence that it stands for"})
     kind = fields.String(
         required=True,
-        metadata={"description": "`scheduled`, or `manual` for one that a person or program triggered"},
+        metadata={
+            "description": "`scheduled`; `manual` for one that a person or program triggered; `message`"
+        },
     )
     state = fields.String(
         validate=validate.OneOf([state.value for state in State]),

@@ -24,6 +24,37 @@ BULK: View = {
         {"name": "Once", "run_at": "2040-01-01T00:00:00Z", "callback_url": "https://example.com/once"},
     ]
 }
+IMPORT: View = {
+    "ics": "\r\n".join(
+        (
+            *("BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//example//EN", "BEGIN:VEVENT", "UID:1@example.com"),
+            *("DTSTART;TZID=Europe/Zurich:20400102T090000", "RRULE:FREQ=WEEKLY", "SUMMARY:Weekly report"),
+            *("END:VEVENT", "END:VCALENDAR", ""),
+        )
+    ),
+    "schedule": {"callback_url": "https://example.com/report"},
+}
 REDRIVE: View = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z", "limit": 100}
 EDIT: View = {"tag": "import-2026-11", "dry_run": True}
 ROTATION: View = {"overlap_seconds": 86_400}
+CALENDAR: View = {
+    "country": "CH",
+    "subdivision": "ZH",
+    "dates": [{"date": "2027-01-02", "name": "Berchtoldstag"}],
+    "weekend": ["SA", "SU"],
+}
+MESSAGE: View = {
+    "id": "order-4711-reminder",
+    "event_name": "orders.reminder",
+    "payload": {"order_id": "4711"},
+    "metadata": {"source": "shop"},
+    "scheduled_at": "2040-01-01T00:00:00Z",
+    "callback_url": "https://example.com/events",
+}
+MESSAGES: View = {
+    "messages": [
+        {name: value for name, value in MESSAGE.items() if name != "id"},
+        {"event_name": "orders.expired", "delay_seconds": 3600, "callback_url": "https://example.com/events"},
+    ]
+}
+RESCHEDULE: View = {"delay_seconds": 600}

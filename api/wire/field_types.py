@@ -12,11 +12,13 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate
 
-from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.domain.instants import shown_time, whole_milliseconds
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.text import control_in
 from scheduler_app.store.paging import Position
 
+CALENDAR_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
+CALENDAR_NAME_ERROR = "must be 1 to 64 letters, digits, dots, underscores and hyphens"
 ID = re.compile(r"[a-zA-Z0-9-]{1,64}\Z")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
@@ -42,7 +44,7 @@ class Instant(fields.AwareDateTime):
         )
 
     def _serialize(self, value: Any, attr: str | None, obj: Any, **kwargs: Any) -> str | None:
-        return None if value is None else shown_instant(value)
+        return None if value is None else shown_time(value)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if not isinstance(value, str) or len(value) > 40:
@@ -65,6 +67,17 @@ class ScheduleId(fields.String):
             validate=validate.Regexp(ID, error="must be 1 to 64 letters, digits and hyphens"),
             # As JSON Schema writes it, where `$` is the very end of the text.
             metadata={"pattern": "^[a-zA-Z0-9-]{1,64}$"} | (metadata or {}),
+            **kwargs,
+        )
+
+
+class CalendarName(fields.String):
+    """The name of a calendar."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(CALENDAR_NAME, error=CALENDAR_NAME_ERROR),
+            metadata={"pattern": "^[a-zA-Z0-9._-]{1,64}$"} | (metadata or {}),
             **kwargs,
         )
 
@@ -93,11 +106,6 @@ class LocalOrInstant(Instant):
             except ValueError:
                 raise self.make_error("invalid", input=value, obj_type=self.OBJ_TYPE) from None
         return super()._deserialize(value, attr, data, **kwargs)
-
-
-def shown_time(value: datetime) -> str:
-    """An instant in UTC; a local time without an offset."""
-    return value.isoformat() if value.tzinfo is None else shown_instant(value)
 
 
 class BoundedList(fields.List[Any]):

@@ -1,18 +1,13 @@
-"""Schedules and recurrences as answers and exports show them."""
+"""Schedules and events as answers and exports show them."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from api.json_types import View
 from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
-from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
-from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
-from scheduler_app.domain.triggers import Trigger
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import SecretBox
 from scheduler_app.store.events.record import EventRecord
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
-
-#: Later occurrences are not looked for: Python's calendar ends with this year.
-END = datetime(9999, 12, 31, tzinfo=UTC)
 
 _SHOWN = tuple((row.name, row.shown) for row in SCHEDULE_FIELDS if row.shown and row.output)
 
@@ -49,23 +44,9 @@ def _exported(row: ScheduleField, source: ShownSchedule) -> object:
     return row.output._serialize(value, row.name, source)
 
 
-def previewed(trigger: Trigger, recurrence: AnyRecurrence, after: datetime, limit: int) -> View:
-    """The fields of PreviewOutput: at most `limit` occurrences of `recurrence`, which is the trigger's, after
-    `after`. Raises InvalidRecurrence when it takes too long to tell."""
-    found = recurrence.occurrences(after + TICK, END, limit) if after < END else []
-    view: View = {
-        "trigger": dict(trigger.written),
-        "occurrences": [
-            {"run_time": each.instant, "local": each.local.isoformat(), "dst": each.dst} for each in found
-        ],
-        "warnings": [*trigger.warnings, *recurrence.warnings],
-        "description": recurrence.description,
-    }
-    return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
-
-
 def event_shown(event: EventRecord) -> View:
     """The fields of EventOutput without those that have no value."""
     view = event._asdict()
     view["_id"] = view.pop("id")
+    view["schedule_id"] = event.schedule_id or None
     return {name: value for name, value in view.items() if value is not None}

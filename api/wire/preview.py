@@ -54,6 +54,34 @@ class OccurrenceOutput(OmitNone):
             " gap's length, one that exists twice fires the first or the last time. Absent otherwise"
         },
     )
+    rolled_from = fields.String(
+        metadata={
+            "description": "The local time from which a closed day of the calendar moved it",
+            "example": "2026-12-25T09:00:00+01:00",
+        }
+    )
+    reason = fields.String(
+        metadata={
+            "description": "Why it was moved: the holiday, or the weekend day",
+            "example": "Christmas Day",
+        }
+    )
+
+
+class SkippedOutput(OutputSchema):
+    """A time at which nothing fires, because the calendar is closed."""
+
+    local = fields.String(
+        required=True,
+        metadata={
+            "description": "The time in the trigger's zone, with its offset",
+            "example": "2026-12-25T09:00:00+01:00",
+        },
+    )
+    reason = fields.String(
+        required=True,
+        metadata={"description": "The holiday, or the weekend day", "example": "Christmas Day"},
+    )
 
 
 class WrittenTrigger(OutputSchema):
@@ -72,6 +100,13 @@ class PreviewOutput(OutputSchema):
         fields.Nested(OccurrenceOutput),
         required=True,
         metadata={"description": "The next occurrences, the earliest first"},
+    )
+    skipped = fields.List(
+        fields.Nested(SkippedOutput),
+        metadata={
+            "description": "What the calendar takes away among these occurrences, `limit` of them at most;"
+            " absent for nothing"
+        },
     )
     warnings = fields.List(
         fields.String(),

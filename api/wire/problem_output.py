@@ -3,7 +3,7 @@
 from marshmallow import fields
 
 from api.problems import MAX_ERRORS
-from api.wire.output_schema import OutputSchema
+from api.wire.output_schema import OmitNone, OutputSchema
 
 
 class FieldProblem(OutputSchema):
@@ -17,6 +17,25 @@ class FieldProblem(OutputSchema):
         },
     )
     detail = fields.String(required=True, metadata={"description": "What is wrong with it, and the remedy"})
+
+
+class ReadingOccurrence(OmitNone):
+    """An occurrence of a reading."""
+
+    run_time = fields.String(required=True, metadata={"description": "In UTC"})
+    local = fields.String(required=True, metadata={"description": "With the offset of the timezone"})
+    dst = fields.String(metadata={"description": "What a clock change does to it; absent otherwise"})
+
+
+class Reading(OmitNone):
+    """One way to read a trigger that can be read in several ways."""
+
+    recurrence = fields.String(metadata={"description": "Give it as `rrule` to choose this reading"})
+    run_at = fields.String(metadata={"description": "Give it as `run_at` to choose this reading"})
+    description = fields.String(required=True, metadata={"description": "The reading in words"})
+    occurrences = fields.List(
+        fields.Nested(ReadingOccurrence), required=True, metadata={"description": "The first three"}
+    )
 
 
 class Problem(OutputSchema):
@@ -35,4 +54,12 @@ class Problem(OutputSchema):
     )
     errors_omitted = fields.Integer(
         metadata={"description": "How many more fields are wrong; absent if none"}
+    )
+    not_understood = fields.List(
+        fields.String(),
+        metadata={"description": "The words of a trigger that were not understood"},
+    )
+    readings = fields.List(
+        fields.Nested(Reading),
+        metadata={"description": "What an ambiguous trigger may mean, to choose from"},
     )

@@ -1,21 +1,16 @@
 """A schedule as it is asked for: its fields checked one by one, and where they depend on each other."""
 
-from collections.abc import Callable
-
-from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
+from marshmallow import ValidationError, fields, post_load, validate, validates
 
 from api.converters import SCHEDULE_WORDS
 from api.json_types import Loaded
-from api.services import services
+from api.wire.callback_input import CallbackInput
 from api.wire.field_types import ID
 from api.wire.input_schema import InputSchema, WriteQuery
 from api.wire.schedule_fields import BODY_FIELDS, CREATION_FIELDS, EDIT_FIELDS, FIELDS
-from scheduler_app.actions.http import check_header
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
-
-MAX_HEADER_BYTES = 16 * 1024
 
 
 class PutQuery(WriteQuery):
@@ -28,35 +23,13 @@ class PutQuery(WriteQuery):
     )
 
 
-class ScheduleInput(InputSchema):
+class ScheduleInput(CallbackInput):
     """What PUT takes: any of these fields."""
+
+    BODIES = BODY_FIELDS
 
     class Meta(InputSchema.Meta):
         include = EDIT_FIELDS
-
-    @validates_schema
-    def check_callback(self, data: Loaded, **_: object) -> None:
-        problems: dict[str, list[str]] = {}
-
-        def check(field: str, checker: Callable[..., None], *args: object) -> None:
-            try:
-                checker(*args)
-            except InvalidField as error:
-                problems.setdefault(field, []).append(error.message)
-
-        if "callback_url" in data:
-            check("callback_url", services().guard.check_url, data["callback_url"])
-        for name, value in data.get("headers", ()):
-            check("headers", check_header, name, value)
-        if sum(len(name) + len(value) for name, value in data.get("headers", ())) > MAX_HEADER_BYTES:
-            problems.setdefault("headers", []).append(
-                f"must not exceed {MAX_HEADER_BYTES} characters together"
-            )
-        given = [field for field in BODY_FIELDS if field in data]
-        if len(given) > 1:
-            problems[given[1]] = [f"give one of {', '.join(BODY_FIELDS)}, not {len(given)}"]
-        if problems:
-            raise ValidationError(problems)
 
     @post_load
     def draft(self, data: Loaded, **_: object) -> tuple[str | None, Draft]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .client_fields import client_fields
+from .client_fields import client_fields, client_values
 from .command_line import command_line
 from .http_api import api_page
 
@@ -24,6 +24,7 @@ def generated(root: Path = ROOT) -> dict[Path, str]:
         root / "docs" / "cli.md": command_line(),
         api: api_page(api.read_text()),
         root / "scheduler_app" / "client" / "schedule_fields.py": client_fields(),
+        root / "scheduler_app" / "client" / "schedule_values.py": client_values(),
     }
 
 

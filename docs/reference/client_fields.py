@@ -1,4 +1,6 @@
-"""The client's keyword arguments: a module of TypedDicts, made from the API's table of a schedule's fields.
+"""The client's keyword arguments, a module of TypedDicts, and the attributes of its schedules, a dataclass.
+
+Both are made from the API's table of a schedule's fields.
 
 The client imports nothing of the rest of the package, so it gets a copy.
 """
@@ -33,6 +35,16 @@ PARAMETERS = ("callback_url", "name")
 LINE_LENGTH = 110
 WIDTH = 96
 
+#: A type for each of the wire's in answers, the special ones before those that they are made of.
+ATTRIBUTE_TYPES: tuple[tuple[type[AnyField], str], ...] = (
+    (StatusCodes, "tuple[int | str, ...]"),
+    (Instant, "datetime"),
+    (fields.List, "tuple[str, ...]"),
+    (fields.Dict, "Mapping[str, str]"),
+    (fields.Nested, "Mapping[str, Any]"),
+    *((kind, python) for kind, python in TYPES if kind not in (Headers, StatusCodes, Instant, fields.List)),
+)
+
 HEAD = '''"""The fields of a schedule as the API takes them, each with its type and its meaning.
 
 Generated from the API's table of fields by `make docs`: do not edit it.
@@ -43,6 +55,40 @@ from datetime import datetime
 from typing import Annotated, Literal, TypedDict
 
 '''
+
+
+VALUES_HEAD = '''"""The attributes of a schedule, each with its meaning.
+
+Generated from the API's table of fields by `make docs`: do not edit it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.client.record import Record
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScheduleValues(Record):
+    """What an answer says about a schedule; None is what does not apply to it."""
+'''
+
+
+def client_values() -> str:
+    """The text of `scheduler_app/client/schedule_values.py`."""
+    rows = [row for row in SCHEDULE_FIELDS if row.output is not None]
+    lines = [VALUES_HEAD]
+    for row in sorted(rows, key=lambda row: not _is_required(row)):
+        python = next(python for kind, python in ATTRIBUTE_TYPES if isinstance(row.output, kind))
+        lines += [f"    #: {line}" for line in wrap(row.meaning, WIDTH)]
+        lines.append(f"    {row.name}: {python}{'' if _is_required(row) else ' | None = None'}")
+    return "\n".join([*lines, ""])
+
+
+def _is_required(row: ScheduleField) -> bool:
+    return row.output is not None and row.output.required
 
 
 def client_fields() -> str:

@@ -5,8 +5,8 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
+from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.schedule import Schedule
 
 
 class Outcome(Enum):
@@ -54,12 +54,12 @@ class Executor(Protocol):
     @property
     def concurrency(self) -> int: ...
 
-    def start(self, event: Event, schedule: Schedule, now: datetime) -> None:
+    def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:
         """Begins the attempt that follows `event.attempt`; `now` (UTC) is when it starts.
 
-        It ends after `schedule.timeout_seconds` at the latest, and yields exactly one verdict. What is wrong
-        with the action is a verdict, too. An exception is an error in our own code: the caller ends the event
-        with it, and no verdict may follow. The event has no other attempt in flight.
+        It ends after `deliverable.timeout_seconds` at the latest, and yields exactly one verdict. What is
+        wrong with the action is a verdict, too. An exception is an error in our own code: the caller ends the
+        event with it, and no verdict may follow. The event has no other attempt in flight.
         """
         ...
 

@@ -8,7 +8,7 @@ import click
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.output import say, show_json
 from scheduler_app.cli.schedule_filters import schedule_filters
-from scheduler_app.client import Json
+from scheduler_app.client import EditResult, Json
 
 yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
@@ -40,7 +40,7 @@ def is_single(schedule_id: str | None, filters: Json) -> TypeGuard[str]:
 def edit_many(
     verb: str,
     done: str,
-    edit: Callable[..., Json],
+    edit: Callable[..., EditResult],
     filters: Json,
     as_json: bool,
     yes: bool,

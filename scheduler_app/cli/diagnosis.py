@@ -9,10 +9,11 @@ from kombu.connection import Connection
 from scheduler_app.broker.backends import backend_of
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
 from scheduler_app.config import Settings
-from scheduler_app.health import Check, check_fleet
+from scheduler_app.health import Check
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.check import fine, note, unknown, wrong
 from scheduler_app.health.driver_errors import error_summary, without_passwords
+from scheduler_app.health.fleet import check_fleet
 from scheduler_app.health.keys import check_keys
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.health.queue import check_queue
@@ -36,7 +37,7 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
     try:
         address = without_passwords(settings.mongo_uri)
         with within(STORE_SECONDS):
-            mongodb = check_mongodb(store, address, retention_days=settings.retention_days)
+            mongodb = check_mongodb(store, address, settings)
         # A MongoDB that has just not answered is not asked again: that would take 5 s more.
         processes = _processes(store) if mongodb[0].ok else _unknown_processes()
         return [

@@ -71,15 +71,15 @@ graceful_timeout = 10
 control_socket_disable = True
 
 
-#: One such request keeps a core busy for a good part of a second.
-_BULK = "/api/schedules/bulk"
+#: One such request keeps a core busy for a good part of a second, or some seconds.
+_LONG = ("/api/schedules/bulk", "/api/schedules/import")
 
 
 def pre_request(worker: Any, request: Any) -> None:
-    """Closes the connection after a bulk request. A connection stays with the process that accepted it, so
-    all of an importer's could belong to one process while the others are idle; a new connection goes to a
-    process that is free."""
-    if request.path == _BULK:
+    """Closes the connection after a bulk request or an import. A connection stays with the process that
+    accepted it, so all of an importer's could belong to one process while the others are idle; a new
+    connection goes to a process that is free."""
+    if request.path in _LONG:
         request.force_close()
 
 

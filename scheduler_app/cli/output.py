@@ -23,7 +23,7 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def show_json(value: object) -> None:
-    say(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    say(json.dumps(value, indent=2, ensure_ascii=False, default=_as_json))
 
 
 def show_record(record: Mapping[str, object], as_json: bool) -> None:
@@ -70,6 +70,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unbroken:
         console.print(shown)
     # Cells are padded to their column's width, which leaves spaces at the ends of lines.
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _as_json(value: object) -> object:
+    """What json.dumps has no form for: what the client returns is a mapping and not a dict."""
+    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def _as_text(value: object) -> str:

@@ -3,12 +3,65 @@
 >>> from scheduler_app.client import Scheduler
 >>> with Scheduler("http://127.0.0.1:8080", api_key="…") as scheduler:
 ...     made = scheduler.schedule("https://example.com/backup", rrule="FREQ=DAILY;INTERVAL=1")
-...     print(made["id"], made["next_run_at"])
+...     print(made.id, made.next_run_at)
+
+`AsyncScheduler` is its twin for asyncio, over `httpx`: the extra `async`.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from scheduler_app.client.errors import SchedulerError
-from scheduler_app.client.http import Json
+from scheduler_app.client.record import Json, Record
+from scheduler_app.client.results import (
+    Attempt,
+    BulkResult,
+    EditResult,
+    Event,
+    Message,
+    MessageResult,
+    Occurrence,
+    Preview,
+    Schedule,
+    Skipped,
+    StatusLine,
+)
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
 
-__all__ = ["TRIGGERS", "Json", "ScheduleFields", "Scheduler", "SchedulerError", "TriggerFields"]
+if TYPE_CHECKING:
+    from scheduler_app.client.async_scheduler import AsyncScheduler
+
+__all__ = [
+    "TRIGGERS",
+    "AsyncScheduler",
+    "Attempt",
+    "BulkResult",
+    "EditResult",
+    "Event",
+    "Json",
+    "Message",
+    "MessageResult",
+    "Occurrence",
+    "Preview",
+    "Record",
+    "Schedule",
+    "ScheduleFields",
+    "Scheduler",
+    "SchedulerError",
+    "Skipped",
+    "StatusLine",
+    "TriggerFields",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # On demand: httpx is there for those who need it.
+    if name != "AsyncScheduler":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        from scheduler_app.client.async_scheduler import AsyncScheduler
+    except ModuleNotFoundError as error:
+        if error.name != "httpx":
+            raise
+        raise ImportError("AsyncScheduler needs httpx: pip install 'rrule-scheduler[async]'") from None
+    return AsyncScheduler

@@ -75,6 +75,15 @@ class TriggerFields(TypedDict, total=False):
         Literal["first", "last"],
         "Which of the two a local time means that a clock change repeats: the `first` or the `last`",
     ]
+    calendar: Annotated[
+        str | None,
+        "The name of a calendar, whose holidays and weekend days the trigger observes",
+    ]
+    on_holiday: Annotated[
+        Literal["skip", "next", "previous"],
+        "What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves to "
+        "the `next` or the `previous` open day at the same time of day",
+    ]
 
 
 class NewScheduleFields(TriggerFields, total=False):

@@ -1,29 +1,26 @@
-"""The client: a method for each operation on schedules and events."""
+"""The client: a method for each operation on schedules and events. `async_scheduler` is its twin."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self, Unpack
-from urllib.parse import quote
+from typing import Any, Self, TypeVar, Unpack
 
+from scheduler_app.client import operations
+from scheduler_app.client.calls import EditOfMany, Listing
 from scheduler_app.client.errors import SchedulerError
-from scheduler_app.client.http import Http, Json
-from scheduler_app.client.schedule_fields import (
-    TRIGGERS,
-    NewScheduleFields,
-    ScheduleFields,
-    TriggerFields,
-)
+from scheduler_app.client.http import Http
+from scheduler_app.client.messages import Messages
+from scheduler_app.client.record import Json
+from scheduler_app.client.results import BulkResult, EditResult, Event, Preview, Schedule
+from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
 
-_A_PAGE = 100
-#: Schedules that an edit of many left as they are, of which it tells one by one.
-_SKIPPED = 100
+T = TypeVar("T")
 
 
 class Scheduler:
-    """Schedules and events are the API's JSON, as dicts. Every method raises SchedulerError.
+    """Every method raises SchedulerError. What they return has attributes, and is also the API's JSON as a
+    mapping: see `Record`.
 
     Each thread needs its own. What is sent again after a lost answer is done once.
     """
@@ -33,6 +30,7 @@ class Scheduler:
     ) -> None:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = Http(url, api_key, timeout=timeout, retries=retries)
+        self.messages = Messages(self._http, self._all)
 
     def schedule(
         self,
@@ -42,7 +40,7 @@ class Scheduler:
         delay: timedelta | None = None,
         idempotency_key: str | None = None,
         **fields: Unpack[NewScheduleFields],
-    ) -> Json:
+    ) -> Schedule:
         """Creates a schedule that calls `callback_url`, and returns it.
 
         `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
@@ -50,26 +48,16 @@ class Scheduler:
         again with the same `idempotency_key` creates nothing a second time. Raises ValueError for none or
         several triggers, and for a datetime that has no offset and no `timezone` beside it.
         """
-        given = {
-            name: value for name, value in _wire(fields).items() if value is not None or name not in TRIGGERS
-        }
-        if sum(name in given for name in TRIGGERS) + (delay is not None) != 1:
-            raise ValueError(f"give one of {', '.join(TRIGGERS)} and delay")
-        if delay is not None:
-            given["run_at"] = _instant(datetime.now(UTC) + delay)
-        # Names are shown, and a query may hold secrets.
-        shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
-        body = {"name": name or shown_url[:100], "callback_url": callback_url, **given}
-        return self._http.post("/api/schedules", body, key=idempotency_key)
+        return self._http.send(operations.schedule(callback_url, name, delay, idempotency_key, fields))
 
     def cancel(self, schedule_id: str) -> None:
         """Deletes a schedule: events that were not sent are cancelled, and its history stays readable."""
-        self._http.delete(_path(schedule_id))
+        self._http.send(operations.cancel(schedule_id))
 
-    def get(self, schedule_id: str) -> Json:
-        return self._http.get(_path(schedule_id))
+    def get(self, schedule_id: str) -> Schedule:
+        return self._http.send(operations.get_schedule(schedule_id))
 
-    def find(self, schedule_id: str) -> Json | None:
+    def find(self, schedule_id: str) -> Schedule | None:
         """As `get`, but None when there is no such schedule."""
         try:
             return self.get(schedule_id)
@@ -85,25 +73,28 @@ class Scheduler:
         name: str | None = None,
         tag: str | None = None,
         last_outcome: str | None = None,
-    ) -> Iterator[Json]:
+    ) -> Iterator[Schedule]:
         """Yields the schedules matching every given filter, newest first; pages are requested as needed.
         `last_outcome` is how their last run ended: `completed`, `error` or `retrying`."""
-        which = {"state": state, "name": name, "tag": tag, "last_outcome": last_outcome}
-        return self._all("/api/schedules", "schedules", which)
+        return self._all(
+            operations.list_schedules(state=state, name=name, tag=tag, last_outcome=last_outcome)
+        )
 
     def schedule_many(
-        self, schedules: Sequence[Json], *, idempotency_key: str | None = None, dry_run: bool = False
-    ) -> Sequence[Json]:
-        """Up to 1,000 schedules in one request, in the API's own fields; the results, in the same order:
-        `{"status": 201, "id": …}`, or `{"status": 422, "problem": {"detail": …}}`."""
-        body = {"schedules": [*schedules]}
-        made = self._http.post("/api/schedules/bulk", body, key=idempotency_key, dry_run=dry_run)
-        return tuple(made["results"])
+        self,
+        schedules: Sequence[Mapping[str, Any]],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Sequence[BulkResult]:
+        """Up to 1,000 schedules in one request, in the API's own fields; the results, in the same order, have
+        `status` 201 and an `id`, or another status and a `problem`."""
+        return self._http.send(operations.schedule_many(schedules, idempotency_key, dry_run))
 
-    def put(self, schedule_id: str, schedule: Json, *, dry_run: bool = False) -> Json:
+    def put(self, schedule_id: str, schedule: Mapping[str, Any], *, dry_run: bool = False) -> Schedule:
         """Changes a schedule to the given fields (those of the API), or creates it where there is none;
         `result` is `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
-        return self._http.put(_path(schedule_id), schedule, dry_run=dry_run)
+        return self._http.send(operations.put_schedule(schedule_id, schedule, dry_run))
 
     def export(
         self,
@@ -115,50 +106,47 @@ class Scheduler:
     ) -> Iterator[Json]:
         """Yields the schedules matching every given filter, in the form that `schedule_many` takes. Secrets
         are masked."""
-        which = {"state": state, "name": name, "tag": tag, "last_outcome": last_outcome}
-        query = _without_none(which)
-        return map(json.loads, self._http.lines("/api/schedules/export", query))
+        call = operations.export(state=state, name=name, tag=tag, last_outcome=last_outcome)
+        return map(json.loads, self._http.lines(call))
 
-    def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Json:
+    def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Schedule:
         """Sets the fields given; the others stay. Where there is no such schedule it is created, if the
         fields suffice. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
-        return self._http.put(_path(schedule_id), _wire(fields))
+        return self._http.send(operations.update(schedule_id, fields))
 
-    def pause(self, schedule_id: str) -> Json:
+    def pause(self, schedule_id: str) -> Schedule:
         """Stops sending callbacks until `resume`."""
-        return self._http.post(_path(schedule_id, "pause"))
+        return self._http.send(operations.pause(schedule_id))
 
-    def resume(self, schedule_id: str) -> Json:
-        return self._http.post(_path(schedule_id, "resume"))
+    def resume(self, schedule_id: str) -> Schedule:
+        return self._http.send(operations.resume(schedule_id))
 
-    def pause_many(self, **which: Any) -> Json:
+    def pause_many(self, **which: Any) -> EditResult:
         """Pauses all schedules matching every filter in `which`: `state`, `name`, `tag`, `last_outcome`, or
-        `all=True`. Returns `{"paused": 12, "skipped": [{"id", "reason"}, …]}`, the first 100 of those that
-        were skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts."""
-        return self._edit("/api/schedules/pause", "paused", which)
+        `all=True`. Returns the `count` (`paused` in JSON), `skipped`, the first 100 of those that were
+        skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts."""
+        return self._edit(operations.pause_many(which))
 
-    def resume_many(self, **which: Any) -> Json:
-        """As `pause_many`; the count is `resumed`."""
-        return self._edit("/api/schedules/resume", "resumed", which)
+    def resume_many(self, **which: Any) -> EditResult:
+        """As `pause_many`; the count is `resumed` in JSON."""
+        return self._edit(operations.resume_many(which))
 
-    def delete_many(self, **which: Any) -> Json:
-        """As `pause_many`; the count is `deleted`. Events not sent yet are cancelled, and histories stay."""
-        return self._edit("/api/schedules/delete", "deleted", which)
+    def delete_many(self, **which: Any) -> EditResult:
+        """As `pause_many`; the count is `deleted` in JSON. Events not sent yet are cancelled."""
+        return self._edit(operations.delete_many(which))
 
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
-        made = self._http.post(_path(schedule_id, "trigger"), key=idempotency_key)
-        return str(made["event_id"])
+        return self._http.send(operations.trigger(schedule_id, idempotency_key))
 
-    def history(self, schedule_id: str, *, include_cancelled: bool = False) -> Iterator[Json]:
+    def history(self, schedule_id: str, *, include_cancelled: bool = False) -> Iterator[Event]:
         """Yields finished events, newest first, also of a deleted schedule. Cancelled events are left out,
         unless `include_cancelled`."""
-        filters = {"include": "cancelled" if include_cancelled else None}
-        return self._all(_path(schedule_id, "events/history"), "events", filters)
+        return self._all(operations.history(schedule_id, include_cancelled))
 
-    def pending(self, schedule_id: str) -> Iterator[Json]:
+    def pending(self, schedule_id: str) -> Iterator[Event]:
         """Yields pending events, the next one first, as far ahead as they are expanded."""
-        return self._all(_path(schedule_id, "events/pending"), "events")
+        return self._all(operations.pending(schedule_id))
 
     def events(
         self,
@@ -168,32 +156,31 @@ class Scheduler:
         after: datetime | str | None = None,
         before: datetime | str | None = None,
         **which: Any,
-    ) -> Iterator[Json]:
+    ) -> Iterator[Event]:
         """Yields the events matching every given filter, newest first; `after` is included, `before` not.
 
         `state` may be several: "error,retrying". `which` are the API's other filters: `tag`, `origin`,
         `status_code` ("5xx,429"), `error`, and `timezone` for text without an offset in `after` and `before`.
         """
-        given = {"state": state, "schedule_id": schedule_id, "after": after, "before": before, **which}
-        return self._all("/api/events", "events", _event_filters(given))
+        given = {"state": state, "schedule_id": schedule_id, "after": after, "before": before}
+        return self._all(operations.events(**given, **which))
 
-    def event(self, event_id: str) -> Json:
+    def event(self, event_id: str) -> Event:
         """Returns an event with its whole history."""
-        return self._http.get(_event_path(event_id))
+        return self._http.send(operations.event(event_id))
 
-    def cancel_event(self, event_id: str) -> Json:
+    def cancel_event(self, event_id: str) -> Event:
         """Cancels an event that is not being sent at this moment."""
-        return self._http.post(_event_path(event_id, "cancel"))
+        return self._http.send(operations.cancel_event(event_id))
 
-    def redrive(self, event_id: str) -> Json:
+    def redrive(self, event_id: str) -> Event:
         """Sends an event that ended in error again."""
-        return self._http.post(_event_path(event_id, "redrive"))
+        return self._http.send(operations.redrive(event_id))
 
-    def redrive_many(self, **which: Any) -> Json:
+    def redrive_many(self, **which: Any) -> EditResult:
         """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or
-        `all=True`. Returns `{"redriven": 12, "skipped": …}` as `pause_many` does. `dry_run=True` only counts.
-        """
-        return self._edit("/api/events/redrive", "redriven", _event_filters(which))
+        `all=True`. Returns what `pause_many` does; the count is `redriven` in JSON."""
+        return self._edit(operations.redrive_many(which))
 
     def preview(
         self,
@@ -203,30 +190,18 @@ class Scheduler:
         after: datetime | str | None = None,
         limit: int | None = None,
         **fields: Unpack[TriggerFields],
-    ) -> Json:
-        """When a trigger that is not saved would fire: `{"occurrences": [{"run_time", "local"}, …],
-        "warnings": […]}`.
+    ) -> Preview:
+        """When a trigger that is not saved would fire: its `occurrences` and `warnings`.
 
         Give a rule, or another trigger by its field; `timezone`, `gap` and `overlap` beside it. The first
         occurrence shown comes after `after` (default: now); `limit` is how many at most (default: 10).
         """
-        given = {"rrule": rrule, "after": _maybe_instant(after), "limit": limit}
-        return self._http.post("/api/schedules/preview", _without_none(given) | _without_none(_wire(fields)))
+        return self._http.send(operations.preview(rrule, after, limit, fields))
 
-    def _edit(self, path: str, done: str, which: Json) -> Json:
-        """Edits page by page; `done` is the name of the count in the answers."""
-        body = _without_none(which) | {"limit": _A_PAGE}
-        total: Json = {done: 0, "skipped": []}
-        omitted = 0
-        while True:
-            page = self._http.post(path, body)
-            total[done] += page[done]
-            room = _SKIPPED - len(total["skipped"])
-            total["skipped"] += page["skipped"][:room]
-            omitted += len(page["skipped"][room:]) + page.get("skipped_omitted", 0)
-            if not page.get("next_cursor"):
-                return total | ({"skipped_omitted": omitted} if omitted else {})
-            body["cursor"] = page["next_cursor"]
+    def _edit(self, edit: EditOfMany) -> EditResult:
+        for call in edit.calls():
+            self._http.send(call)
+        return edit.result()
 
     def close(self) -> None:
         self._http.close()
@@ -239,50 +214,11 @@ class Scheduler:
     ) -> None:
         self.close()
 
-    def _all(self, path: str, rows: str, filters: Json | None = None) -> Iterator[Json]:
-        query = _without_none(filters or {}) | {"limit": _A_PAGE}
+    def _all(self, listing: Listing[T]) -> Iterator[T]:
+        cursor: str | None = None
         while True:
-            page = self._http.get(path, query)
-            yield from page[rows]
-            if not page.get("next_cursor"):
+            page = self._http.send(listing.page(cursor))
+            yield from page.rows
+            cursor = page.next_cursor
+            if not cursor:
                 return
-            query["cursor"] = page["next_cursor"]
-
-
-def _path(schedule_id: str, rest: str = "") -> str:
-    # An id from elsewhere must not become another path.
-    return f"/api/schedules/{quote(schedule_id, safe='')}" + (f"/{rest}" if rest else "")
-
-
-def _event_path(event_id: str, rest: str = "") -> str:
-    return f"/api/events/{quote(event_id, safe='')}" + (f"/{rest}" if rest else "")
-
-
-def _event_filters(given: Json) -> Json:
-    """Renames `after` and `before` to the API's `from` and `to`."""
-    filters = dict(given)
-    times = {"from": filters.pop("after", None), "to": filters.pop("before", None)}
-    return filters | {name: _maybe_instant(value) for name, value in times.items()}
-
-
-def _wire(fields: Mapping[str, object]) -> Json:
-    """Fields as JSON has them: datetimes as text. Raises ValueError for one without an offset, unless the
-    fields name the `timezone` that it is local to."""
-    as_text = datetime.isoformat if "timezone" in fields else _instant
-    return {name: as_text(value) if isinstance(value, datetime) else value for name, value in fields.items()}
-
-
-def _maybe_instant(value: datetime | str | None) -> str | None:
-    return None if value is None else _instant(value)
-
-
-def _instant(value: datetime | str | None) -> str:
-    if not isinstance(value, datetime):
-        return str(value)
-    if value.tzinfo is None:
-        raise ValueError("an instant needs an offset: datetime(…, tzinfo=UTC)")
-    return value.astimezone(UTC).isoformat()
-
-
-def _without_none(values: Json) -> Json:
-    return {name: value for name, value in values.items() if value is not None}

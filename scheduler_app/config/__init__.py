@@ -6,7 +6,7 @@ from scheduler_app.config.constants import (
     MAX_TIMEOUT_SECONDS,
     VISIBILITY_TIMEOUT_SECONDS,
 )
-from scheduler_app.config.settings import InvalidSetting, Settings, is_loopback, is_redis, names
+from scheduler_app.config.settings import InvalidSetting, Settings, is_loopback, names
 from scheduler_app.config.sources import load_settings
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "InvalidSetting",
     "Settings",
     "is_loopback",
-    "is_redis",
     "load_settings",
     "names",
 ]

@@ -133,6 +133,9 @@ class Settings:
         1024, parse.whole_number(1, 2**20), "the largest file that a command may write, in MiB"
     )
     retention_days: int = _setting(30, parse.whole_number(1, 3650), "how long finished events are kept")
+    message_retention_days: int = _setting(
+        30, parse.whole_number(1, 3650), "how long finished messages are kept, and their ids are known"
+    )
     secrets_key: str = _setting(
         "",
         parse.text,
@@ -197,11 +200,6 @@ def refuse_impossible(settings: Settings) -> None:
             f"API_KEYS must be set when API_HOST is {settings.api_host}: without a key the API listens on"
             " loopback only"
         )
-
-
-def is_redis(url: str) -> bool:
-    """Whether a broker's URL leads to Redis, by itself or through Sentinel."""
-    return url.startswith(("redis:", "rediss:", "sentinel:"))
 
 
 def is_loopback(host: str) -> bool:

@@ -5,13 +5,14 @@ from datetime import datetime
 from typing import TypeVar
 
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
 from scheduler_app.domain.command_action import COMMAND, CommandAction, unmasked
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
-from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import CarriedOver, Schedule, ScheduleState
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
@@ -33,6 +34,12 @@ class Draft(CarriedOver):
     timezone: str | NotGiven = NOT_GIVEN
     gap: Gap | NotGiven = NOT_GIVEN
     overlap: Overlap | NotGiven = NOT_GIVEN
+    calendar: str | NotGiven | None = NOT_GIVEN
+    """The name of one; None for none."""
+    named_calendar: NamedCalendar | NotGiven = NOT_GIVEN
+    """The calendar of that name, looked up by the use case."""
+    on_holiday: OnHoliday | NotGiven | None = NOT_GIVEN
+    """None for what the trigger implies."""
     url: str | NotGiven = field(default=NOT_GIVEN, repr=False)
     method: str | NotGiven = NOT_GIVEN
     headers: tuple[tuple[str, str], ...] | NotGiven = field(default=NOT_GIVEN, repr=False)
@@ -58,9 +65,13 @@ class Draft(CarriedOver):
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
-        trigger = new_trigger(_given(self.trigger, {}), self._context(None, now))
+        trigger = new_trigger(_given(self.trigger, {}), self._context(None, None, now))
+        calendar = self.observed(None, trigger)
         state = _given(self.state, ScheduleState.ACTIVE)
-        following = trigger.recurrence(now).after(now) if state is ScheduleState.ACTIVE else None
+        recurrence = trigger.recurrence(now)
+        if calendar is not None:
+            recurrence = calendar.observed_by(recurrence)
+        following = recurrence.after(now) if state is ScheduleState.ACTIVE else None
         if state is ScheduleState.ACTIVE and following is None and trigger.fires_by_itself:
             state = ScheduleState.FINISHED
         action = self._action(None)
@@ -78,6 +89,7 @@ class Draft(CarriedOver):
             next_run_at=following,
             zone_data=trigger.zone_data(),
             **({"name": ""} | self.carried_over()),
+            calendar=calendar,
         )
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
@@ -85,10 +97,18 @@ class Draft(CarriedOver):
         itself when nothing does. Raises InvalidField."""
         old = schedule.trigger
         given = _given(self.trigger, {})
-        trigger = edited_trigger(given, old, self._context(old, now), schedule.created_at)
         action = self._action(schedule.action)
         queue = self._queue(action, schedule.queue)
         moved = queue != schedule.queue
+        trigger = edited_trigger(
+            given,
+            old,
+            self._context(old, schedule.calendar, now),
+            schedule.created_at,
+            had_calendar=schedule.calendar is not None,
+        )
+        calendar = self.observed(schedule.calendar, trigger, old)
+        same_time = trigger is old and calendar == schedule.calendar
         changed = replace(
             schedule,
             action=action,
@@ -99,19 +119,55 @@ class Draft(CarriedOver):
             **self.carried_over(),
         )
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
-        state = _given(self.state, schedule.state if trigger is old else kept)
+        state = _given(self.state, schedule.state if same_time else kept)
         # Events that were made already are in the old queue: those after the cut are made anew.
-        if trigger is not old or moved or state is not schedule.state:
-            revised = changed.revise(now, trigger=trigger, state=state)
+        if not same_time or moved or state is not schedule.state:
+            revised = changed.revise(now, trigger=trigger, state=state, calendar=calendar)
             # To a finished schedule "active" says nothing new while its rule has no occurrence left.
-            if trigger is not old or moved or revised.state is not schedule.state:
+            if not same_time or moved or revised.state is not schedule.state:
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
-    def _context(self, old: Trigger | None, now: datetime) -> TriggerContext:
+    def new_action(self, *, default_method: str) -> HttpAction:
+        """The request of something new. Raises InvalidField where a mask stands for nothing."""
+        return self._http_action(HttpAction(url="", method=default_method))
+
+    def new_retry(self, max_retries: int) -> RetryPolicy:
+        """The retry policy of something new; `max_retries` is for a draft that names none. Raises
+        InvalidField."""
+        return self._retry(self._default_retry(max_retries))
+
+    def observed(
+        self, old: CalendarUse | None, trigger: Trigger, old_trigger: Trigger | None = None
+    ) -> CalendarUse | None:
+        """What is to be observed: `old`, which was observed with `old_trigger`, itself where nothing of it
+        changes. Raises InvalidField."""
+        name = _given(self.calendar, old.name if old else None)
+        if name is None:
+            if _given(self.on_holiday, None) is not None:
+                raise InvalidField("on_holiday", "says what a calendar does: give calendar too")
+            return None
+        if trigger.pinned is None:
+            raise InvalidField(
+                "calendar", "is for triggers that repeat: leave it out, or give null where there was one"
+            )
+        on_holiday = _given(self.on_holiday, None) or self._kept(old, old_trigger) or _implied(trigger)
+        if old is not None and (name, on_holiday) == (old.name, old.on_holiday):
+            return old
+        known = old.known if old is not None and name == old.name else _given(self.named_calendar, None)
+        return CalendarUse(name, on_holiday, known=known).up_to_date()
+
+    def _kept(self, old: CalendarUse | None, old_trigger: Trigger | None) -> OnHoliday | None:
+        """What somebody has chosen for holidays; None where it is what the old trigger implied."""
+        if old is None or self.on_holiday is not NOT_GIVEN:
+            return None
+        is_default = old_trigger is not None and old.on_holiday == _implied(old_trigger)
+        return None if is_default else old.on_holiday
+
+    def _context(self, old: Trigger | None, observed: CalendarUse | None, now: datetime) -> TriggerContext:
         timezone = _given(self.timezone, old.timezone if old else UTC_NAME)
         return TriggerContext(
             at=now,
@@ -120,6 +176,7 @@ class Draft(CarriedOver):
             overlap=_given(self.overlap, old.overlap if old else "first"),
             timezone_given=self.timezone is not NOT_GIVEN or timezone != UTC_NAME,
             active=_given(self.state, ScheduleState.ACTIVE) is ScheduleState.ACTIVE,
+            calendar=_given(self.calendar, observed.name if observed else None) is not None,
         )
 
     def _action(self, old: Action | None) -> Action:
@@ -188,6 +245,11 @@ class Draft(CarriedOver):
         if policy.backoff_max_seconds < policy.backoff_seconds:
             raise InvalidField("retry_backoff_max_seconds", "must not be less than retry_backoff_seconds")
         return policy
+
+
+def _implied(trigger: Trigger) -> OnHoliday:
+    """What a trigger does on holidays unless the schedule says otherwise."""
+    return trigger.on_holiday or "skip"
 
 
 def _given(value: _T | NotGiven, otherwise: _T) -> _T:

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.tenants import tenant_of
+
+if TYPE_CHECKING:
+    from scheduler_app.domain.message import Message, UnreadableMessage
 
 
 class State(StrEnum):
@@ -28,10 +32,12 @@ class State(StrEnum):
 
 
 class Kind(StrEnum):
-    """Why an event exists: its schedule's rule, or a person who asked for it now."""
+    """Why an event exists: its schedule's rule, a person who asked for it now, or a message without a
+    schedule."""
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"
+    MESSAGE = "message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +109,8 @@ TRANSITIONS: dict[str, Transition] = {
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
     "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # Of a message that no worker has claimed: it waits for another time.
+    "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
@@ -162,6 +170,7 @@ class Event(NamedTuple):
 
     id: str
     schedule_id: str
+    """Empty for a message, which has none."""
     revision: int
     run_time: datetime
     due_at: datetime
@@ -181,6 +190,8 @@ class Event(NamedTuple):
     """Callbacks of ours, one after another, that led to the request that made it."""
     queue: str = CALLBACKS
     """Its message travels in it, and only workers that serve it claim the event."""
+    message: "Message | UnreadableMessage | None" = None
+    """What a message delivers; None for an occurrence, and where only the event itself was read."""
 
     @property
     def tenant(self) -> str:
@@ -189,8 +200,8 @@ class Event(NamedTuple):
 
 
 def schedule_of(event_id: str) -> str:
-    """The id of the schedule that an event's id names, with its tenant."""
-    return event_id.rsplit("-", 2)[0]
+    """The id of the schedule that an event's id names, with its tenant; empty for a message's."""
+    return "" if is_message(event_id) else event_id.rsplit("-", 2)[0]
 
 
 def scheduled(

@@ -13,3 +13,8 @@ def shown_instant(value: datetime) -> str:
     utc = value.astimezone(UTC)
     precision = "milliseconds" if utc.microsecond else "seconds"
     return utc.isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def shown_time(value: datetime) -> str:
+    """An instant in UTC; a local time without an offset."""
+    return value.isoformat() if value.tzinfo is None else shown_instant(value)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.triggers import Trigger
 
 #: A schedule keeps no more of them; an edit that would add another is refused until beats have made up some.
@@ -24,6 +26,13 @@ class OwedRange:
     until: datetime
     """The cut, inclusive."""
     checkpoint: Mapping[str, Any] | None = None
+    calendar: CalendarUse | None = None
+    """What that revision observed; its days are those that the calendar has by now."""
+
+    def recurrence(self, created_at: datetime) -> AnyRecurrence:
+        """As `Schedule.recurrence`; `created_at` is the schedule's. Raises InvalidRecurrence."""
+        found = self.trigger.recurrence(created_at, self.checkpoint)
+        return found if self.calendar is None else self.calendar.observed_by(found)
 
 
 @dataclass(frozen=True, slots=True)

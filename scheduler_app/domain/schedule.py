@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.queues import CALLBACKS
@@ -125,6 +126,7 @@ class Schedule:
     """Which workers its events are for."""
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
+    calendar: CalendarUse | None = None
 
     @property
     def tenant(self) -> str:
@@ -132,8 +134,10 @@ class Schedule:
         return tenant_of(self.id)
 
     def recurrence(self) -> AnyRecurrence:
-        """Raises InvalidRecurrence when what is stored no longer parses."""
-        return self.trigger.recurrence(self.created_at, self.checkpoint)
+        """With the calendar that it observes. Raises InvalidRecurrence when what is stored no longer parses,
+        or the calendar cannot be read."""
+        found = self.trigger.recurrence(self.created_at, self.checkpoint)
+        return found if self.calendar is None else self.calendar.observed_by(found)
 
     def voids(self, revision: int, run_time: datetime) -> bool:
         """Whether an edit, a pause or a deletion has withdrawn a scheduled event of this schedule.
@@ -184,7 +188,8 @@ class Schedule:
             checkpoint=None,
             **changes,
         )
-        revised = replace(revised, zone_data=revised.trigger.zone_data())
+        calendar = revised.calendar and revised.calendar.up_to_date()
+        revised = replace(revised, zone_data=revised.trigger.zone_data(), calendar=calendar)
         if revised.state is not ScheduleState.ACTIVE:
             return revised
         following = revised.recurrence().after(cut)

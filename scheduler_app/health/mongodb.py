@@ -7,6 +7,7 @@ import pymongo
 from pymongo import IndexModel
 from pymongo.errors import PyMongoError
 
+from scheduler_app.config import Settings
 from scheduler_app.health.check import Check, fine, note, unknown, wrong
 from scheduler_app.health.driver_errors import error_summary
 from scheduler_app.health.replica_set import REMEDY, is_mongos, is_replica_set
@@ -17,13 +18,14 @@ from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
 OLDEST, NEWEST = (6, 0), (8, 0)
 #: How long the majority write may take, seconds.
 WRITE_SECONDS = 5.0
-RETENTION_INDEX = "retention_v1"
+RETENTION_INDEX = "retention_v2"
+MESSAGE_RETENTION_INDEX = "message_retention_v1"
 REPLICATION = "mongodb replica set"
 WRITES = "mongodb writes"
 INDEXES = "mongodb indexes"
 
 
-def check_mongodb(store: Store, address: str, *, retention_days: int) -> list[Check]:
+def check_mongodb(store: Store, address: str, settings: Settings) -> list[Check]:
     """Checks `mongodb` and, if it answers, everything else; `address` is its URL without a password."""
     admin = store.mongo.client.admin
     try:
@@ -42,7 +44,7 @@ def check_mongodb(store: Store, address: str, *, retention_days: int) -> list[Ch
         _version(version, address),
         _replication(hello),
         _writes(store),
-        _indexes(store, retention_days),
+        _indexes(store, settings),
     ]
 
 
@@ -89,15 +91,14 @@ def _writes(store: Store) -> Check:
     return fine(WRITES, "a write was confirmed by a majority")
 
 
-def _indexes(store: Store, retention_days: int) -> Check:
+def _indexes(store: Store, settings: Settings) -> Check:
     try:
         events = store.mongo.collection("events").index_information()
         schedules = store.mongo.collection("schedules").index_information()
     except PyMongoError as error:
         return unknown(INDEXES, error_summary(error))
     missing = [*_missing("events", EVENTS, events), *_missing("schedules", SCHEDULES, schedules)]
-    if RETENTION_INDEX not in events:
-        missing.append(f"events.{RETENTION_INDEX}")
+    missing += [f"events.{name}" for name in (RETENTION_INDEX, MESSAGE_RETENTION_INDEX) if name not in events]
     if missing:
         return wrong(
             INDEXES,
@@ -105,15 +106,19 @@ def _indexes(store: Store, retention_days: int) -> Check:
             "start any process, which creates them; its log says why if it cannot",
             missing=missing,
         )
-    kept = events[RETENTION_INDEX].get("expireAfterSeconds", 0) / DAY_SECONDS
-    if kept != retention_days:
-        return wrong(
-            INDEXES,
-            f"finished events are kept for {kept:g} days, and RETENTION_DAYS is {retention_days}",
-            "give every process the same RETENTION_DAYS; each sets the index when it starts",
-            retention_days=kept,
-        )
-    return fine(INDEXES, f"all there; finished events are kept for {retention_days} days")
+    for index, setting, days, things in (
+        (RETENTION_INDEX, "RETENTION_DAYS", settings.retention_days, "events"),
+        (MESSAGE_RETENTION_INDEX, "MESSAGE_RETENTION_DAYS", settings.message_retention_days, "messages"),
+    ):
+        kept = events[index].get("expireAfterSeconds", 0) / DAY_SECONDS
+        if kept != days:
+            return wrong(
+                INDEXES,
+                f"finished {things} are kept for {kept:g} days, and {setting} is {days}",
+                f"give every process the same {setting}; each sets the index when it starts",
+                **{setting.lower(): kept},
+            )
+    return fine(INDEXES, f"all there; finished events are kept for {settings.retention_days} days")
 
 
 def _missing(collection: str, models: list[IndexModel], found: Mapping[str, object]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import ReplaceOne
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError
-from pymongo.results import BulkWriteResult, InsertManyResult, UpdateResult
+from pymongo.results import BulkWriteResult, DeleteResult, InsertManyResult, UpdateResult
 
 from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.faults import DUPLICATE_KEY, told_apart
@@ -119,6 +119,11 @@ class DryRunDocuments(Documents):
 
     def update_many(self, filter: Any, update: Any, **options: Any) -> UpdateResult:  # type: ignore[override]
         return self._updated(filter, update, most=0, **options)
+
+    def delete_one(self, filter: Any, **_options: Any) -> DeleteResult:  # type: ignore[override]
+        """Judged, and not carried out: nothing asks for it afterwards."""
+        found = 0 if self.find_one(filter, {"_id": 1}) is None else 1
+        return DeleteResult({"n": found}, acknowledged=True)
 
     def find_one_and_update(  # type: ignore[override]
         self,

@@ -57,6 +57,8 @@ _TRANSIENT_CODES = frozenset(
 #: An operator has to fix these, and no document is at fault: they are reported and tried again. Atlas reports
 #: exceeded quotas by 8000.
 _ACCESS_CODES = frozenset({13, 18, 391, 8000})
+_BAD_VALUE = 2
+_NO_SUCH_INDEX = "hint provided does not correspond to an existing index"
 #: What MongoDB says of one document whose fields have all the right types: it failed the validation of the
 #: collection, or became too large.
 _OF_ONE_DOCUMENT = frozenset({121, 10334, 17280, 17419, 17420})
@@ -75,6 +77,12 @@ def judged(error: OperationFailure) -> PyMongoError:
         )
     if codes & _TRANSIENT_CODES or any(map(error.has_error_label, _TRANSIENT_LABELS)):
         return Unavailable(str(error))
+    if _BAD_VALUE in codes and _NO_SUCH_INDEX in str(error):
+        # The first requests to a new database come before the index, or somebody dropped it by hand.
+        return Unavailable(
+            "an index is missing; every process builds the indexes when it starts, so try again in a moment,"
+            f" and restart a process if this lasts: {(error.details or {}).get('errmsg', '')!s:.200}"
+        )
     return error
 
 

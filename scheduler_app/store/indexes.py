@@ -8,6 +8,7 @@ from pymongo.errors import OperationFailure
 
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.sessions import ATTEMPTS_SECONDS, BY_KEY
 
 #: The same index exists with other options, or another process is making it this very moment.
 LOST_RACE_CODES = {85, 86, 68, 276, 117}
@@ -48,6 +49,22 @@ EVENTS = [
         name="dead_v2",
         partialFilterExpression={"state": "error"},
     ),
+    # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
+    IndexModel(
+        [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
+        name="messages_v1",
+        partialFilterExpression={"kind": "message"},
+    ),
+    IndexModel(
+        [
+            ("tenant", ASCENDING),
+            ("event_name", ASCENDING),
+            ("run_time", DESCENDING),
+            ("_id", DESCENDING),
+        ],
+        name="message_names_v1",
+        partialFilterExpression={"kind": "message", "event_name": {"$exists": True}},
+    ),
 ]
 
 SCHEDULES = [
@@ -74,6 +91,12 @@ SCHEDULES = [
     # Written by an edit that leaves something to beats, and by nothing else.
     IndexModel(
         [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
+    ),
+    # Who observes a calendar, and with which of its days their future was computed.
+    IndexModel(
+        [("tenant", ASCENDING), ("calendar", ASCENDING), ("state", ASCENDING), ("calendar_days", ASCENDING)],
+        name="calendar_v1",
+        partialFilterExpression={"calendar": {"$exists": True}},
     ),
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
     IndexModel(
@@ -102,8 +125,22 @@ SCHEDULES = [
     ),
 ]
 
+CALENDARS = [
+    IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    IndexModel(
+        [("changed_at", ASCENDING)],
+        name="changed_v1",
+        partialFilterExpression={"changed_at": {"$exists": True}},
+    ),
+    IndexModel(
+        [("holiday_data", ASCENDING)],
+        name="holiday_data_v1",
+        partialFilterExpression={"holiday_data": {"$exists": True}},
+    ),
+]
+
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
-REPLACED = {"events": ("due_v1",)}
+REPLACED = {"events": ("due_v1", "retention_v1")}
 
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [
@@ -113,25 +150,42 @@ IDEMPOTENCY = [
     )
 ]
 
+CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
+SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
-def ensure_indexes(mongo: Mongo, *, retention_days: int) -> None:
+def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days: int) -> None:
     """Makes what is missing. Several processes may call it at once: losing that race is success."""
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
+    _create(mongo.collection("calendars"), CALENDARS)
     _create(mongo.collection("outbox"), OUTBOX)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
+    _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
+    _create(mongo.collection("sessions"), SESSIONS)
     _drop_replaced(mongo)
+    # Messages have no schedule, and a retention of their own.
     _ensure_ttl(
         mongo,
         "events",
         "archived_at",
-        "retention_v1",
+        "retention_v2",
         retention_days * DAY_SECONDS,
-        partialFilterExpression={"archived_at": {"$exists": True}},
+        partialFilterExpression={"archived_at": {"$exists": True}, "schedule_id": {"$exists": True}},
+    )
+    _ensure_ttl(
+        mongo,
+        "events",
+        "archived_at",
+        "message_retention_v1",
+        message_retention_days * DAY_SECONDS,
+        partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
     )
     _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
+    _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
+    _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)
     _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)
     _ensure_archive_view(mongo)
 

@@ -11,6 +11,7 @@ from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.store.collection import Document
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.set_aside import set_aside
+from scheduler_app.store.events.tenants import tenants_with_events
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
 from scheduler_app.store.schedules.cursors import UNREAD, without_request
@@ -65,20 +66,10 @@ class Inspections:
         """Sets living events of these run times aside that have no `due_at`: no index of living events has
         them, and nothing would happen to them. Reads all events of that time. Returns how many were found."""
         found = 0
-        for tenant in self._tenants():
+        for tenant in tenants_with_events(self._events):
             if found < limit:
                 found += self._forgotten_events(tenant, since, until, limit=limit - found)
         return found
-
-    def _tenants(self) -> Iterator[str]:
-        """The tenants that have events, by one step in the index for each."""
-        after: str | None = ""
-        while after is not None:
-            # The index's own keys, in its order: a document whose tenant is an array does not stop this.
-            above = self._events.find({"tenant": {"$gt": after}}, hint="list_v1", return_key=True, limit=1)
-            after = next((key["tenant"] for key in above), None)
-            if after is not None:
-                yield after
 
     def _forgotten_events(self, tenant: str, since: datetime, until: datetime, *, limit: int) -> int:
         which = {

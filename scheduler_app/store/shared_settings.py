@@ -15,6 +15,7 @@ def shared_settings(settings: Settings) -> dict[str, Any]:
         "DISPATCH_HORIZON_SECONDS": settings.horizon_seconds,
         "PREQUEUER_EVENT_TIMEFRAME_MINUTES": settings.prequeuer_event_timeframe_minutes,
         "RETENTION_DAYS": settings.retention_days,
+        "MESSAGE_RETENTION_DAYS": settings.message_retention_days,
         "SECRETS_KEY": fingerprint(settings.secrets_key),
     }
 

@@ -2,12 +2,15 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.store.calendar_feeds import CalendarFeeds
+from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.lists import EventLists
+from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.outbox import Outbox
 from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.recoveries import Recoveries
@@ -21,6 +24,7 @@ from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.owed import Owed
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
+from scheduler_app.store.sessions import Sessions
 from scheduler_app.store.shared_settings import shared_settings
 
 
@@ -34,25 +38,33 @@ class Store:
         self.secret_box = SecretBox(settings.secrets_key)
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
-        self.claims = Claims(self.mongo)
+        self.claims = Claims(self.mongo, self.secret_box)
+        self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.last_runs = LastRuns(self.mongo)
-        self.schedules = Schedules(self.mongo, self.secret_box)
+        self.calendars = Calendars(self.mongo)
+        self.schedules = Schedules(self.mongo, self.secret_box, self.calendars)
         self.successors = Successors(self.mongo, self.secret_box)
-        self.cursors = Cursors(self.mongo, self.secret_box)
+        self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
-        self.owed = Owed(self.mongo)
+        self.owed = Owed(self.mongo, self.calendars)
+        self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
+        self.sessions = Sessions(self.mongo)
         self._prepared = False
 
     def prepare(self) -> None:
         """Makes the indexes, once in a process. Raises a STORE_FAULT."""
         if not self._prepared:
-            ensure_indexes(self.mongo, retention_days=self._settings.retention_days)
+            ensure_indexes(
+                self.mongo,
+                retention_days=self._settings.retention_days,
+                message_retention_days=self._settings.message_retention_days,
+            )
             self._prepared = True
 
     def dry_run(self) -> "Store":

@@ -13,6 +13,7 @@ from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.calendars import with_calendar
 
 log = get_logger(__name__)
 
@@ -116,6 +117,7 @@ class Creation:
 
     def _new(self, draft: Draft, schedule_id: str, now: datetime, hops: int) -> Schedule:
         opened = opened_draft(draft, self.store.secret_box)
+        opened = with_calendar(opened, self.store, tenant=tenant_of(schedule_id))
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_action(schedule.action)
         if hops:

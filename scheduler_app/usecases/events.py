@@ -64,7 +64,7 @@ class EventService:
         """Sends a dead letter again, at once. Raises NotFound, and Conflict when it is not one."""
         event = self.get(event_id, tenant=tenant)
         schedule_id = event.schedule_id
-        if event.state is State.ERROR:
+        if event.state is State.ERROR and event.kind is not Kind.MESSAGE:
             schedule = self.store.schedules.for_delivery([schedule_id]).get(schedule_id)
             if reason := _hopeless(event, schedule):
                 raise Conflict(reason)
@@ -89,10 +89,14 @@ class EventService:
         found = self.store.event_lists.page(
             window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
         )
-        schedules = self.store.schedules.for_delivery(list({event.schedule_id for event in found.rows}))
+        schedules = self.store.schedules.for_delivery(
+            list({event.schedule_id for event in found.rows} - {""})
+        )
         skipped, ids = list[tuple[str, str]](), list[str]()
         for event in found.rows:
-            reason = _hopeless(event, schedules.get(event.schedule_id))
+            # A message needs no schedule.
+            is_message = event.kind is Kind.MESSAGE
+            reason = None if is_message else _hopeless(event, schedules.get(event.schedule_id))
             if reason is None:
                 ids.append(event.id)
             else:

@@ -135,7 +135,9 @@ class Expansion:
             return BeforeCut()
         instants = recurrence.between(start, until + TICK, limit=OCCURRENCES_AN_EDIT + 1)
         if len(instants) > OCCURRENCES_AN_EDIT:
-            left = OwedRange(schedule.revision, schedule.trigger, start, until, schedule.checkpoint)
+            left = OwedRange(
+                schedule.revision, schedule.trigger, start, until, schedule.checkpoint, schedule.calendar
+            )
             return BeforeCut(left=left)
         events = _events(schedule, instants)
         insert_occurrences(self._store, events, until)

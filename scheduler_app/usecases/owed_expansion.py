@@ -91,7 +91,7 @@ def _occurrences(
     owed: OwedRange, created_at: datetime, limit: int
 ) -> tuple[list[datetime], OwedRange | None]:
     """The next occurrences to make, and what is owed after them."""
-    recurrence = owed.trigger.recurrence(created_at, owed.checkpoint)
+    recurrence = owed.recurrence(created_at)
     instants, following = recurrence.between_and_next(owed.next_run_at, owed.until + TICK, limit)
     if following is None or following > owed.until:
         return instants, None

@@ -64,6 +64,10 @@ class Prompt:
         self._dispatch(expanded.events, until, urgent=False)
         return expanded.left
 
+    def dispatch_soon(self, events: Sequence[Event], now: datetime) -> None:
+        """Dispatches those events that are due within the horizon, in their turn."""
+        self._dispatch(events, now, urgent=False)
+
     def dispatch_urgently(self, events: Sequence[Event], now: datetime) -> None:
         """Dispatches events that a person asked for, ahead of all others."""
         self._dispatch(events, now, urgent=True)

@@ -18,6 +18,7 @@ from scheduler_app.store import Store
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.calendars import with_calendar
 
 log = get_logger(__name__)
 
@@ -84,7 +85,7 @@ class ScheduleService:
         """`hops` are those of the request: a callback that sets its own schedule again has no end either.
         Raises NotFound, InvalidField, and StaleVersion when `version` is not the schedule's. Nothing is
         written where nothing changes."""
-        opened = opened_draft(draft, self.store.secret_box)
+        opened = with_calendar(opened_draft(draft, self.store.secret_box), self.store, tenant=tenant)
 
         def edited(schedule: Schedule) -> Schedule:
             changed = opened.edit(schedule, now)

@@ -5,8 +5,8 @@
 MAX_HEADER_BYTES = 64 * 1024
 
 MAX_BODY_BYTES = 1024 * 1024
-#: By path: a bulk request holds up to a thousand schedules.
-LARGER_BODIES = {"/api/schedules/bulk": 16 * 1024 * 1024}
+#: By path: a bulk request holds up to a thousand schedules, an import a calendar of as many events.
+LARGER_BODIES = {"/api/schedules/bulk": 16 * 1024 * 1024, "/api/schedules/import": 8 * 1024 * 1024}
 
 #: Each chunk costs time, however small it is.
 MAX_CHUNKS = 100_000

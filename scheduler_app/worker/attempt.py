@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
-from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.outcomes import Record
 
 COMPLETED = "Event successfully processed"
@@ -18,7 +18,7 @@ class Attempt:
     """An attempt that may start at `event.due_at`, under the claim `token`, in the worker of that name."""
 
     event: Event
-    schedule: Schedule = field(repr=False)
+    deliverable: Deliverable = field(repr=False)
     token: str
     worker: str
 
@@ -52,7 +52,7 @@ class Attempt:
             *(self.event.id, self.token, state, message, due_at, entry, ended_at),
             event=self.event,
             origin=origin,
-            attempts_allowed=self.event.attempts_before + 1 + self.schedule.retry.max_retries,
+            attempts_allowed=self.event.attempts_before + 1 + self.deliverable.retry.max_retries,
         )
 
     def _judge(self, verdict: Verdict, ended_at: datetime) -> tuple[State, datetime | None, str]:
@@ -60,7 +60,7 @@ class Attempt:
             return State.COMPLETED, None, COMPLETED
         if verdict.outcome is Outcome.PERMANENT:
             return State.ERROR, None, f"Attempt {self.number} failed for good: {verdict.reason}"
-        policy, tries = self.schedule.retry, self.number - self.event.attempts_before
+        policy, tries = self.deliverable.retry, self.number - self.event.attempts_before
         if policy.spent(tries):
             return (
                 State.ERROR,

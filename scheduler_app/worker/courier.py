@@ -178,13 +178,13 @@ class Courier(EssentialThread):
             # A claim that was lost and won again by this same process: one request at a time.
             self._recorder.put([self._until_later(job, "its last request is still in flight in this worker")])
             return
-        if not lease.has_room_for(job.attempt.schedule.timeout_seconds, at):
+        if not lease.has_room_for(job.attempt.deliverable.timeout_seconds, at):
             self._unleased.append(job)
             return
         started_at = self._now()
         try:
-            schedule = job.attempt.schedule
-            self._executors.of(schedule.action.kind).start(event, schedule, started_at)
+            deliverable = job.attempt.deliverable
+            self._executors.of(deliverable.action.kind).start(event, deliverable, started_at)
         except Exception as error:  # our own fault with this one event: it is set aside, the others go on
             self._recorder.put([self._set_aside(job, error)])
             return
@@ -200,7 +200,7 @@ class Courier(EssentialThread):
             self._isolated is None
             and event.id not in self._flying
             and not self._is_behind()
-            and lease.has_room_for(job.attempt.schedule.timeout_seconds, at)
+            and lease.has_room_for(job.attempt.deliverable.timeout_seconds, at)
             and self._queues.can_start(job, at)
         ):
             self._start(job, at)
@@ -248,7 +248,7 @@ class Courier(EssentialThread):
         event = job.attempt.event
         if job.lease.is_lost(event.id):
             self._capacity.release()
-        elif not job.lease.has_room_for(job.attempt.schedule.timeout_seconds, now):
+        elif not job.lease.has_room_for(job.attempt.deliverable.timeout_seconds, now):
             self._unleased.append(job)
         else:
             heapq.heappush(self._future, (event.due_at, next(self._order), job))

@@ -82,7 +82,7 @@ def _tell(record: Record) -> None:
     name, message = _MESSAGES[record.state]
     attempt, status = record.attempt, record.attempt.get("status_code")
     facts = {
-        "schedule_id": record.event.schedule_id if record.event else None,
+        "schedule_id": (record.event.schedule_id or None) if record.event else None,
         "event_id": record.event_id,
         "origin": record.origin,
         "status_code": status,

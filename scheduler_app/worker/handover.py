@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
@@ -144,7 +146,9 @@ class Handover:
         return min(LOOK_SECONDS, max(0.0, (self._waiting[0][0] - self._now()).total_seconds()))
 
     def _hand_over(self, batch: ClaimedBatch) -> None:
-        schedules = self._read(list({event.schedule_id for event in batch.events}))
+        # A claim brings messages whole.
+        ids = {event.schedule_id for event in batch.events if event.kind is not Kind.MESSAGE}
+        schedules = self._read(list(ids)) if ids else {}
         if schedules is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
         elif jobs := self._jobs(batch, schedules):
@@ -178,11 +182,11 @@ class Handover:
                 )
                 found = self._set_aside(event, batch.lease, f"{type(error).__name__}: {error}")
             if isinstance(found, Attempt):
-                by_class.setdefault(timeout_class(found.schedule.timeout_seconds), []).append(found)
+                by_class.setdefault(timeout_class(found.deliverable.timeout_seconds), []).append(found)
             else:
                 self._recorder.put([found])
         return [
-            Job(attempt, lease, attempt.schedule.action.isolation_key, isolated)
+            Job(attempt, lease, attempt.deliverable.action.isolation_key, isolated)
             for seconds, attempts in by_class.items()
             for lease in [self._lease(batch.lease, seconds, attempts)]
             for attempt, isolated in self._isolated(attempts, lease)
@@ -192,17 +196,31 @@ class Handover:
         self, event: Event, schedule: Schedule | CorruptSchedule | None, lease: Lease
     ) -> Attempt | Result:
         """What is to be sent, or what becomes of the event instead."""
+        if event.kind is Kind.MESSAGE:
+            return self._message(event, lease)
         if isinstance(schedule, CorruptSchedule):
             if schedule.readable_elsewhere:
                 return self._left_to_others(event, lease, f"it cannot read the schedule: {schedule.reason}")
             return self._set_aside(event, lease, f"its schedule cannot be read: {schedule.reason}")
         if schedule is None or _withdrawn(event, schedule):
             return Voided(event.id, lease)
-        if not self._serves(schedule.action.kind):
-            return self._left_to_others(
-                event, lease, f"it executes no actions of kind {schedule.action.kind}", schedule.queue
-            )
-        return Attempt(event, schedule, lease.token, self._worker)
+        return self._attempt(event, schedule, lease)
+
+    def _message(self, event: Event, lease: Lease) -> Attempt | Result:
+        message = event.message
+        if isinstance(message, UnreadableMessage) and message.readable_elsewhere:
+            return self._left_to_others(event, lease, f"it cannot read the message: {message.reason}")
+        if not isinstance(message, Message):
+            reason = message.reason if message else "it has no content"
+            return self._set_aside(event, lease, f"its message cannot be read: {reason}")
+        return self._attempt(event, message, lease)
+
+    def _attempt(self, event: Event, deliverable: Deliverable, lease: Lease) -> Attempt | Result:
+        kind = deliverable.action.kind
+        if not self._serves(kind):
+            queue = deliverable.queue if isinstance(deliverable, Schedule) else None
+            return self._left_to_others(event, lease, f"it executes no actions of kind {kind}", queue)
+        return Attempt(event, deliverable, lease.token, self._worker)
 
     def _set_aside(self, event: Event, lease: Lease, reason: str) -> Outcome:
         return Outcome(set_aside(event, lease.token, self._worker, reason, self._now()), lease)

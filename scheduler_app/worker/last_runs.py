@@ -40,7 +40,7 @@ class LastRunQueue:
         with self._lock:
             for record in records:
                 event = record.event
-                if event is not None:
+                if event is not None and event.schedule_id:
                     self._keep(
                         Run(event.schedule_id, event.run_time, record.state, event.id, record.ended_at)
                     )

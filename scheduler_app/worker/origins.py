@@ -227,7 +227,7 @@ class OriginQueues:
     # -- one origin --------------------------------------------------------------------------------------
 
     def _new_origin(self, job: Job) -> Origin:
-        concurrency = self._concurrency[job.attempt.schedule.action.kind]
+        concurrency = self._concurrency[job.attempt.deliverable.action.kind]
         origin = self._origins[job.origin] = Origin(job.origin, concurrency)
         return origin
 

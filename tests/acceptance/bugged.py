@@ -9,6 +9,7 @@ import sys
 from datetime import datetime
 from typing import Any
 
+from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.schedule import Schedule
 
@@ -36,9 +37,10 @@ def break_request() -> None:
 
     right = executor.request_of
 
-    def request_of(event: Event, schedule: Schedule, now: datetime) -> Any:
-        made = right(event, schedule, now)
-        raise_for(schedule)
+    def request_of(event: Event, deliverable: Deliverable, now: datetime) -> Any:
+        made = right(event, deliverable, now)
+        if isinstance(deliverable, Schedule):
+            raise_for(deliverable)
         return made
 
     executor.request_of = request_of

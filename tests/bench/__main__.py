@@ -24,6 +24,7 @@ NAMES = (
     "tick",
     "expand",
     "create",
+    "messages",
     "trigger",
     "history",
     "recurrence",

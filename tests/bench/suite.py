@@ -28,6 +28,7 @@ USUAL = {
     "tick": "--schedules 100000",
     "expand": "--events 10000 --runs 3",
     "create": "--runs 3",
+    "messages": "--events 5000 --waiting 100000 --runs 2",
     "history": "--events 500000",
     "recurrence": "--dateutil-seconds 0",
 }
@@ -36,6 +37,7 @@ FULL = USUAL | {
     "spread": "--rate 100 --seconds 60",
     "neighbours": "--seconds 360",
     "tick": "--schedules 1000000",
+    "messages": "--events 10000 --waiting 1000000 --runs 3",
     "history": "--events 10000000",
     "recurrence": "",
 }

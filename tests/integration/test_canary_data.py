@@ -87,9 +87,13 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
         once = AUTH | ({"Idempotency-Key": f"{len(answers)}"} if method == "POST" else {})
         answer = client.open(path, method=method, json=body, headers=once)
         assert answer.status_code == status, answer.text
-        found: dict[str, Any] = json.loads(answer.text) if path != "/api/schedules/export" else {}
+        found: dict[str, Any] = json.loads(answer.text) if answer.is_json else {}
         text = answer.text
-        for each in found.get("results", [found]):
+        imported = [part for item in found.get("items", []) for part in item["schedules"]]
+        for each in found.get("results", imported or [found]):
+            if token := each.get("token"):
+                signing["calendar feed"] = token.partition(".")[2]
+                text = text.replace(token, "")
             if secret := each.get("signing_secret"):
                 signing[f"signing secret {len(signing)}"] = secret.removeprefix("whsec_")
                 text = text.replace(secret, "")
@@ -111,6 +115,15 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
     text["body"] = f"user=anne&password={canaries.TEXT_BODY}"
     del text["json"]
     ask("POST", "/api/schedules/bulk", {"schedules": [text | {"id": "text"}, text | {"id": "text"}]})
+    shared = {name: value for name, value in text.items() if name not in ("name", "rrule")}
+    inner = "BEGIN:VEVENT\nUID:1\nDTSTART:20400101T000000Z\nRRULE:FREQ=DAILY\nEND:VEVENT\n"
+    imported = ask(
+        "POST",
+        "/api/schedules/import",
+        {"ics": f"BEGIN:VCALENDAR\n{inner}END:VCALENDAR\n", "schedule": shared},
+    )
+    taken = imported["items"][0]["schedules"][0]["id"]
+    feed = ask("POST", "/api/calendar-feeds", {"name": "x"}, 201)
     # Refusals, whose answers are kept as well.
     ask("POST", "/api/schedules", text | {"rrule": "FREQ=NEVER"}, 422)
     ask("POST", "/api/schedules", text | {"headers": {"X-Key": f"{canaries.CUSTOM_HEADER}\r\n"}}, 422)
@@ -119,7 +132,7 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
     ask("PUT", "/api/schedules/ok", {"callback_url": "http://elsewhere.example/"}, 422)
     ask("PUT", "/api/schedules/ok", {"name": "renamed"})
     ask("POST", "/api/schedules/ok/signing-secret", None, 201)
-    ids = ("ok", "fails", "moves", "text")
+    ids = ("ok", "fails", "moves", "text", taken)
     events = [ask("POST", f"/api/schedules/{each}/trigger", None, 202)["event_id"] for each in ids]
     assert worker.delivery.deliver(events) == len(events)
     assert worker.wait_until_empty(20)
@@ -130,7 +143,8 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
             for each in ids
             for rest in ("", "/events/history", "/events/pending")
         ),
-        *("/api/schedules", "/api/schedules/export", "/api/events"),
+        *("/api/schedules", "/api/schedules/export", "/api/events", "/api/calendar-feeds"),
+        *("/api/schedules/fails.ics", "/api/calendar.ics", feed["path"]),
         *(f"/api/events/{each}" for each in events),
     ):
         ask("GET", path)

@@ -8,7 +8,13 @@ from collections.abc import Iterable
 
 from api.wire.schedule_fields.action import ACTION
 from api.wire.schedule_fields.delivery import DELIVERY
-from api.wire.schedule_fields.field import AnyField, RecurrenceFacts, ScheduleField, ShownSchedule
+from api.wire.schedule_fields.field import (
+    AnyField,
+    RecurrenceFacts,
+    ScheduleField,
+    ShownSchedule,
+    warnings_of,
+)
 from api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
 from api.wire.schedule_fields.naming import NAMING
 from api.wire.schedule_fields.request import BODY_FIELDS, REQUEST
@@ -29,6 +35,7 @@ __all__ = [
     "RecurrenceFacts",
     "ScheduleField",
     "ShownSchedule",
+    "warnings_of",
 ]
 
 #: Every field, in the order of specifications, answers and the manual.

@@ -8,10 +8,11 @@ from typing import Any
 
 from marshmallow.fields import Field
 
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import AnyRecurrence, Recurrence
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.triggers import Value
+from scheduler_app.domain.triggers import Trigger, Value
 from scheduler_app.store import SecretBox
 
 AnyField = Field[Any]
@@ -40,12 +41,18 @@ class RecurrenceFacts:
         except InvalidRecurrence as error:
             return cls(warnings=[f"the stored rule no longer evaluates: {error}"])
         return cls(
-            warnings=[*schedule.trigger.warnings, *recurrence.warnings],
+            warnings=warnings_of(schedule.trigger, schedule.calendar, recurrence),
             description=described,
             next_run_at=following,
             text=recurrence.text if isinstance(recurrence, Recurrence) else None,
             dtstart=recurrence.dtstart if isinstance(recurrence, Recurrence) else None,
         )
+
+
+def warnings_of(trigger: Trigger, calendar: CalendarUse | None, recurrence: AnyRecurrence) -> list[str]:
+    """What may surprise of a trigger that observes `calendar`; `recurrence` is what they come to."""
+    of_calendar = calendar.warnings(recurrence, trigger.timezone) if calendar else ()
+    return [*trigger.warnings, *recurrence.warnings, *of_calendar]
 
 
 @dataclass(frozen=True)

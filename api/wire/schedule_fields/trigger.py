@@ -4,12 +4,14 @@ The fields of each trigger kind come from the registry of kinds: a new kind need
 """
 
 from collections.abc import Callable
+from typing import get_args
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Instant, LocalOrInstant
+from api.wire.field_types import CalendarName, Instant, LocalOrInstant
 from api.wire.output_schema import OutputSchema
 from api.wire.schedule_fields.field import AnyField, ScheduleField, Show
+from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType, TriggerField
 
 MAX_TIMEZONE = 64
@@ -93,6 +95,10 @@ def _timezone() -> AnyField:
     )
 
 
+def _calendar_name(*, allow_none: bool = False) -> AnyField:
+    return CalendarName(allow_none=allow_none, metadata={"example": "zurich"})
+
+
 TRIGGER = (
     *_kind_rows(),
     ScheduleField(
@@ -135,6 +141,26 @@ TRIGGER = (
         preview=_choice("first", "last"),
         output=fields.String(),
         shown=lambda it: it.schedule.trigger.overlap,
+    ),
+    ScheduleField(
+        name="calendar",
+        meaning="The name of a calendar, whose holidays and weekend days the trigger observes",
+        input=_calendar_name(allow_none=True),
+        creation=_calendar_name(),
+        preview=_calendar_name(),
+        output=fields.String(),
+        shown=lambda it: it.schedule.calendar and it.schedule.calendar.name,
+        aliases="holidays holiday_calendar business_days",
+    ),
+    ScheduleField(
+        name="on_holiday",
+        meaning="What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves"
+        " to the `next` or the `previous` open day at the same time of day",
+        default="as the phrase says; else `skip`",
+        input=_choice(*get_args(OnHoliday)),
+        preview=_choice(*get_args(OnHoliday)),
+        output=fields.String(),
+        shown=lambda it: it.schedule.calendar and it.schedule.calendar.on_holiday,
     ),
     ScheduleField(
         name="description",

@@ -11,8 +11,8 @@ from scheduler_app.actions.executor import Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.command_patterns import AllowedCommands
+from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.schedule import Schedule
 
 
 class CommandExecutor:
@@ -30,7 +30,7 @@ class CommandExecutor:
         self._loop = CommandLoop(allowed, limits, self._tell)
         self._loop.start()
 
-    def start(self, event: Event, schedule: Schedule, now: datetime) -> None:
+    def start(self, event: Event, schedule: Deliverable, now: datetime) -> None:
         action = schedule.action
         if not isinstance(action, CommandAction):
             raise TypeError(f"an action of kind {action.kind} is no command")

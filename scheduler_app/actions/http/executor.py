@@ -10,9 +10,10 @@ from scheduler_app.actions.http.request import Request
 from scheduler_app.actions.http.response import Response
 from scheduler_app.actions.http.retry_after import parse_retry_after
 from scheduler_app.actions.http.sender import Sender
+from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.http_action import http_action
-from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.message import Message
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
@@ -25,11 +26,11 @@ class HttpExecutor:
         """`concurrency`: requests in flight to one origin."""
         self.concurrency = concurrency
         self._sender = sender
-        self._in_flight: dict[str, tuple[Schedule, datetime]] = {}
+        self._in_flight: dict[str, tuple[Deliverable, datetime]] = {}
 
-    def start(self, event: Event, schedule: Schedule, now: datetime) -> None:
-        self._sender.start(request_of(event, schedule, now))
-        self._in_flight[event.id] = schedule, now
+    def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:
+        self._sender.start(request_of(event, deliverable, now))
+        self._in_flight[event.id] = deliverable, now
 
     def wait(self, timeout: float) -> Sequence[Verdict]:
         responses = self._sender.wait(timeout)
@@ -47,21 +48,21 @@ class HttpExecutor:
         self._sender.close()
 
     def _verdict(self, response: Response) -> Verdict:
-        schedule, started_at = self._in_flight.pop(response.key)
+        deliverable, started_at = self._in_flight.pop(response.key)
         try:
-            return verdict_of(response, schedule, started_at)
+            return verdict_of(response, deliverable, started_at)
         except Exception as error:  # a bug that one response triggers must not end the other attempts
             log.exception("callback.broken", message="A response breaks our code", event_id=response.key)
             reason = f"{type(error).__name__}: {error}"
             return Verdict(response.key, Outcome.PERMANENT, None, reason, "", 0.0, reason)
 
 
-def request_of(event: Event, schedule: Schedule, now: datetime) -> Request:
+def request_of(event: Event, deliverable: Deliverable, now: datetime) -> Request:
     """Returns the request of an event's next attempt, which starts at `now` (UTC).
 
-    Raises TypeError where the schedule's action is no HTTP request, InvalidField for an unusable secret.
+    Raises TypeError where the action is no HTTP request, InvalidField for an unusable secret.
     """
-    action, signing = http_action(schedule.action), schedule.signing
+    action, signing = http_action(deliverable.action), deliverable.signing
     body = action.body.data if action.body else None
     return Request(
         key=event.id,
@@ -70,33 +71,34 @@ def request_of(event: Event, schedule: Schedule, now: datetime) -> Request:
         headers=headers_for(
             event_id=event.id,
             schedule_id=event.schedule_id,
+            event_name=event.message.event_name if isinstance(event.message, Message) else None,
             run_time=event.run_time,
             attempt=event.attempt + 1,
             now=now,
             user_headers=action.headers,
             body=body,
-            hops=max(event.hops, schedule.hops),
+            hops=max(event.hops, deliverable.hops),
             signing_secrets=signing.secrets(now) if signing else (),
         ),
         body=body,
-        timeout_seconds=schedule.timeout_seconds,
+        timeout_seconds=deliverable.timeout_seconds,
     )
 
 
-def verdict_of(response: Response, schedule: Schedule, started_at: datetime) -> Verdict:
-    """Judges the response to an attempt that began at `started_at` by the schedule's status codes.
+def verdict_of(response: Response, deliverable: Deliverable, started_at: datetime) -> Verdict:
+    """Judges the response to an attempt that began at `started_at` by the status codes of what asked for it.
 
     Secrets of the request that the receiver echoed are masked.
     """
-    response = redacted(response, http_action(schedule.action))
+    response = redacted(response, http_action(deliverable.action))
     key, status, error = response.key, response.status, response.error
     snippet, duration_ms = response.snippet, response.duration_ms
-    if status is not None and status in schedule.success:
+    if status is not None and status in deliverable.success:
         return Verdict(key, Outcome.SUCCESS, status, error, snippet, duration_ms)
     reason = error or f"HTTP {status}"
     if response.ours:  # and therefore not permanent: a worker with other settings may allow it
         metrics.refused.inc()
-    if response.permanent or (status is not None and status not in schedule.retry.codes):
+    if response.permanent or (status is not None and status not in deliverable.retry.codes):
         return Verdict(key, Outcome.PERMANENT, status, error, snippet, duration_ms, reason)
     retry_after = None
     if response.retry_after:

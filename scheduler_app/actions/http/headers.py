@@ -41,6 +41,7 @@ OUR_HEADERS = frozenset(
         "webhook-signature",
         "webhook-timestamp",
         "x-scheduler-attempt",
+        "x-scheduler-event-name",
         "x-scheduler-hops",
         "x-scheduler-run-time",
         "x-scheduler-schedule-id",
@@ -76,6 +77,7 @@ def headers_for(
     *,
     event_id: str,
     schedule_id: str,
+    event_name: str | None = None,
     run_time: datetime,
     attempt: int,
     now: datetime,
@@ -89,7 +91,8 @@ def headers_for(
     `Idempotency-Key` and `webhook-id` are the event's id, the same on every attempt. `webhook-timestamp` is
     `now` in whole seconds; `webhook-signature` (with secrets only) has one signature for each secret,
     separated by spaces, so that both ends can rotate (Standard Webhooks). `X-Scheduler-Attempt` counts
-    from 1, `X-Scheduler-Run-Time` is the occurrence in UTC, `X-Scheduler-Schedule-Id` its schedule.
+    from 1, `X-Scheduler-Run-Time` is the occurrence in UTC, `X-Scheduler-Schedule-Id` its schedule; a
+    message has no schedule (an empty id), and perhaps an `X-Scheduler-Event-Name`.
     `X-Scheduler-Hops` is one more than `hops`, those of the request that made the event, so that a callback
     to an API of ours cannot go round for ever. Ours replace the user's of the same name, in any case of
     letters; a `User-Agent` is the user's where given.
@@ -123,8 +126,11 @@ def headers_for(
         ("X-Scheduler-Attempt", str(attempt)),
         ("X-Scheduler-Hops", str(hops + 1)),
         ("X-Scheduler-Run-Time", _instant(run_time.astimezone(UTC))),
-        ("X-Scheduler-Schedule-Id", schedule_id),
     )
+    if schedule_id:
+        headers.append(("X-Scheduler-Schedule-Id", schedule_id))
+    if event_name is not None:
+        headers.append(("X-Scheduler-Event-Name", event_name))
     if signing_secrets:
         signatures = [sign(secret, event_id, timestamp, body or b"") for secret in signing_secrets]
         headers.append(("webhook-signature", " ".join(signatures)))

@@ -6,7 +6,7 @@ import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.output import show_json, table
-from scheduler_app.client import Json, Scheduler
+from scheduler_app.client import Event, Scheduler
 
 _COLORS = {"completed": "green", "error": "red", "expired": "yellow", "skipped": "yellow"}
 
@@ -42,11 +42,11 @@ def history(
     )
 
 
-def _lag(event: Json) -> str:
+def _lag(event: Event) -> str:
     attempts = event.get("attempts")
     return f"{attempts[0]['lag_ms']:.0f} ms" if attempts and attempts[0].get("lag_ms") is not None else "–"
 
 
-def _outcome(event: Json) -> str:
+def _outcome(event: Event) -> str:
     lines = event.get("status")
     return str(lines[-1].get("message", "")) if lines else ""

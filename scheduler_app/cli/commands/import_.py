@@ -10,7 +10,7 @@ import click
 
 from scheduler_app.cli.client_options import with_client
 from scheduler_app.cli.output import say
-from scheduler_app.client import Json, Scheduler, SchedulerError
+from scheduler_app.client import BulkResult, Json, Scheduler, SchedulerError
 
 #: Schedules in one request, the most that the API takes, and characters, well below the API's 16 MiB.
 MOST = 1_000
@@ -52,7 +52,7 @@ def import_schedules(scheduler: Scheduler, file: IO[str], update: bool, dry_run:
 
 
 def _import_result(
-    scheduler: Scheduler, schedule: Json, result: Json, *, update: bool, dry_run: bool
+    scheduler: Scheduler, schedule: Json, result: BulkResult, *, update: bool, dry_run: bool
 ) -> tuple[str, str | None]:
     """Returns the name of the count for this schedule, and the reason where it is refused."""
     if result["status"] == 201:

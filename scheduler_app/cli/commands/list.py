@@ -8,7 +8,7 @@ import click
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.output import show_json, table
 from scheduler_app.cli.schedule_filters import schedule_filters
-from scheduler_app.client import Json, Scheduler
+from scheduler_app.client import Schedule, Scheduler
 
 _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
 
@@ -42,13 +42,13 @@ def _colored(state: str) -> str:
     return f"[{color}]{state}[/]" if color else state
 
 
-def _when(schedule: Json) -> str:
+def _when(schedule: Schedule) -> str:
     return str(schedule.get("description") or schedule.get("rrule") or schedule.get("run_at") or "")
 
 
-def _next(schedule: Json) -> str:
+def _next(schedule: Schedule) -> str:
     return str(schedule.get("next_run_at") or schedule.get("reason") or "–")
 
 
-def _calls(schedule: Json) -> str:
+def _calls(schedule: Schedule) -> str:
     return f"{schedule.get('method', '')} {schedule.get('callback_url', '')}".strip()

@@ -1,12 +1,17 @@
 """`scheduler reseal`: encrypts all stored secrets with the newest key."""
 
 import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from scheduler_app.cli.errors import CannotStart
 from scheduler_app.config import InvalidSetting, Settings, load_settings
 from scheduler_app.domain.errors import InvalidField
+
+if TYPE_CHECKING:
+    from scheduler_app.store.schedules.resealing import Resealed
 
 PROGRESS_SECONDS = 1.0
 
@@ -36,30 +41,40 @@ def reseal(config: str | None) -> None:
 
 
 def _reseal(settings: Settings) -> int:
-    """Returns the number of schedules whose secrets could not be read."""
+    """Returns the number of schedules and messages whose secrets could not be read."""
     # Imported here, so that other commands do not wait for it.
     from scheduler_app.store import STORE_FAULTS, Store
-    from scheduler_app.store.schedules.resealing import Resealed, Resealing
+    from scheduler_app.store.events.message_resealing import MessageResealing
+    from scheduler_app.store.schedules.resealing import Resealing
 
     store = Store(settings)
     try:
-        resealing = Resealing(store.mongo, store.secret_box)
-        total, reported_at, done, left = resealing.count(), time.monotonic(), Resealed(), 0
-        for done in resealing.run():
-            for schedule_id, reason in done.left:
-                left += 1
-                click.echo(f"{schedule_id}: {reason}", err=True)
-            if time.monotonic() - reported_at > PROGRESS_SECONDS:
-                reported_at = time.monotonic()
-                click.echo(f"{done.seen} of {max(total, done.seen)} schedules", err=True)
+        schedules = Resealing(store.mongo, store.secret_box)
+        left = _told("schedules", schedules.run(), schedules.count())
+        return left + _told("messages", MessageResealing(store.mongo, store.secret_box).run())
     except STORE_FAULTS as error:
         raise click.ClickException(
             f"MongoDB does not answer ({str(error)[:300]}); run it again: what was done so far is kept"
         ) from None
     finally:
         store.close()
+
+
+def _told(things: str, pages: "Iterator[Resealed]", total: int | None = None) -> int:
+    """Prints how a run goes on, and its result; returns the number of those that could not be read."""
+    reported_at, left = time.monotonic(), 0
+    seen = sealed = wiped = 0
+    for done in pages:
+        seen, sealed, wiped = done.seen, done.sealed, done.wiped
+        for each, reason in done.left:
+            left += 1
+            click.echo(f"{each}: {reason}", err=True)
+        if time.monotonic() - reported_at > PROGRESS_SECONDS:
+            reported_at = time.monotonic()
+            of_all = f" of {max(total, seen)}" if total is not None else ""
+            click.echo(f"{seen}{of_all} {things}", err=True)
     click.echo(
-        f"{done.seen} schedules: {done.sealed} encrypted with the newest key, {done.wiped} deleted and wiped,"
-        f" {done.seen - done.sealed - done.wiped - left} needed no change, {left} could not be read"
+        f"{seen} {things}: {sealed} encrypted with the newest key, {wiped} deleted and wiped,"
+        f" {seen - sealed - wiped - left} needed no change, {left} could not be read"
     )
     return left

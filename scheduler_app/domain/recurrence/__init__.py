@@ -17,14 +17,18 @@ from .never import Never
 from .occurrence import Occurrence
 from .once import Once
 from .recurrence import Recurrence
+from .rules.closed_days import ClosedDays, Observance, OnHoliday
 from .zones.zone import zone_data_version
 
 __all__ = [
     "AnyRecurrence",
+    "ClosedDays",
     "Gap",
     "InvalidRecurrence",
     "Never",
+    "Observance",
     "Occurrence",
+    "OnHoliday",
     "Once",
     "Overlap",
     "Recurrence",

@@ -1,7 +1,7 @@
 """A recurrence: what a schedule asks when it should fire."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, Final, Self
@@ -13,12 +13,15 @@ from .checkpoint import fingerprint, read_checkpoint, write_checkpoint
 from .description import describe
 from .occurrence import Occurrence
 from .rules.bound_rule import Start
+from .rules.closed_days import Observance, is_closed
 from .rules.counted_rule import CountedRule
 from .rules.instance_count import Mark
 from .rules.recurrence_set import RecurrenceSet
+from .rules.rolling import RolledSet
 from .rules.step_budget import StepBudget
 from .text.parsed_text import read_text, zone_named
-from .timeline import ceil_second, floor_second, local_datetime, require_aware, to_datetime
+from .timeline import DAY, ceil_second, floor_second, local_datetime, require_aware, to_datetime
+from .warnings.closed_day_warnings import closed_day_warnings
 from .warnings.warnings import Warnings, outlook
 
 MAX_RESULTS: Final = 1_000_000
@@ -41,6 +44,8 @@ class Recurrence:
     _start: Start = field(compare=False, repr=False)
     _set: RecurrenceSet = field(compare=False, repr=False)
     _warnings: Warnings = field(compare=False, repr=False)
+    observed: Observance | None = None
+    _observing: RecurrenceSet | RolledSet | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def parse(
@@ -84,6 +89,22 @@ class Recurrence:
         seen = Warnings(built, asked_for, now - 1, outlook(built, now - 1, steps), tuple(notes))
         return cls(built.text, built.start.zone.name, gap, overlap, built.start, built.set, seen)
 
+    def observing(self, observed: Observance) -> Self:
+        """This recurrence with a calendar: occurrences on its closed days are dropped or moved.
+
+        They are counted, ended and excluded before that: COUNT, UNTIL and EXDATE mean the rule's own days.
+        """
+        of: RecurrenceSet | RolledSet
+        if observed.on_holiday == "skip":
+            of = replace(self._set, closed=observed.closed)
+        else:
+            of = RolledSet(self._set, self._start, observed.closed, observed.on_holiday == "next")
+        return replace(self, observed=observed, _observing=of)
+
+    @property
+    def _fires(self) -> RecurrenceSet | RolledSet:
+        return self._set if self._observing is None else self._observing
+
     @property
     def dtstart(self) -> datetime:
         """DTSTART in its zone, aware."""
@@ -95,18 +116,22 @@ class Recurrence:
         """The recurrence in plain English; a rule that there are no words for is quoted."""
         # A DTSTART that nobody wrote is the second after the creation.
         later = self._start.instant > self._warnings.now + 1
-        return describe(self._set, self._start, later)
+        written = describe(self._set, self._start, later)
+        return written if self.observed is None else f"{written}, {self.observed.words}"
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What may surprise the person who wrote it, seen from the time of creation, and what to do."""
-        return self._warnings.sentences()
+        found = self._warnings.sentences()
+        if self.observed is None:
+            return found
+        return (*found, *closed_day_warnings(self._set, self._fires, self.observed, self._warnings.now))
 
     def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
         """The first occurrence after an aware `instant` (or at it, if `inclusive`), in UTC; None: no more."""
         require_aware(instant, "instant")
         first = ceil_second(instant) if inclusive else floor_second(instant) + 1
-        found = next(self._set.instants(first, StepBudget()), None)
+        found = next(self._fires.instants(first, StepBudget()), None)
         return None if found is None else to_datetime(found)
 
     def between(self, start: datetime, end: datetime, limit: int | None = None) -> list[datetime]:
@@ -122,7 +147,7 @@ class Recurrence:
         """As `between`, and the occurrence that follows those; None: no more. One search for both."""
         stop = ceil_second(require_aware(end, "end"))
         found: list[datetime] = []
-        for second in self._set.instants(ceil_second(require_aware(start, "start")), StepBudget()):
+        for second in self._fires.instants(ceil_second(require_aware(start, "start")), StepBudget()):
             if second >= stop or len(found) == limit:
                 return found, to_datetime(second)
             found.append(to_datetime(second))
@@ -133,6 +158,21 @@ class Recurrence:
         shifted: set[int] = set()
         return [self._occurrence(second, shifted) for second in self._between(start, end, limit, shifted)]
 
+    def left_out(self, start: datetime, end: datetime, limit: int) -> list[datetime]:
+        """The local times from `start` up to `end` (both aware), `limit` at most, at which nothing fires
+        because the calendar is closed and occurrences are skipped then."""
+        if self.observed is None or self.observed.on_holiday != "skip":
+            return []
+        found: list[datetime] = []
+        stop, zone = ceil_second(end), self._start.zone
+        for second in self._set.instants(ceil_second(start), StepBudget()):
+            if second >= stop or len(found) == limit:
+                break
+            local = second + zone.offset(second)
+            if is_closed(self.observed.closed, local // DAY):
+                found.append(local_datetime(local, zone.info))
+        return found
+
     def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
         """What a schedule stores so that a rule with COUNT is counted on from an aware `instant`.
 
@@ -142,6 +182,8 @@ class Recurrence:
         counted = _counted(self._set)
         if not counted:
             return None
+        if isinstance(self._observing, RolledSet):
+            second = self._observing.earliest(second)
         done = [rule.done_before(second, StepBudget()) for rule in counted]
         return write_checkpoint(fingerprint(self.text, self.gap, self.overlap), second, done)
 
@@ -152,7 +194,7 @@ class Recurrence:
         stop = ceil_second(require_aware(end, "end"))
         if limit == 0:
             return
-        for number, second in enumerate(self._set.instants(first, StepBudget(), shifted), 1):
+        for number, second in enumerate(self._fires.instants(first, StepBudget(), shifted), 1):
             if second >= stop:
                 return
             if limit is None and number > MAX_RESULTS:
@@ -173,8 +215,12 @@ class Recurrence:
             dst = "gap_shifted"
         elif reading.kind == "overlap":
             dst = "overlap_first" if second == reading.early else "overlap_last"
+        source = self._observing.source(second) if isinstance(self._observing, RolledSet) else None
         return Occurrence(
-            to_datetime(second), local_datetime(local, zone.info, int(dst == "overlap_last")), dst
+            to_datetime(second),
+            local_datetime(local, zone.info, int(dst == "overlap_last")),
+            dst,
+            None if source is None else local_datetime(source, zone.info),
         )
 
 

@@ -9,7 +9,6 @@ from .choice import Given, edited_trigger, names_a_trigger, new_trigger
 from .kind import (
     FieldType,
     NotUnderstood,
-    OnHoliday,
     Translation,
     TriggerContext,
     TriggerField,
@@ -28,7 +27,6 @@ __all__ = [
     "FieldType",
     "Given",
     "NotUnderstood",
-    "OnHoliday",
     "Translation",
     "Trigger",
     "TriggerContext",

@@ -24,11 +24,16 @@ def new_trigger(given: Given, context: TriggerContext) -> Trigger:
     return Trigger.translated(kind, written, context)
 
 
-def edited_trigger(given: Given, old: Trigger, context: TriggerContext, created_at: datetime) -> Trigger:
+def edited_trigger(
+    given: Given, old: Trigger, context: TriggerContext, created_at: datetime, *, had_calendar: bool = False
+) -> Trigger:
     """What an edit that gives these fields makes of `old`: `old` itself where it says nothing new, so that a
-    rule sent again keeps the DTSTART it was pinned to. Raises InvalidField."""
+    rule sent again keeps the DTSTART it was pinned to. `had_calendar`: whether the schedule of `old` named a
+    calendar. Raises InvalidField."""
     kind, written = _chosen(given, old)
     restated = kind.restates(written, old, created_at)
+    if had_calendar != context.calendar and kind.uses_calendar(written, context):
+        return Trigger.translated(kind, written, context)
     choices = (context.timezone, context.gap, context.overlap)
     if restated and choices == (old.timezone, old.gap, old.overlap):
         return old

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 
 if TYPE_CHECKING:
     from scheduler_app.domain.triggers.trigger import Trigger
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 Value = str | int | bool | datetime
 
 V = TypeVar("V")
-
-#: What becomes of an occurrence that falls on a holiday of the schedule's calendar.
-OnHoliday = Literal["skip", "next", "previous"]
 
 
 class FieldType(Enum):
@@ -101,6 +98,8 @@ class TriggerContext:
     """Whether somebody chose the timezone; a single local time is refused where nobody did."""
     active: bool = True
     """Whether the schedule is going to run: only then is a single instant in the past refused."""
+    calendar: bool = False
+    """Whether the schedule names a calendar, which then says what a business day is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +127,25 @@ class NotUnderstood(InvalidField):
         *,
         not_understood: tuple[str, ...] = (),
         readings: tuple[Translation, ...] = (),
+        context: TriggerContext | None = None,
     ) -> None:
         super().__init__(field, message)
         self.not_understood = not_understood
         """The words that were not understood, as they were written."""
         self.readings = readings
         """What it may mean, where that is known: the person gives one of them instead."""
+        self.context = context
+        """What the readings are read in; known where the trigger is made of its kind."""
+
+    def read_in(self, context: TriggerContext) -> "NotUnderstood":
+        """The same refusal, which knows the context of its readings."""
+        return NotUnderstood(
+            self.field,
+            self.message,
+            not_understood=self.not_understood,
+            readings=self.readings,
+            context=context,
+        )
 
 
 class TriggerKind(Protocol):
@@ -155,6 +167,10 @@ class TriggerKind(Protocol):
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
         """Whether timezone, gap and overlap change the meaning; if not, an edit of them keeps the old one."""
         return True
+
+    def uses_calendar(self, written: Mapping[str, Value], context: TriggerContext) -> bool:
+        """Whether `written` means something else in `context` with a calendar than without one."""
+        return False
 
     def names_start(self, written: Mapping[str, Value]) -> bool:
         """Whether the person wrote a DTSTART, so that warnings may speak of it."""

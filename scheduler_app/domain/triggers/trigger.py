@@ -12,10 +12,11 @@ from scheduler_app.domain.recurrence import (
     Gap,
     Never,
     Once,
+    OnHoliday,
     Overlap,
     zone_data_version,
 )
-from scheduler_app.domain.triggers.kind import OnHoliday, TriggerContext, TriggerKind, Value
+from scheduler_app.domain.triggers.kind import NotUnderstood, TriggerContext, TriggerKind, Value
 from scheduler_app.domain.triggers.recurrence_cache import RecurrenceText, cache
 
 #: The fields that are the schedule's own: an error about one of them keeps its name.
@@ -56,6 +57,8 @@ class Trigger:
             if found.recurrence is not None:
                 zone = timezone if kind.uses_timezone(written) else None
                 parsed = cache.read(RecurrenceText(found.recurrence, context.at, zone, gap, overlap))
+        except NotUnderstood as error:
+            raise error.read_in(context) from None
         except InvalidRecurrence as error:
             raise _named(error, kind.name) from None
         trigger = cls(

@@ -6,8 +6,10 @@ from datetime import datetime
 from pymongo import DESCENDING
 
 from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.events.documents import finish, sources
+from scheduler_app.store.events.message_documents import WIPED
 from scheduler_app.store.mongo import Document, Mongo
 
 
@@ -82,11 +84,13 @@ class Cancellations:
         return PastCut(running=running is not None, last_sent=sent["run_time"] if sent else None)
 
     def cancel(self, event_id: str, now: datetime, message: str, *, tenant: str) -> bool:
-        """Cancels one event; False when it is claimed or finished, or the tenant has none of that id."""
+        """Cancels one event; False when it is claimed or finished, or the tenant has none of that id. Of a
+        message nothing secret is left."""
         if tenant_of(event_id) != tenant:
             return False
         which = {"_id": event_id, "state": sources("cancel")}
-        return finish(self._events, which, State.CANCELLED, now, message) == 1
+        wiped = WIPED if is_message(event_id) else None
+        return finish(self._events, which, State.CANCELLED, now, message, wiped) == 1
 
 
 def _older(schedule_id: str, revision: int, cut: datetime) -> Document:

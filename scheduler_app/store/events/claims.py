@@ -1,13 +1,15 @@
 """Delivery's transitions: workers claim events, and release those that they do not send."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from itertools import repeat
 from typing import NamedTuple
 
 from scheduler_app.domain.event import Event, Kind, State, from_id
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease
 from scheduler_app.store.documents.per_document_update import own_value
+from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import (
     CLAIMED,
     READABLE,
@@ -18,6 +20,7 @@ from scheduler_app.store.events.documents import (
     update_by_token,
 )
 from scheduler_app.store.events.history import appended, line
+from scheduler_app.store.events.message_documents import CONTENT, read_message
 from scheduler_app.store.events.set_aside import update_sound
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 
@@ -50,9 +53,10 @@ class Postponement(NamedTuple):
 
 
 class Claims:
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
         self._events = mongo.collection("events")
         self._majority = mongo.majority("events")
+        self._secret_box = secret_box
 
     def claim(
         self,
@@ -68,7 +72,8 @@ class Claims:
         both.
 
         An event that is missing from the answer belongs to somebody else, is finished, or is not due. That
-        is no error. An event that cannot be read is set aside.
+        is no error. An event that cannot be read is set aside. Messages are read whole: once claimed, they
+        can no longer be cancelled or moved.
         """
         token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}} | READABLE
         which |= in_queues(queues)
@@ -78,8 +83,16 @@ class Claims:
         if len(told) == len(ids) and self._claim(which | AS_MADE, claimed) == len(ids):
             return token, sorted(told, key=_turn)
         self._claim(which, claimed)
-        won = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED)
-        return token, sorted(to_events(self._events, won), key=_turn)
+        won = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, CLAIMED | CONTENT)
+        rows = {row["_id"]: row for row in won}
+        events = map(self._with_message, to_events(self._events, rows.values()), repeat(rows))
+        return token, sorted(events, key=_turn)
+
+    def _with_message(self, event: Event, rows: Mapping[str, Document]) -> Event:
+        """The event with what it delivers, if it is a message."""
+        if event.kind is not Kind.MESSAGE:
+            return event
+        return event._replace(message=read_message(rows[event.id], self._secret_box))
 
     def _claim(self, which: Document, claimed: list[Document]) -> int | None:
         return update_by_token(self._events, which | {"state": sources("claim")}, claimed)

@@ -10,9 +10,7 @@ from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
 from scheduler_app.domain.field_types import (
     Corrupt,
     instant,
-    one_of,
     optional,
-    schedule_id,
     tenant,
     text,
     version,
@@ -21,7 +19,7 @@ from scheduler_app.domain.field_types import (
 from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.store.collection import Document, Documents
-from scheduler_app.store.events.fields import DOCUMENT_VERSION
+from scheduler_app.store.events.fields import DOCUMENT_VERSION, MESSAGE_VERSION, kind, owner_schedule
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.mongo import BY_ID
@@ -45,8 +43,6 @@ CLAIMED = {
     "routed": 1,
 }
 
-_KINDS = tuple(kind.value for kind in Kind)
-
 #: Fields that a claim, or a postponement before it, notes on an event. The end of the claim removes them.
 WHILE_CLAIMED = ("isolated", "postponed_from")
 
@@ -57,7 +53,7 @@ def sources(verb: str) -> dict[str, list[str]]:
 
 
 #: Documents of a newer release are left to its processes.
-READABLE: Document = {"v": {"$not": {"$gt": DOCUMENT_VERSION}}}
+READABLE: Document = {"v": {"$not": {"$gt": MESSAGE_VERSION}}}
 
 
 def to_document(event: Event, now: datetime, message: str) -> Document:
@@ -90,16 +86,16 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
 
 def to_event(row: Document) -> Event:
     """What delivery and dispatch need to know of it. Raises Corrupt."""
-    version(row.get("v"), DOCUMENT_VERSION)
+    version(row.get("v"), MESSAGE_VERSION)
     event_id = text(row["_id"], "_id")
     tenant(row.get("tenant"), "tenant", event_id)
     return Event(
         id=event_id,
-        schedule_id=schedule_id(row.get("schedule_id"), "schedule_id", event_id),
+        schedule_id=owner_schedule(row.get("schedule_id"), "schedule_id", event_id),
         revision=whole(row.get("revision"), "revision", least=1),
         run_time=instant(row.get("run_time"), "run_time"),
         due_at=instant(row.get("due_at"), "due_at"),
-        kind=Kind(one_of(row.get("kind"), "kind", _KINDS)),
+        kind=Kind(kind(row.get("kind"), "kind", event_id)),
         attempt=whole(row.get("attempt"), "attempt"),
         attempts_before=whole(row.get("attempts_before") or 0, "attempts_before"),
         lost_leases=whole(row.get("lost_leases") or 0, "lost_leases"),

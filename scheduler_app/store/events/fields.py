@@ -21,10 +21,14 @@ from scheduler_app.domain.field_types import (
     whole,
     wrong,
 )
+from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.tenants import tenant_of
 
+#: `v` of an occurrence's event.
 DOCUMENT_VERSION = 1
+#: `v` of a message, which releases that know no messages leave alone; the newest that is read.
+MESSAGE_VERSION = 2
 
 _KINDS = tuple(kind.value for kind in Kind)
 _STATES = tuple(state.value for state in State)
@@ -32,6 +36,23 @@ _STATES = tuple(state.value for state in State)
 
 def _revision(value: Any, name: str) -> int:
     return whole(value, name, least=1)
+
+
+def owner_schedule(value: Any, name: str, event_id: str) -> str:
+    """The schedule of an event, empty for a message. Raises Corrupt."""
+    if is_message(event_id):
+        if value is not None:
+            raise wrong(name, value, "missing: a message has no schedule")
+        return ""
+    return schedule_id(value, name, event_id)
+
+
+def kind(value: Any, name: str, event_id: str) -> str:
+    """The kind of an event, which fits its id. Raises Corrupt."""
+    named = one_of(value, name, _KINDS)
+    if (named == Kind.MESSAGE.value) != is_message(event_id):
+        raise Corrupt(f"{name} is {named!r}, which does not fit the event's id")
+    return named
 
 
 def _list_of_lines(value: Any, name: str) -> list[Any]:
@@ -42,13 +63,16 @@ def _list_of_lines(value: Any, name: str) -> list[Any]:
 
 
 #: Fields that each event has, and that must fit its id.
-OWNED: dict[str, Callable[[Any, str, str], str]] = {"tenant": tenant, "schedule_id": schedule_id}
+OWNED: dict[str, Callable[[Any, str, str], str]] = {
+    "tenant": tenant,
+    "schedule_id": owner_schedule,
+    "kind": kind,
+}
 #: Fields that each event has.
 REQUIRED: dict[str, Callable[[Any, str], Any]] = {
     "_id": text,
-    "v": lambda value, name: version(value, DOCUMENT_VERSION),
+    "v": lambda value, name: version(value, MESSAGE_VERSION),
     "revision": _revision,
-    "kind": lambda value, name: one_of(value, name, _KINDS),
     "run_time": instant,
     "state": lambda value, name: one_of(value, name, _STATES),
     "attempt": whole,
@@ -103,13 +127,14 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
     """Replacements of the faulty fields, so that the event can be listed and redriven: what its id tells,
     and else a neutral value."""
     event_id = row["_id"] if isinstance(row["_id"], str) else ""
-    told = from_id(event_id)
+    told, message = from_id(event_id), is_message(event_id)
+    kind_told = Kind.MESSAGE if message else Kind.SCHEDULED if told else Kind.MANUAL
     default: dict[str, Any] = {
-        "v": DOCUMENT_VERSION,
+        "v": MESSAGE_VERSION if message else DOCUMENT_VERSION,
         "tenant": tenant_of(event_id),
-        "schedule_id": schedule_of(event_id),
+        "schedule_id": None if message else schedule_of(event_id),
         "revision": told.revision if told else 1,
-        "kind": Kind.SCHEDULED.value if told else Kind.MANUAL.value,
+        "kind": kind_told.value,
         "run_time": told.run_time if told else _a_time_of(row),
         "state": State.ERROR.value,
         "attempt": 0,

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.event import LIVING, State
@@ -10,7 +11,7 @@ from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import Page, PagedQuery, RowFilter, Window
+from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window
 
 #: Of so many schedules the events are merged from an index; of more each event's schedule is asked about.
 #: mongod merges at most 200 ranges in the order of their index, and sorts more of them.
@@ -34,6 +35,21 @@ class Narrowing:
 
 
 EVERYTHING = Narrowing()
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why some dead letters failed: what their last attempts have in common."""
+
+    origin: str
+    status: int | None
+    """What the receiver answered; None where there was no answer."""
+    error: str | None
+    """The beginning of the error, or of the history's last line where no attempt was made."""
+    count: int
+    first: datetime | None
+    """The earliest run time among them."""
+    last: datetime | None
 
 
 class EventLists:
@@ -84,6 +100,37 @@ class EventLists:
         )
         found = listing.page(window)
         return Page(list(map(to_record, found.rows)), found.next)
+
+    def dead_letter_causes(self, *, tenant: str, most: int) -> list[Cause]:
+        """Why the tenant's newest dead letters failed, the most frequent cause first; no more than `most` of
+        them are read."""
+        newest: list[Document] = [
+            {"$match": {"tenant": tenant, "state": State.ERROR.value}},
+            {"$sort": {"run_time": -1, "_id": -1}},
+            {"$limit": most},
+            {"$set": {"run_time": {"$cond": [_is("$run_time", "date"), "$run_time", None]}}},
+            {
+                "$group": {
+                    "_id": {"origin": _text("$origin"), "status": _LAST_STATUS, "error": _LAST_ERROR},
+                    "count": {"$sum": 1},
+                    "first": {"$min": "$run_time"},
+                    "last": {"$max": "$run_time"},
+                }
+            },
+        ]
+        rows = self._events.aggregate(newest, hint="dead_v2", maxTimeMS=int(MAX_SECONDS * 1000))
+        causes = [
+            Cause(
+                row["_id"].get("origin") or UNKNOWN_ORIGIN,
+                row["_id"].get("status"),
+                row["_id"].get("error"),
+                row["count"],
+                row["first"],
+                row["last"],
+            )
+            for row in rows
+        ]
+        return sorted(causes, key=lambda cause: -cause.count)
 
     def _tagged(self, tenant: str, tag: str, limit: int) -> list[str]:
         """Schedules that have a tag, deleted ones included: their history stays."""
@@ -146,3 +193,25 @@ def _says(path: str, words: str) -> Document:
 def _lower(words: str) -> str:
     """In lower case as mongod makes it: letters of ASCII alone."""
     return "".join(letter.lower() if letter.isascii() else letter for letter in words)
+
+
+def _is(path: str, kind: str) -> Document:
+    return {"$eq": [{"$type": path}, kind]}
+
+
+def _text(path: str) -> Document:
+    """The beginning of a text; null for anything else."""
+    return {"$cond": [_is(path, "string"), {"$substrCP": [path, 0, CAUSE_LENGTH]}, None]}
+
+
+#: So much of an error tells causes apart.
+CAUSE_LENGTH = 80
+_LAST_STATUS = _with_last(
+    "$attempts", {"$cond": [_is("$$last.status_code", "int"), "$$last.status_code", None]}
+)
+_ATTEMPT_ERROR = _with_last("$attempts", _text("$$last.error"))
+_LAST_LINE = _with_last("$status", _text("$$last.message"))
+#: The history's last line only where the attempt says nothing: it names the attempt's number and time.
+_LAST_ERROR: Document = {
+    "$ifNull": [_ATTEMPT_ERROR, {"$cond": [{"$eq": [_LAST_STATUS, None]}, _LAST_LINE, None]}]
+}

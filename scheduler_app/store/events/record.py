@@ -38,6 +38,7 @@ class EventRecord(NamedTuple):
 
     id: str
     schedule_id: str
+    """Empty for a message."""
     revision: int
     kind: Kind
     run_time: datetime
@@ -65,7 +66,7 @@ def to_record(row: Document) -> EventRecord:
     shown = sound(row)
     return EventRecord(
         id=str(shown["_id"]),
-        schedule_id=shown["schedule_id"],
+        schedule_id=shown.get("schedule_id") or "",
         revision=int(shown["revision"]),
         kind=Kind(shown["kind"]),
         run_time=shown["run_time"],

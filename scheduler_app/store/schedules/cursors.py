@@ -4,13 +4,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from random import sample
 from typing import Any, NamedTuple
 
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
+from scheduler_app.domain.calendars import NamedCalendar
 from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.calendars.calendars import Calendars, observing
 from scheduler_app.store.documents.isolation import isolated
 from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.documents.per_document_update import or_unset, own_value
@@ -24,6 +27,9 @@ from scheduler_app.store.schedules.set_aside import (
     set_aside_corrupt,
     set_schedule_aside,
 )
+
+#: Beats that look at the schedules of one calendar at once choose among so many pages.
+BEATS_APART = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,8 @@ class Cursors:
     """A cursor is stored in its schedule's document. An edit that starts a new revision revokes a beat's
     claim."""
 
-    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox, calendars: Calendars) -> None:
+        self._calendars = calendars
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
         self._secret_box = secret_box
@@ -101,7 +108,8 @@ class Cursors:
         won = {row["_id"]: without_request(row) for row in rows}
         # MongoDB returns rows in its own order. A page may end before its last schedules, and the most urgent
         # ones must not be those again and again.
-        return token, [read(won[each], self._secret_box) for each in ids if each in won]
+        found = [read(won[each], self._secret_box) for each in ids if each in won]
+        return token, self._calendars.attach(found)
 
     def advance(self, advances: Sequence[Advance], token: str) -> int:
         """Writes the cursors of schedules still held by `token`, and releases them.
@@ -153,23 +161,49 @@ class Cursors:
     def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
         """Active schedules whose future was computed with older zone data than `version`. Those that cannot
         be read are set aside: they would stay on this page for ever."""
-        which = {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}} | READABLE
+        return self._active(
+            {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}, limit, "zone_v1"
+        )
+
+    def with_other_days(self, named: NamedCalendar, now: datetime, *, limit: int) -> list[Schedule]:
+        """Active schedules whose future was computed with other days of their calendar, but for those that
+        expansion is behind with. Those that cannot be read are set aside, as above."""
+        due: Document = {"$or": [{"next_run_at": {"$exists": False}}, {"next_run_at": {"$gt": now}}]}
+        which = observing(named) | due | READABLE
+        rows = self._schedules.find(which, {"_id": 1}, hint="calendar_v1").limit(BEATS_APART * limit)
+        ids = [row["_id"] for row in rows]
+        # Any of them, so that beats at work at once mostly look at others.
+        chosen = sample(ids, min(limit, len(ids)))
+        return self._active(which | {"_id": {"$in": chosen}}, limit, BY_ID) if chosen else []
+
+    def _active(self, which: Document, limit: int, index: str) -> list[Schedule]:
+        which = which | READABLE
         found = []
-        for row in list(self._schedules.find(which).limit(limit)):
+        for row in list(self._schedules.find(which, hint=index).limit(limit)):
             schedule = read(row, self._secret_box)
             if isinstance(schedule, Schedule):
                 found.append(schedule)
             else:
                 set_aside_corrupt(self._schedules, row, schedule)
-        return found
+        return self._calendars.attach(found)
+
+    def keep_with_days(self, schedule: Schedule, named: NamedCalendar) -> bool:
+        """Notes that the calendar's days compute the same future; False when the schedule was changed
+        meanwhile, or another beat has noted it."""
+        return self._keep(schedule, {"calendar_days": named.days_version})
 
     def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
-        """Notes that `version` computes the same future; False when the schedule was changed meanwhile."""
-        result = self._schedules.update_one(
-            {"_id": schedule.id, "revision": schedule.revision, "next_run_at": schedule.next_run_at},
-            {"$set": {"zone_data": version}},
-        )
-        return result.matched_count == 1
+        """Notes that `version` computes the same future; False as above."""
+        return self._keep(schedule, {"zone_data": version})
+
+    def _keep(self, schedule: Schedule, change: Document) -> bool:
+        # Not while a beat expands it: what that beat computes with may be older than what was compared.
+        which = {
+            "_id": schedule.id,
+            "revision": schedule.revision,
+            "next_run_at": schedule.next_run_at,
+        } | unclaimed("owner", "lease_until")
+        return self._schedules.update_one(which, {"$set": change}).modified_count == 1
 
     def finish_ended(self, now: datetime) -> int:
         """Finishes active schedules whose last occurrence has passed; returns how many."""

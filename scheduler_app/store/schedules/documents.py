@@ -2,19 +2,17 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from functools import lru_cache
-from typing import Any
+from typing import Any, cast, get_args
 
 from scheduler_app.actions.registry import KINDS, kind_of
-from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.field_types import (
     Corrupt,
     fields,
     flag,
     instant,
     items,
-    number,
     one_of,
     optional,
     tenant,
@@ -24,9 +22,15 @@ from scheduler_app.domain.field_types import (
 )
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.queues import CALLBACKS, is_queue
-from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
+from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
-from scheduler_app.domain.signing import Retiring, Signing
+from scheduler_app.store.documents.delivery_fields import (
+    delivery_document,
+    read_delivery,
+    read_signing,
+    signing_document,
+    unsealed,
+)
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.sealed_parts import SEALED_VERSION, action_kind, opened, sealed
@@ -40,18 +44,12 @@ READABLE: Document = {
     "v": {"$not": {"$gt": SEALED_VERSION}},
     "$nor": [{"action.type": {"$type": "string", "$nin": list(KINDS)}}],
 }
-#: No timeout is shorter, whoever asked for it.
-LEAST_TIMEOUT_SECONDS = 0.001
 _STATES = tuple(state.value for state in ScheduleState)
-
-#: Most schedules have the same ones, and reading them is half of what reading a schedule costs.
-_codes = lru_cache(maxsize=256)(Codes)
 
 
 def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
     """The document without what moves on beside people's edits: claims, what is owed, the last run. None is
     left out: partial indexes ask what exists."""
-    retry = schedule.retry
     document: Document = {
         "_id": schedule.id,
         "v": DOCUMENT_VERSION,
@@ -59,14 +57,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "name": schedule.name,
         **trigger_document(schedule.trigger),
         "action": kind_of(schedule.action).to_document(schedule.action),
-        "retry": {
-            "max_retries": retry.max_retries,
-            "backoff_seconds": retry.backoff_seconds,
-            "backoff_max_seconds": retry.backoff_max_seconds,
-            "codes": list(retry.codes.written),
-        },
-        "timeout_seconds": schedule.timeout_seconds,
-        "success": list(schedule.success.written),
+        **delivery_document(schedule.retry, schedule.timeout_seconds, schedule.success),
         "tags": list(schedule.tags),
         "state": schedule.state.value,
         "reason": schedule.reason,
@@ -80,7 +71,8 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "cut_pending": schedule.cut_pending or None,
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
         "zone_data": schedule.zone_data,
-        "signing": _signing_document(schedule.signing),
+        **_use_document(schedule.calendar),
+        "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
         "created_at": schedule.created_at,
@@ -94,7 +86,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
     version(row.get("v"), SEALED_VERSION)
     row = opened(row, envelope)
     get = row.get
-    retry = fields(get("retry"), "retry")
+    retry, timeout_seconds, success = read_delivery(row)
     revision = whole(get("revision"), "revision", least=1)
     schedule_id = text(row["_id"], "_id")
     tenant(get("tenant"), "tenant", schedule_id)
@@ -105,20 +97,9 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         action=_action(fields(get("action"), "action"), envelope),
         created_at=instant(get("created_at"), "created_at"),
         updated_at=instant(get("updated_at"), "updated_at"),
-        retry=RetryPolicy(
-            max_retries=whole(retry.get("max_retries"), "retry.max_retries", most=MAX_RETRIES),
-            backoff_seconds=number(
-                retry.get("backoff_seconds"), "retry.backoff_seconds", most=MAX_BACKOFF_SECONDS
-            ),
-            backoff_max_seconds=number(
-                retry.get("backoff_max_seconds"), "retry.backoff_max_seconds", most=MAX_BACKOFF_SECONDS
-            ),
-            codes=_read_codes(retry.get("codes"), "retry.codes"),
-        ),
-        timeout_seconds=number(
-            get("timeout_seconds"), "timeout_seconds", least=LEAST_TIMEOUT_SECONDS, most=MAX_TIMEOUT_SECONDS
-        ),
-        success=_read_codes(get("success"), "success"),
+        retry=retry,
+        timeout_seconds=timeout_seconds,
+        success=success,
         tags=tuple([text(tag, "an item of tags") for tag in items(get("tags") or [], "tags")]),
         state=ScheduleState(one_of(get("state"), "state", _STATES)),
         reason=optional(text, get("reason"), "reason"),
@@ -132,11 +113,29 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         cut_pending=bool(optional(flag, get("cut_pending"), "cut_pending")),
         checkpoint=optional(fields, get("checkpoint"), "checkpoint"),
         zone_data=optional(text, get("zone_data"), "zone_data"),
-        signing=_opened_signing(get("signing"), envelope),
+        signing=read_signing(get("signing"), envelope),
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         hops=whole(get("hops") or 0, "hops"),
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
+        calendar=_use(row),
+    )
+
+
+def _use_document(use: CalendarUse | None) -> Document:
+    if use is None:
+        return {}
+    return {"calendar": use.name, "on_holiday": use.on_holiday, "calendar_days": use.days_version}
+
+
+def _use(row: Mapping[str, Any]) -> CalendarUse | None:
+    name = optional(text, row.get("calendar"), "calendar")
+    if name is None:
+        return None
+    return CalendarUse(
+        name,
+        cast(OnHoliday, one_of(row.get("on_holiday"), "on_holiday", get_args(OnHoliday))),
+        whole(row.get("calendar_days"), "calendar_days"),
     )
 
 
@@ -171,6 +170,7 @@ def to_owed_document(owed: OwedRange) -> Document:
         "next_run_at": owed.next_run_at,
         "until": owed.until,
         "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
+        **_use_document(owed.calendar),
     }
     return {key: value for key, value in document.items() if value is not None}
 
@@ -184,18 +184,8 @@ def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
         next_run_at=instant(row.get("next_run_at"), "owed.next_run_at"),
         until=instant(row.get("until"), "owed.until"),
         checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
+        calendar=_use(row),
     )
-
-
-def _read_codes(value: Any, name: str) -> Codes:
-    # To a cache 5.0 and True are numbers like 5 and 1, and a list has no hash.
-    written = [
-        code if isinstance(code, str) else whole(code, f"an item of {name}") for code in items(value, name)
-    ]
-    try:
-        return _codes(tuple(written))
-    except ValueError as error:
-        raise Corrupt(f"{name}: {error}") from None
 
 
 def _action(action: Document, envelope: SecretBox) -> Action:
@@ -213,14 +203,7 @@ def _is_sealed_alone(pair: Any) -> bool:
 
 
 def _opened_header(pair: Any, envelope: SecretBox) -> Any:
-    return [pair[0], _unsealed(pair[1], "action.headers", envelope)] if _is_sealed_alone(pair) else pair
-
-
-def _unsealed(value: Any, name: str, envelope: SecretBox) -> str:
-    single = fields(value, name)
-    text(single.get("value"), f"{name}: a sealed value")
-    whole(single.get("enc"), f"{name}: enc", most=1)
-    return envelope.open_single(single)
+    return [pair[0], unsealed(pair[1], "action.headers", envelope)] if _is_sealed_alone(pair) else pair
 
 
 def read_cut(pair: Any) -> tuple[int, datetime]:
@@ -228,35 +211,3 @@ def read_cut(pair: Any) -> tuple[int, datetime]:
     if len(items(pair, "an item of cuts")) != 2:
         raise Corrupt("an item of cuts is no pair of a revision and a date")
     return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")
-
-
-def _signing_document(signing: Signing | None) -> Document | None:
-    if signing is None:
-        return None
-    return {
-        "secret": {"enc": 0, "value": signing.secret},
-        "since": signing.since,
-        "retiring": [
-            {"secret": {"enc": 0, "value": old.secret}, "until": old.until} for old in signing.retiring
-        ],
-    }
-
-
-def _opened_signing(value: Any, envelope: SecretBox) -> Signing | None:
-    if value is None:
-        return None
-    kept = fields(value, "signing")
-    retiring = [
-        fields(old, "an item of signing.retiring") for old in items(kept.get("retiring"), "signing.retiring")
-    ]
-    return Signing(
-        secret=_unsealed(kept.get("secret"), "signing.secret", envelope),
-        since=instant(kept.get("since"), "signing.since"),
-        retiring=tuple(
-            Retiring(
-                _unsealed(old.get("secret"), "signing.retiring", envelope),
-                instant(old.get("until"), "signing.retiring: until"),
-            )
-            for old in retiring
-        ),
-    )

@@ -5,7 +5,7 @@ The claim is apart from that of the schedule's own expansion: neither waits for 
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,10 @@ from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.leases import lease, unclaimed
+from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.store.schedules.documents import from_owed_document, to_owed_document
 
@@ -30,7 +33,8 @@ class ClaimedOwed:
 
 
 class Owed:
-    def __init__(self, mongo: Mongo) -> None:
+    def __init__(self, mongo: Mongo, calendars: Calendars) -> None:
+        self._calendars = calendars
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
 
@@ -51,9 +55,20 @@ class Owed:
                 hint=BY_ID,
             )
         which = {"_id": {"$in": list(ids)}, "owed_owner": token}
-        return token, [
-            _claimed(row) for row in self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1})
-        ]
+        rows = self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1})
+        return token, [self._claimed(row) for row in rows]
+
+    def _claimed(self, row: Document) -> ClaimedOwed:
+        try:
+            owed = from_owed_document(row["owed"][0])
+            if owed.calendar is not None:
+                use = self._calendars.attached_use(owed.calendar, tenant=tenant_of(row["_id"]))
+                owed = replace(owed, calendar=use)
+            return ClaimedOwed(row["_id"], row["created_at"], owed, row.get("queue") or CALLBACKS)
+        except STORE_FAULTS:
+            raise
+        except Exception as error:  # somebody bent the document by hand: any error may come of it
+            return ClaimedOwed(row["_id"], None, None, reason=f"{type(error).__name__}: {error}")
 
     def advance(self, schedule_id: str, token: str, remainder: OwedRange | None) -> bool:
         """Replaces the oldest range by `remainder`, or removes it for None, and releases the schedule.
@@ -82,15 +97,6 @@ class Owed:
             ],
         )
         return result.matched_count == 1
-
-
-def _claimed(row: Document) -> ClaimedOwed:
-    try:
-        return ClaimedOwed(
-            row["_id"], row["created_at"], from_owed_document(row["owed"][0]), row.get("queue") or CALLBACKS
-        )
-    except Exception as error:  # somebody bent the document by hand: any error may come of it
-        return ClaimedOwed(row["_id"], None, None, reason=f"{type(error).__name__}: {error}")
 
 
 def _free() -> dict[str, Any]:

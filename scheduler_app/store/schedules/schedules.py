@@ -17,6 +17,7 @@ from scheduler_app.domain.field_types import MAX_WHOLE, Corrupt, whole
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of, whole_id
+from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
@@ -36,7 +37,8 @@ RAISED = {"$add": ["$version", 1]}
 
 
 class Schedules:
-    def __init__(self, mongo: Mongo, secret_box: SecretBox) -> None:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox, calendars: Calendars) -> None:
+        self._calendars = calendars
         self._schedules = mongo.collection("schedules")
         self._majority = mongo.majority("schedules")
         self._linearizable = self._schedules.with_options(read_concern=ReadConcern("linearizable"))
@@ -96,7 +98,7 @@ class Schedules:
             return None
         row = self._majority.find_one({"_id": schedule_id, "seed": request_seed, "state": NOT_DELETED})
         found = read(row, self._secret_box) if row else None
-        return found if isinstance(found, Schedule) else None
+        return self._calendars.attach([found])[0] if isinstance(found, Schedule) else None
 
     def update(self, schedule: Schedule, *, version: int) -> bool:
         """Writes an edit that leaves the trigger alone, made of the schedule as it stood at `version`.
@@ -182,7 +184,7 @@ class Schedules:
             return None
         collection = self._linearizable if linearizable else self._majority
         row = collection.find_one({"_id": schedule_id, "state": NOT_DELETED}, max_time_ms=LOOK_MS)
-        return read_whole(row, self._secret_box) if row else None
+        return self._calendars.attach([read_whole(row, self._secret_box)])[0] if row else None
 
     def exists(self, schedule_id: str, *, tenant: str) -> bool:
         """Whether the tenant has such a schedule, deleted ones included: their history stays readable."""
@@ -242,7 +244,8 @@ class Schedules:
         hint = _INDEXES[best] if best else "list_v1"
         row_filter = RowFilter({"$and": fits}) if fits else None
         found = PagedQuery(self._schedules, "created_at", which, hint, row_filter).page(window)
-        return Page([read_whole(row, self._secret_box) for row in found.rows], found.next)
+        rows = self._calendars.attach([read_whole(row, self._secret_box) for row in found.rows])
+        return Page(rows, found.next)
 
 
 def _last_revision(row: Document) -> int:
@@ -294,9 +297,13 @@ _CURSOR = (
     "reason",
     "revised_at",
     "zone_data",
+    "calendar_days",
 )
 _OPTIONAL = (
     "zone_data",
+    "calendar",
+    "on_holiday",
+    "calendar_days",
     *TRIGGER_FIELDS,
     "next_run_at",
     "finishes_at",

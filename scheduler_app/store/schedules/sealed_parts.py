@@ -19,29 +19,27 @@ from scheduler_app.store.encryption import SecretBox
 #: `v` of a document with sealed parts: a release that knows no such parts leaves it to others.
 SEALED_VERSION = 2
 
-#: Stages of an update that take what is secret out of a document, sealed or not; it can be read all the same.
+#: The expression of a document's `action` without what is secret in it, sealed or not.
+ACTION_WITHOUT_SECRETS: Document = {
+    "$switch": {
+        "branches": [
+            {"case": {"$eq": ["$action.type", name]}, "then": kind.without_secrets}
+            for name, kind in KINDS.items()
+        ]
+        # Another release's kind: which of its parts are secret is not known here.
+        + [
+            {
+                "case": {"$eq": [{"$type": "$action.type"}, "string"]},
+                "then": {"type": "$action.type"},
+            }
+        ],
+        "default": next(iter(KINDS.values())).without_secrets,
+    }
+}
+
+#: Stages of an update that take what is secret out of a document; it can be read all the same.
 WIPE: list[Document] = [
-    {
-        "$set": {
-            "v": 1,
-            "action": {
-                "$switch": {
-                    "branches": [
-                        {"case": {"$eq": ["$action.type", name]}, "then": kind.without_secrets}
-                        for name, kind in KINDS.items()
-                    ]
-                    # Another release's kind: which of its parts are secret is not known here.
-                    + [
-                        {
-                            "case": {"$eq": [{"$type": "$action.type"}, "string"]},
-                            "then": {"type": "$action.type"},
-                        }
-                    ],
-                    "default": next(iter(KINDS.values())).without_secrets,
-                }
-            },
-        }
-    },
+    {"$set": {"v": 1, "action": ACTION_WITHOUT_SECRETS}},
     {"$unset": ["sealed", "signing", "action.query", "action.body"]},
 ]
 

@@ -24,11 +24,10 @@ from scheduler_app.domain.field_types import (
     whole,
     wrong,
 )
-from scheduler_app.domain.recurrence import Gap, Overlap
+from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.triggers import (
     BY_NAME,
     FieldType,
-    OnHoliday,
     Trigger,
     TriggerField,
     TriggerKind,

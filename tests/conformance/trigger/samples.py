@@ -82,6 +82,7 @@ SAMPLES = {
             {"phrase": "every 90 minutes between 9 and 17 on weekdays"},
             {"phrase": "weekdays at 8:30 until 1 March 2032"},
             {"phrase": "in 10 minutes"},
+            {"phrase": "every day at 9:00, 10 times"},
             {"phrase": "every 15 minutes"},
             {"phrase": "tomorrow at noon"},
         ),

@@ -55,6 +55,7 @@ def shared_client(mongod_server: Mongod, redis_server: Redis) -> Iterator[FlaskC
             callback_allowed_networks="127.0.0.0/8",
         )
     )
+    app.extensions["scheduler"].store.prepare()
     yield app.test_client()
     app.extensions["scheduler"].store.mongo.client.drop_database(name)
     stop(app)

@@ -12,6 +12,8 @@ from pymongo import ReplaceOne, UpdateOne
 from pymongo.collection import Collection
 from redis import Redis
 
+from api.wire import examples
+from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import Store
@@ -20,6 +22,7 @@ from tests.builders import event
 
 SCHEDULES = "/api/schedules"
 BODY = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=SECONDLY"}
+IMPORT = {"ics": examples.IMPORT["ics"], "schedule": {"callback_url": "http://127.0.0.1:9/"}}
 LATER = BODY | {"rrule": "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"}
 OK = {200, 201, 202}
 
@@ -59,6 +62,11 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("PUT", f"{SCHEDULES}/there", BODY | {"tags": ["x"]}),
         ("PUT", f"{SCHEDULES}/nobody", {"name": "n"}),
         ("POST", f"{SCHEDULES}/bulk", {"schedules": [BODY, BODY | {"id": "b"}, BODY | {"id": "b"}]}),
+        ("POST", f"{SCHEDULES}/import", IMPORT),
+        ("POST", f"{SCHEDULES}/import", IMPORT),
+        ("POST", "/api/calendar-feeds", {"name": "ops"}),
+        ("DELETE", "/api/calendar-feeds/made", None),
+        ("DELETE", "/api/calendar-feeds/none", None),
         ("POST", f"{SCHEDULES}/there/pause", None),
         ("POST", f"{SCHEDULES}/mine/resume", None),
         ("POST", f"{SCHEDULES}/there/trigger", None),
@@ -72,10 +80,15 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", f"{SCHEDULES}/pause", {"all": True}),
         ("POST", f"{SCHEDULES}/resume", {"name": "n"}),
         ("POST", f"{SCHEDULES}/delete", {"name": "n"}),
+        ("PUT", "/api/calendars/zurich", {"country": "CH"}),
+        ("PUT", "/api/calendars/zurich", {"country": "CH", "subdivision": "ZH"}),
+        ("DELETE", "/api/calendars/zurich", None),
+        ("DELETE", "/api/calendars/zurich", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
         ("POST", SCHEDULES, BODY | {"id": "there"}),
     ]
+    store.calendar_feeds.insert(CalendarFeed("made", "x", "0" * 64, datetime.now(UTC)))
     operations = written_operations(client)
     for method, path, body in writes:
         before = everything(store, redis_url)
@@ -121,9 +134,10 @@ def written_operations(client: FlaskClient) -> set[tuple[str, str]]:
 def generic(path: str) -> str:
     parts = path.split("/")
     if len(parts) > 3 and not (
-        parts[3] in ("bulk", "pause", "resume", "delete", "redrive") and len(parts) == 4
+        parts[3] in ("bulk", "import", "pause", "resume", "delete", "redrive") and len(parts) == 4
     ):
-        parts[3] = "{event_id}" if parts[2] == "events" else "{schedule_id}"
+        names = {"events": "{event_id}", "calendars": "{name}", "calendar-feeds": "{feed_id}"}
+        parts[3] = names.get(parts[2], "{schedule_id}")
     return "/".join(parts)
 
 

@@ -108,12 +108,12 @@ def test_every_example_is_accepted_as_it_stands(client: FlaskClient, specificati
     for path, item in specification["paths"].items():
         for method in ("post", "put"):
             for content in item.get(method, {}).get("requestBody", {}).get("content", {}).values():
-                url = path.replace("{schedule_id}", made)
+                url = path.replace("{schedule_id}", made).replace("{name}", "zurich")
                 answer = client.open(url, method=method.upper(), json=content["example"])
                 assert answer.status_code in (200, 201, 202), (path, answer.text)
                 assert answer.get_json().get("refused", 0) == 0
                 found += 1
-    assert found == 9
+    assert found == 10
 
 
 def test_a_generated_client_creates_lists_and_deletes_a_schedule(
@@ -200,10 +200,15 @@ def test_the_metrics_are_prometheus_text_and_need_a_key_when_there_are_keys(
 
 
 def test_every_route_is_on_the_manual_s_page(app: Flask) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "api.md").read_text()
+    docs = Path(__file__).parents[3] / "docs"
+    page, pages = (docs / "api.md").read_text(), (docs / "page.md").read_text()
     for rule in app.url_map.iter_rules():
         path = re.sub(r"<(?:[^<>]*:)?([^<>]*)>", r"{\1}", rule.rule)
-        if path.startswith("/api/"):
+        if rule.endpoint.startswith("pages."):
+            # The forms' own addresses are no page.
+            is_page = "GET" in (rule.methods or ()) and not path.startswith("/assets/")
+            assert not is_page or f"`{path}`" in pages, path
+        elif path.startswith("/api/"):
             methods = (rule.methods or set()) - {"HEAD", "OPTIONS"}
             assert all(f"### {method} {path}\n" in page for method in methods), path
         elif rule.endpoint != "static":

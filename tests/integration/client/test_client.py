@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from scheduler_app.client import Scheduler, SchedulerError
-from scheduler_app.client import scheduler as client
+from scheduler_app.client import Scheduler, SchedulerError, calls
 from scheduler_app.domain.masking import MASK
 
 URL = "https://example.com/backup"
@@ -35,7 +34,7 @@ def test_a_schedule_without_a_name_is_called_by_its_url_and_not_by_the_secrets_i
 def test_a_list_longer_than_a_page_comes_whole(
     scheduler: Scheduler, tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "_A_PAGE", 2)
+    monkeypatch.setattr(calls, "_A_PAGE", 2)
     made = [scheduler.schedule(URL, rrule=YEARLY, tags=[tag])["id"] for _ in range(5)]
     assert [one["id"] for one in scheduler.list(tag=tag)] == made[::-1]
 
@@ -160,7 +159,7 @@ def test_the_client_brings_nothing_of_ours_along() -> None:
 def test_many_are_edited_by_a_filter_page_by_page(
     scheduler: Scheduler, tag: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "_A_PAGE", 2)
+    monkeypatch.setattr(calls, "_A_PAGE", 2)
     for _ in range(5):
         scheduler.schedule(URL, rrule=YEARLY, tags=[tag])
     assert scheduler.pause_many(tag=tag, dry_run=True)["paused"] == 5
@@ -176,7 +175,7 @@ def test_many_are_edited_by_a_filter_page_by_page(
 def test_dead_letters_are_found_and_redriven_by_what_they_have_in_common(
     scheduler: Scheduler, tag: str, dead_letters: Callable[..., list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "_A_PAGE", 2)
+    monkeypatch.setattr(calls, "_A_PAGE", 2)
     made = scheduler.schedule(URL, rrule=YEARLY, tags=[tag])["id"]
     busy, gone = dead_letters(made, 3, 503), dead_letters(made, 1, 410)
     assert {each["_id"] for each in scheduler.events(state="error,retrying", tag=tag)} == {*busy, *gone}

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scheduler_app.client import Scheduler, SchedulerError, http
+from scheduler_app.client import Scheduler, SchedulerError, tries
 from tests.integration.actions.receiver import Behaviour, Receiver, Seen, hangs, says, writes
 
 URL = "https://example.com/backup"
-MADE = says("201 Created", body=b'{"id": "s1", "event_id": "e1"}')
+MADE = says("201 Created", body=b'{"id": "s1", "state": "active", "event_id": "e1"}')
 BUSY = says("503 Service Unavailable", "Retry-After: 0", body=b'{"detail": "the database does not answer"}')
 IN_FLIGHT = says("409 Conflict", "Retry-After: 0", body=b'{"detail": "still being answered"}')
 TAKEN = says("409 Conflict", body=b'{"detail": "the id was used before"}')
@@ -20,7 +20,7 @@ DROPS = writes()
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "_FIRST_DELAY_SECONDS", 0.001)
+    monkeypatch.setattr(tries, "_FIRST_DELAY_SECONDS", 0.001)
 
 
 @pytest.fixture
@@ -117,7 +117,9 @@ def test_what_is_no_api_is_told(server: Callable[..., Receiver]) -> None:
 
 
 def test_pages_are_asked_for_only_when_they_are_needed(server: Callable[..., Receiver]) -> None:
-    page = json.dumps({"schedules": [{"id": "s1"}, {"id": "s2"}], "next_cursor": "c1"}).encode()
+    page = json.dumps(
+        {"schedules": [{"id": "s1", "state": "active"}, {"id": "s2", "state": "active"}], "next_cursor": "c1"}
+    ).encode()
     receiver = server(says(body=page))
     with client(receiver) as scheduler:
         found = scheduler.list()

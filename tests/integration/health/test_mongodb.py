@@ -1,14 +1,15 @@
 """What doctor finds out about MongoDB's indexes."""
 
+from typing import Any
+
+from scheduler_app.config import Settings
 from scheduler_app.health import Check, Status
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.store import Store
 
-RETENTION_DAYS = 30
 
-
-def found(store: Store, *, retention_days: int = RETENTION_DAYS) -> dict[str, Check]:
-    checks = check_mongodb(store, "mongodb://here", retention_days=retention_days)
+def found(store: Store, **changes: Any) -> dict[str, Check]:
+    checks = check_mongodb(store, "mongodb://here", Settings(**changes))
     return {check.name: check for check in checks}
 
 
@@ -35,7 +36,7 @@ def test_a_missing_index_is_named(store: Store) -> None:
 def test_a_database_that_no_process_has_used_yet_says_who_makes_the_indexes(store: Store) -> None:
     store.mongo.client.drop_database(store.mongo.db.name)
     check = found(store)["mongodb indexes"]
-    assert "events.retention_v1" in str(check.facts["missing"])
+    assert "events.retention_v2" in str(check.facts["missing"])
     assert "start any process" in check.remedy
 
 
@@ -43,3 +44,9 @@ def test_another_retention_than_the_settings_say_is_wrong(store: Store) -> None:
     check = found(store, retention_days=7)["mongodb indexes"]
     assert check.status is Status.WRONG
     assert check.found == "finished events are kept for 30 days, and RETENTION_DAYS is 7"
+
+
+def test_another_retention_of_messages_than_the_settings_say_is_wrong(store: Store) -> None:
+    check = found(store, message_retention_days=7)["mongodb indexes"]
+    assert check.status is Status.WRONG
+    assert check.found == "finished messages are kept for 30 days, and MESSAGE_RETENTION_DAYS is 7"

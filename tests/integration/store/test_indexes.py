@@ -9,8 +9,15 @@ def test_an_index_that_was_replaced_is_dropped_once_its_successor_is_there(store
     events.create_index(
         [("state", 1), ("due_at", 1)], name="due_v1", partialFilterExpression={"due_at": {"$exists": True}}
     )
+    events.create_index(
+        [("archived_at", 1)],
+        name="retention_v1",
+        expireAfterSeconds=60,
+        partialFilterExpression={"archived_at": {"$exists": True}},
+    )
     for _ in range(2):  # the second time there is nothing to drop
-        ensure_indexes(store.mongo, retention_days=30)
+        ensure_indexes(store.mongo, retention_days=30, message_retention_days=90)
         names = set(events.index_information())
         assert "due_v2" in names
-        assert "due_v1" not in names
+        assert "retention_v2" in names
+        assert not names & {"due_v1", "retention_v1"}

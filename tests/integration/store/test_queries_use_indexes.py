@@ -9,6 +9,8 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.calendar_feed import CalendarFeed
+from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
@@ -21,7 +23,7 @@ from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.cursors import Advance
 from scheduler_app.store.schedules.last_runs import Run
-from tests.builders import event, schedule
+from tests.builders import event, message, schedule
 from tests.integration.store.taking import take
 
 EVENTS = 200_000
@@ -95,6 +97,9 @@ def full(settings: Settings, listener: Listener, now: datetime) -> Iterator[Stor
     ]
     store.mongo.collection("events").insert_many(documents, ordered=False)
     store.events.insert([event(now + i * SECOND, f"s{i % 100}") for i in range(5_000)], now, "made")
+    store.messages.insert_many(
+        [message(now + (3_600 + i) * SECOND, f"old{i}", event_name=f"n{i % 3}") for i in range(2_000)], now
+    )
     for number in range(500):
         tags = ("a", "few") if number < SCHEDULES_MERGED else ("a",)
         store.schedules.insert(schedule(now, f"s{number}", tags=tags))
@@ -115,8 +120,12 @@ def test_every_verb_s_query_has_an_index(
     _use_successors(store, now)
     _use_owed(store, now)
     _use_lists(store.event_lists, now)
+    _use_messages(store.messages, now)
     _use_idempotency(store.idempotency)
+    _use_calendar_feeds(store.calendar_feeds, now)
+    _use_sessions(store.sessions)
     _use_inspections(store.inspections, now)
+    _use_calendars(store, now)
     store.processes.report("worker")
     assert store.processes.alive()
     store.processes.leave()
@@ -234,7 +243,33 @@ def _use_owed(store: Any, now: datetime) -> None:
     assert store.owed.drop("s402", token, "bent", now)
 
 
+def _use_calendars(store: Any, now: datetime) -> None:
+    made = NamedCalendar("default", "c1", Calendar.of(country="CH"), now, now, holiday_data="0000.0001")
+    assert store.calendars.insert(made)
+    for number in range(20):
+        observing = schedule(now, f"c{number}", calendar="c1", named_calendar=made)
+        store.schedules.insert(observing)
+    assert store.calendars.update(made, now, version=1)
+    (older,) = store.calendars.with_older_holiday_data("0000.0002", limit=10)
+    assert store.calendars.renew(older, "0000.0002", now)
+    (changed,) = store.calendars.changed(limit=10)
+    assert store.calendars.left(changed) == store.calendars.users("c1", tenant="default") == 20
+    others = store.cursors.with_other_days(changed, now, limit=10)
+    assert store.cursors.keep_with_days(others[0], changed)
+    store.calendars.note(changed, moved=0, unchanged=1)
+    assert store.calendars.settle(changed)
+    assert store.calendars.get("c1", tenant="default") is not None
+    store.calendars.page(Window(limit=10), tenant="default")
+    store.calendars.page(Window(limit=10, after=Position(now, "x")), tenant="default")
+    assert store.calendars.known("c1", tenant="default")
+    assert store.calendars.attach(others)
+    assert others[0].calendar is not None
+    store.calendars.attached_use(others[0].calendar, tenant="default")
+    store.calendars.delete("c1", tenant="default", version=None)
+
+
 def _use_lists(lists: Any, now: datetime) -> None:
+    assert lists.dead_letter_causes(tenant=TENANT, most=1_000)
     after = Position(now - 500 * SECOND, "old-500")
     windows = (
         Window(limit=10),
@@ -253,6 +288,31 @@ def _use_lists(lists: Any, now: datetime) -> None:
                     lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
 
 
+def _use_sessions(sessions: Any) -> None:
+    token = sessions.open("digest")
+    sessions.key_of(token, ["digest"])
+    sessions.close(token)
+    sessions.close_all("digest")
+    sessions.count_attempt("127.0.0.1")
+
+
+def _use_messages(messages: Any, now: datetime) -> None:
+    made = message(now + 60 * SECOND, event_name="n1")
+    assert messages.insert(made, now)
+    assert messages.insert_many([made], now) == [None]
+    assert messages.get(made.id, tenant=TENANT)
+    assert messages.get_many([made.id, "msg_gone"], tenant=TENANT)
+    assert messages.reschedule(made.id, now, now, now, "later", tenant=TENANT)
+    after = Position(now, made.id)
+    for event_name in (None, "n1"):
+        for states in (None, LIVING, {State.ERROR}):
+            for window in (
+                Window(limit=10),
+                Window(limit=10, after=after, since=now - SECOND, until=now + 99 * SECOND),
+            ):
+                messages.page(window, tenant=TENANT, event_name=event_name, states=states)
+
+
 def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.misplaced_events(limit=10)
     inspections.misplaced_schedules(limit=10)
@@ -261,6 +321,14 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
     inspections.events_with_arrays(["state"], limit=10)
     after, _ = inspections.schedules_after(None, limit=10)
     inspections.schedules_after(after, limit=10)
+
+
+def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
+    feed = CalendarFeed(feeds.new_id(tenant=TENANT), "x", "0" * 64, now)
+    feeds.insert(feed)
+    assert feeds.all(tenant=TENANT) == [feed]
+    assert feeds.find(feed.id) == feed
+    assert feeds.delete(feed.id, tenant=TENANT)
 
 
 def _use_idempotency(idempotency: Any) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.calendar_feed import CalendarFeed
+from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
@@ -16,7 +18,7 @@ from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import Window
-from tests.builders import event, schedule
+from tests.builders import event, message, schedule
 
 SECOND = timedelta(seconds=1)
 #: Whose data there are, and who asks.
@@ -34,8 +36,13 @@ class World:
 
     def __post_init__(self) -> None:
         store, now = self.store, self.now
+        self.calendar = NamedCalendar(self.owner, "c1", Calendar.of(country="CH"), now, now)
+        assert store.calendars.insert(self.calendar)
         self.living, self.deleted = whole_id(self.owner, "s1"), whole_id(self.owner, "s2")
-        assert store.schedules.insert(schedule(now, self.living, tags=("t",)), request_seed="seed-1")
+        assert store.schedules.insert(
+            schedule(now, self.living, tags=("t",), calendar="c1", named_calendar=self.calendar),
+            request_seed="seed-1",
+        )
         assert store.schedules.insert(schedule(now, self.deleted))
         self.waiting = event(now + SECOND, self.living)
         self.dead = event(now, self.living)
@@ -44,12 +51,16 @@ class World:
         ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
         assert store.outcomes.record([ended]) == []
         assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
+        self.message = message(now + SECOND, tenant=self.owner)
+        assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        self.feed = whole_id(self.owner, "f1")
+        store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
 
     def documents(self) -> dict[tuple[str, Any], Any]:
-        names = ("schedules", "events", "idempotency", "outbox")
+        names = ("calendars", "schedules", "events", "idempotency", "outbox", "calendar_feeds")
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
         }
@@ -115,15 +126,56 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "event_lists.dead_letter_causes": (
+        lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
+        [],
+    ),
+    "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
+    "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
+    "calendars.attached_use": (
+        lambda w: w.store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=w.stranger).known,
+        None,
+    ),
+    "calendars.users": (lambda w: w.store.calendars.users("c1", tenant=w.stranger), 0),
+    "calendars.delete": (
+        lambda w: w.store.calendars.delete("c1", tenant=w.stranger, version=None),
+        False,
+    ),
+    "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
+    "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
+    "messages.reschedule": (
+        lambda w: w.store.messages.reschedule(w.message.id, w.now, w.now, w.now, "no", tenant=w.stranger),
+        False,
+    ),
+    "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
     "idempotency.begin": (_begin, True),
+    "calendar_feeds.new_id": (
+        lambda w: tenant_of(w.store.calendar_feeds.new_id(tenant=w.stranger)) != w.stranger,
+        False,
+    ),
+    "calendar_feeds.all": (lambda w: w.store.calendar_feeds.all(tenant=w.stranger), []),
+    "calendar_feeds.delete": (lambda w: w.store.calendar_feeds.delete(w.feed, tenant=w.stranger), False),
 }
 
 #: Those that are given a document, or a claim or token that an earlier verb gave out: they write the document
-#: itself, whose id names its tenant, or what that token holds.
+#: itself, whose id names its tenant, or what that token holds. A session is an API key's.
 BY_DOCUMENT_OR_TOKEN = {
     *("schedules.insert", "schedules.insert_many", "schedules.update", "schedules.revise"),
-    *("successors.replace", "events.insert", "last_runs.write", "outcomes.record", "outcomes.record_late"),
+    *(
+        "messages.insert",
+        "messages.insert_many",
+        "successors.replace",
+        "events.insert",
+        "last_runs.write",
+        "outcomes.record",
+        "outcomes.record_late",
+    ),
     *("idempotency.finish", "idempotency.give_up"),
+    *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
+    *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
+    # A token names its feed, whoever's it is.
+    *("calendar_feeds.insert", "calendar_feeds.find"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
@@ -131,7 +183,8 @@ ACROSS_TENANTS = {
     *("events.living_by_state", "events.oldest_due"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
-    "cursors.finish_ended",
+    *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
+    *("calendars.changed", "calendars.with_older_holiday_data"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "take", "sent", "put_back", "put_back_abandoned")),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
@@ -182,20 +235,31 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
+    assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)
+    assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
+    assert store.calendars.users("c1", tenant=owner) == 1
+    assert len(store.calendars.page(Window(limit=9), tenant=owner).rows) == 1
+    assert store.calendars.delete("c1", tenant=owner, version=1)
     assert store.schedules.made_by("seed-1", world.living, tenant=owner)
     assert store.schedules.exists(world.deleted, tenant=owner)
     assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 1
     assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
+    assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9)) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
+    assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
     assert store.cancellations.look_past_cut(world.living, 9, now - SECOND, tenant=owner).last_sent == now
     assert [each.tenant for each in store.events.redrive([world.dead.id], now, "again", tenant=owner)] == [
         owner
     ]
     assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
+    assert store.messages.get_many([world.message.id], tenant=owner).keys() == {world.message.id}
+    assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
+    assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
     assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
+    assert store.calendar_feeds.delete(world.feed, tenant=owner)
 
 
 def test_two_tenants_may_choose_the_same_id(store: Store, now: datetime) -> None:

@@ -16,8 +16,8 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
 from scheduler_app.domain.tenants import TENANT
-from scheduler_app.health import check_fleet
 from scheduler_app.health.agreement import check_settings
+from scheduler_app.health.fleet import check_fleet
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Begun, InFlight

@@ -2,17 +2,19 @@
 
 from dataclasses import fields
 from datetime import UTC, datetime
+from typing import get_type_hints
 
 from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.not_given import NotGiven
 from scheduler_app.domain.schedule import CarriedOver, Schedule
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_they_have_the_same_names_and_types_in_a_schedule() -> None:
-    kept = {field.name: field.type for field in fields(Schedule)}
-    carried = {field.name: field.type for field in fields(CarriedOver)}
-    assert carried.items() <= kept.items()
+    kept = get_type_hints(Schedule)
+    for field in fields(CarriedOver):
+        assert get_type_hints(CarriedOver)[field.name] == kept[field.name] | NotGiven, field.name
 
 
 def test_what_was_not_given_keeps_its_default_and_then_its_value() -> None:

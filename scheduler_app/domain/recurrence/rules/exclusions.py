@@ -17,6 +17,7 @@ from scheduler_app.domain.recurrence.zones.zone import Zone
 
 from .bound_rule import BoundRule
 from .calendar_rule import CalendarRule
+from .closed_days import ClosedDays, is_closed
 from .counted_rule import CountedRule, RuleOfSet
 from .day_bits import Window, seconds_of, window_from
 from .step_budget import StepBudget
@@ -30,12 +31,14 @@ _KEPT: Final = 256
 
 @dataclass(frozen=True, eq=False)
 class Exclusions:
-    """The exceptions of a set: rules, instants (UTC seconds) and local days."""
+    """The exceptions of a set: rules, instants (UTC seconds), local days, and the days that a calendar
+    closes."""
 
     zone: Zone
     rules: tuple[RuleOfSet, ...]
     dates: frozenset[int]
     days: frozenset[int]
+    closed: ClosedDays | None = None
     _in_order: tuple[int, ...] = field(init=False, repr=False)  # the instants
     _of_years: dict[int, int] = field(default_factory=dict, init=False, repr=False)  # the days (see `year`)
     _over: dict[int, int] = field(
@@ -66,7 +69,7 @@ class Exclusions:
                     continue
                 steps.spend()
                 in_a_row += 1
-                if in_a_row >= _PATIENCE or self._local_day(instant) in self.days:
+                if in_a_row >= _PATIENCE or self._is_out(self._local_day(instant)):
                     second = self._resume(rule, instant, steps)
                     if second > LAST_SECOND:
                         self._over[id(rule)] = instant
@@ -80,8 +83,18 @@ class Exclusions:
         return (instant for instant in dates if not asked.covers(instant))
 
     def names(self, instant: int) -> bool:
-        """Whether an EXDATE takes an instant away."""
-        return instant in self.dates or (bool(self.days) and self._local_day(instant) in self.days)
+        """Whether an EXDATE or a closed day takes an instant away."""
+        if instant in self.dates:
+            return True
+        return bool(self.days or self.closed) and self._is_out(self._local_day(instant))
+
+    def seconds_in(self, window: Window, steps: StepBudget) -> int:
+        """What is excluded in a window, as `day_bits` has it."""
+        return window.every_second if self._is_out(window.day) else self._seconds(window, steps)
+
+    def _is_out(self, day: int) -> bool:
+        """Whether a local day is excluded as a whole."""
+        return day in self.days or (self.closed is not None and is_closed(self.closed, day))
 
     def _local_day(self, instant: int) -> int:
         return (instant + self.zone.offset(instant)) // DAY
@@ -89,7 +102,7 @@ class Exclusions:
     def _resume(self, rule: RuleOfSet, instant: int, steps: StepBudget) -> int:
         """A later UTC second; every instant of the rule from the given one up to it is excluded."""
         window = window_from(self.zone, instant)
-        if window.day not in self.days:
+        if not self._is_out(window.day):
             steps.spend()
             left = seconds_of(rule, window, steps) & ~self._seconds(window, steps)
             if left:
@@ -127,6 +140,8 @@ class Exclusions:
                 if touched:
                     left |= touched & ~self._closed(wanted | moved, excluded)
             left &= ~self._of_years.get(year, 0)
+            if self.closed is not None:
+                left &= ~self.closed.of_year(year)
             left = left >> max(day - january, 0) << max(day - january, 0)
             if left:
                 early, _, kind = self.zone.read((january + (left & -left).bit_length() - 1) * DAY)
@@ -145,7 +160,10 @@ class Exclusions:
         """The year after which what was found in vain from `year` on only repeats itself."""
         ends = [other.until // DAY for other in others if other.until is not None]
         steady = year_of(min(max(self.zone.steady_from // DAY, FIRST_DAY), LAST_DAY)) + 1
-        since = max([year, steady, *self._of_years, *(min(end, LAST_DAY) // 365 + 1 for end in ends)])
+        irregular = self.closed.irregular_until if self.closed is not None else year
+        since = max(
+            [year, steady, irregular, *self._of_years, *(min(end, LAST_DAY) // 365 + 1 for end in ends)]
+        )
         repeats = lcm(*(each.endless.days.repeats_after for each in (rule, *others)))
         last = LAST_YEAR if rule.until is None else year_of(min(rule.until // DAY + 1, LAST_DAY))
         return min(since + repeats + 1, last)

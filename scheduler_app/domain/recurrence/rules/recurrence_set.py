@@ -11,7 +11,9 @@ from heapq import merge
 from scheduler_app.domain.recurrence.timeline import FIRST_SECOND, LAST_SECOND
 from scheduler_app.domain.recurrence.zones.zone import Zone
 
+from .closed_days import ClosedDays
 from .counted_rule import RuleOfSet
+from .day_bits import Window, seconds_of
 from .exclusions import Exclusions
 from .step_budget import StepBudget
 
@@ -19,7 +21,7 @@ from .step_budget import StepBudget
 @dataclass(frozen=True, eq=False)
 class RecurrenceSet:
     """Rules, dates (sorted UTC seconds), and the exceptions to both; `exception_days` are local days in
-    `zone`."""
+    `zone`, and `closed` are those of a calendar."""
 
     zone: Zone
     rules: tuple[RuleOfSet, ...]
@@ -28,11 +30,13 @@ class RecurrenceSet:
     exception_rules: tuple[RuleOfSet, ...]
     exception_dates: frozenset[int]
     exception_days: frozenset[int]
+    closed: ClosedDays | None = None
     _exclusions: Exclusions | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         exceptions = self.exception_rules, self.exception_dates, self.exception_days
-        found = Exclusions(self.zone, *exceptions) if any(exceptions) else None
+        has_any = any(exceptions) or self.closed is not None
+        found = Exclusions(self.zone, *exceptions, self.closed) if has_any else None
         object.__setattr__(self, "_exclusions", found)
 
     def instants(self, second: int, steps: StepBudget, shifted: set[int] | None = None) -> Iterator[int]:
@@ -46,6 +50,14 @@ class RecurrenceSet:
                 return
             steps.found()
             yield instant
+
+    def seconds_in(self, window: Window, steps: StepBudget) -> int:
+        """What the rules (not the dates) leave of a window, as `day_bits` has it; it must not begin before
+        their start."""
+        found = 0
+        for rule in self.rules:
+            found |= seconds_of(rule, window, steps)
+        return found & ~self._exclusions.seconds_in(window, steps) if self._exclusions is not None else found
 
     def check(self, steps: StepBudget) -> None:
         """InvalidRecurrence where it cannot be told within the steps what EXRULEs leave of a rule."""

@@ -6,6 +6,7 @@ both.
 """
 
 from bisect import bisect_right
+from math import gcd
 from typing import Final
 
 from scheduler_app.domain.recurrence.timeline import DAY
@@ -72,6 +73,18 @@ def touched_by_gaps(zone: Zone, times: int, named: int, first: int, end: int) ->
     return days & ((1 << (end - first)) - 1), moved
 
 
+def daily_times(rule: BoundRule) -> int:
+    """The times of day at which a rule fires on one day or another: all of them, and perhaps more."""
+    times, endless = times_of(rule), rule.endless
+    if not isinstance(endless, ElapsedRule):
+        return times
+    # Whatever day it is, steps of elapsed time meet the clock at the same distance from this grid.
+    grid, zone = gcd(endless.step, DAY), endless.zone
+    offsets = zone.offsets[bisect_right(zone.starts, endless.start) :]
+    met = {(endless.first + offset + into) % grid for offset in set(offsets) for into in endless.inner}
+    return times & _repeated(sum(1 << second for second in met), grid)
+
+
 def _comb(rule: ElapsedRule) -> int:
     """The times of day that the steps of elapsed time meet every day; 0 where they are not the same ones."""
     if DAY % rule.step:
@@ -82,8 +95,12 @@ def _comb(rule: ElapsedRule) -> int:
     if len(phases) > 1:
         return 0
     phase = phases.pop()
-    found = sum(1 << (phase + second) for second in rule.inner)
-    reach = rule.step
+    return _repeated(sum(1 << (phase + second) for second in rule.inner), rule.step)
+
+
+def _repeated(found: int, step: int) -> int:
+    """The same seconds in every `step` seconds of a day."""
+    reach = step
     while reach < DAY:
         found |= found << reach
         reach *= 2

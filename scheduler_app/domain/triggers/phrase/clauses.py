@@ -6,87 +6,10 @@ in its result, or the phrase is refused.
 
 from dataclasses import dataclass
 
+from .moments import Date, Day, Time
+
 #: What an ordinal can count, beside weekdays (0 is Monday).
 DAY, BUSINESS_DAY, WEEKDAY = "day", "business day", "weekday"
-
-
-@dataclass(frozen=True, slots=True)
-class Time:
-    """A time of day. `bare`: an hour from 1 to 12 alone, which may be of the morning or of the evening.
-    `sure`: am, pm, noon or midnight was said."""
-
-    hour: int
-    minute: int = 0
-    second: int = 0
-    bare: bool = False
-    sure: bool = False
-
-    @property
-    def seconds(self) -> int:
-        """Since midnight."""
-        return self.hour * 3_600 + self.minute * 60 + self.second
-
-
-@dataclass(frozen=True, slots=True)
-class DaysAway:
-    """today (0), tomorrow (1), in three days (3)."""
-
-    days: int
-
-
-@dataclass(frozen=True, slots=True)
-class NamedDay:
-    """A single weekday: "friday" (`which` is empty), "this friday", "next friday", "friday next week"."""
-
-    weekday: int
-    which: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Date:
-    """A day of a month, perhaps of a year, perhaps with the weekday that it is said to be."""
-
-    month: int
-    day: int
-    year: int | None = None
-    weekday: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NumericDate:
-    """03/04/2027: which of the two is the month is open."""
-
-    first: int
-    second: int
-    year: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class DayNumber:
-    """The 15th: of this month or a later one, whichever comes; or of the month that `month` names ("this",
-    "next")."""
-
-    day: int
-    month: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class MonthOfYear:
-    """A month as a point in time: "starting in june", "until march 2027"."""
-
-    month: int
-    year: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EndOf:
-    """The end of a week, month, quarter or year; `this` where the phrase says that it is the present one."""
-
-    unit: str
-    this: bool = False
-
-
-Day = DaysAway | NamedDay | Date | NumericDate | DayNumber | MonthOfYear | EndOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +113,7 @@ class PartOfDay:
 
 @dataclass(frozen=True, slots=True)
 class PastHour:
-    """So many minutes past the hour; `of_every_hour` where the clause itself says that it is of every hour."""
+    """So many minutes past the hour; `of_every_hour` where the clause itself says "every hour"."""
 
     minutes: tuple[int, ...]
     of_every_hour: bool

@@ -1,9 +1,11 @@
 """`phrase`: when, in English."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.triggers.kind import (
     FieldType,
     NotUnderstood,
@@ -15,7 +17,9 @@ from scheduler_app.domain.triggers.kind import (
     written_value,
 )
 
-from .tokens import MAX_CHARACTERS
+from .meaning.repeated import repeats
+from .reading import read
+from .tokens import MAX_CHARACTERS, tokens_of
 from .translation import translate
 
 if TYPE_CHECKING:
@@ -40,17 +44,41 @@ class Phrase(TriggerKind):
         """What the phrase means when it is said at the context's instant. Raises NotUnderstood."""
         return translate(written_value(written, "phrase", str), context)
 
+    def uses_timezone(self, written: Mapping[str, Value]) -> bool:
+        """Not for a single instant: with another timezone, "tomorrow" would be said again, on another day."""
+        found = read(tokens_of(written_value(written, "phrase", str))).clauses
+        return repeats(tuple(one.clause for one in found))
+
+    def uses_calendar(self, written: Mapping[str, Value], context: TriggerContext) -> bool:
+        """For business days, which are Monday to Friday without a calendar."""
+        meanings = [self._meaning(written, replace(context, calendar=calendar)) for calendar in (True, False)]
+        return meanings[0] != meanings[1]
+
+    def _meaning(self, written: Mapping[str, Value], context: TriggerContext) -> Translation | None:
+        """None where the phrase is refused."""
+        try:
+            return self.translate(written, context)
+        except InvalidField:
+            return None
+
     def portable(self, trigger: "Trigger", created_at: datetime) -> Mapping[str, Value]:
         """The phrase where it means the same at any time; else the instant or the recurrence it became."""
         if trigger.instant is not None:
             return {"run_at": trigger.instant}
-        if trigger.pinned is None or self._timeless(trigger, created_at):
+        if self._timeless(trigger, created_at):
             return trigger.written
-        return {"rrule": trigger.pinned}
+        return {"rrule": trigger.recurrence_text(created_at) or ""}
 
     def _timeless(self, trigger: "Trigger", created_at: datetime) -> bool:
         """Whether the recurrence names no day that depends on when the phrase is said."""
-        context = TriggerContext(created_at, trigger.timezone, trigger.gap, trigger.overlap)
+        # What is said of holidays can be read with a calendar, and perhaps only with one.
+        context = TriggerContext(
+            created_at,
+            trigger.timezone,
+            trigger.gap,
+            trigger.overlap,
+            calendar=trigger.on_holiday is not None,
+        )
         try:
             lines = (self.translate(trigger.written, context).recurrence or "").split("\n")
         except NotUnderstood:

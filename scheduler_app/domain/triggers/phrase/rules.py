@@ -11,7 +11,7 @@ from .meaning.outcome import Moment, Refused
 
 #: As many as the engine takes.
 MAX_RULES: Final = 16
-MAX_TOTAL: Final = 10_000
+MAX_TOTAL: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _lines(plan: Plan, moment: Moment) -> list[str]:
 def _start(plan: Plan, moment: Moment) -> str | None:
     """The DTSTART line, where the beginning matters."""
     if plan.exact_start is not None:
-        return _dtstart(plan.exact_start, moment)
+        return _dtstart(plan.exact_start, moment, exact=True)
     if plan.first is None and plan.interval == 1 and not moment.names_zone:
         return None
     lowest = plan.first or moment.at + timedelta(seconds=1)
@@ -140,15 +140,14 @@ def _start(plan: Plan, moment: Moment) -> str | None:
     return _dtstart(first, moment)
 
 
-def _dtstart(instant: datetime, moment: Moment) -> str:
+def _dtstart(instant: datetime, moment: Moment, *, exact: bool = False) -> str:
+    """The content line; `exact` for steps of elapsed time, which no wall clock moves."""
     local = instant.astimezone(moment.zone)
-    utc = moment.zone_name == "UTC"
-    if moment.names_zone and not utc:
-        return f"DTSTART;TZID={moment.zone_name}:{local:%Y%m%dT%H%M%S}"
     # The second one of a time that exists twice has no name of its own but the one in UTC.
-    if (moment.names_zone and utc) or local.fold:
+    if (exact and local.fold) or (moment.names_zone and moment.zone_name == "UTC"):
         return f"DTSTART:{instant.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    return f"DTSTART:{local:%Y%m%dT%H%M%S}"
+    zone = f";TZID={moment.zone_name}" if moment.names_zone else ""
+    return f"DTSTART{zone}:{local:%Y%m%dT%H%M%S}"
 
 
 def _last_of(plan: Plan, moment: Moment, head: list[str], tail: list[str]) -> datetime:

@@ -3,7 +3,6 @@
 from .clauses import (
     Clause,
     MonthDays,
-    NamedDay,
     Nth,
     On,
     PastHour,
@@ -15,6 +14,7 @@ from .clauses import (
     YearlyDates,
 )
 from .meaning.repeated import repeats
+from .moments import NamedDay
 from .reading import Read
 
 MAX_SEGMENTS = 4

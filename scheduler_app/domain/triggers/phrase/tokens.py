@@ -15,7 +15,7 @@ _AREAS: Final = "africa|america|antarctica|arctic|asia|atlantic|australia|europe
 _TOKEN: Final = re.compile(
     rf"""
       (?P<stamp>\d{{4}}-\d{{2}}-\d{{2}}t\d{{2}}:\d{{2}}(?::\d{{2}})?(?![\w+:.]))
-    | (?P<iso>\d{{4}}-\d{{1,2}}-\d{{1,2}}(?![\w-]))
+    | (?P<iso>\d{{4}}-\d{{1,2}}-\d{{1,2}}(?![\w-])|\d{{4}}/\d{{1,2}}/\d{{1,2}}(?![\w/]))
     | (?P<numeric>\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}(?!\w) | \d{{1,2}}/\d{{1,2}}(?![\w/]))
     | (?P<clock>\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?![\d:]))
     | (?P<minute>:\d{{2}}(?!\d))

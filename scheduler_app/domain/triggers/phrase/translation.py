@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC
 from typing import Final
 
 from scheduler_app.domain.recurrence.zones.zone import UnknownZone, find_zone
@@ -22,11 +23,11 @@ MAX_READINGS: Final = 4
 _MAX_TRIES: Final = 24
 
 
-def translate(phrase: str, context: TriggerContext, *, calendar: bool = False) -> Translation:
+def translate(phrase: str, context: TriggerContext) -> Translation:
     """What an English phrase means when it is said at `context.at`, in `context.timezone` (a known zone).
 
-    `calendar` says that the schedule names one: business days are then those of the calendar. Raises
-    NotUnderstood.
+    With a calendar in the context business days are the calendar's, and the result says how the rule rolls.
+    Raises NotUnderstood.
     """
     if len(phrase) > MAX_CHARACTERS:
         raise _refusal(Refused(f"has more than {MAX_CHARACTERS} characters; say it in fewer words"))
@@ -35,10 +36,6 @@ def translate(phrase: str, context: TriggerContext, *, calendar: bool = False) -
         raise _refusal(Refused("is empty; say for example “every Tuesday at 9:34”"))
     if len(tokens) > MAX_TOKENS:
         raise _refusal(Refused(f"has more than {MAX_TOKENS} words; say it in fewer"))
-    zone = find_zone(context.timezone)
-    moment = Moment(
-        context.at.astimezone(zone.info), zone.info, zone.name, context.gap, context.overlap, calendar
-    )
     reading = read(tokens)
     if reading.unknown:
         words = " ".join(reading.unknown)[:_SHOWN]
@@ -46,17 +43,25 @@ def translate(phrase: str, context: TriggerContext, *, calendar: bool = False) -
             Refused(f"not understood: {words}; say it without, or in other words", reading.unknown)
         )
     try:
-        return _meaning(reading.clauses, moment)
+        return meaning_of(reading.clauses, moment_of(context))
     except Refused as refusal:
         raise _refusal(refusal) from None
+
+
+def moment_of(context: TriggerContext) -> Moment:
+    """When and where a phrase is said."""
+    zone = find_zone(context.timezone)
+    return Moment(
+        context.at.astimezone(UTC), zone.info, zone.name, context.gap, context.overlap, context.calendar
+    )
 
 
 def _refusal(refused: Refused, readings: Sequence[Translation] = ()) -> NotUnderstood:
     return NotUnderstood("phrase", refused.message, not_understood=refused.words, readings=tuple(readings))
 
 
-def _meaning(clauses: tuple[Read, ...], moment: Moment) -> Translation:
-    """The meaning of the clauses together, or of the parts that "and" joins. Raises NotUnderstood, Refused."""
+def meaning_of(clauses: tuple[Read, ...], moment: Moment) -> Translation:
+    """The meaning of the clauses, or of the parts that "and" joins. Raises NotUnderstood or Refused."""
     try:
         return _single(tuple(one.clause for one in clauses), moment)
     except Refused:
@@ -67,7 +72,9 @@ def _meaning(clauses: tuple[Read, ...], moment: Moment) -> Translation:
     lines = [line for one in found for line in (one.recurrence or "").split("\n")]
     if not all(line.startswith("RRULE:") for line in lines) or len({one.on_holiday for one in found}) > 1:
         raise Refused("these are two schedules; make two")
-    return Translation("\n".join(dict.fromkeys(lines)), on_holiday=found[0].on_holiday)
+    warnings = tuple(dict.fromkeys(warning for one in found for warning in one.warnings))
+    rules = "\n".join(dict.fromkeys(lines))
+    return Translation(rules, warnings=warnings, on_holiday=found[0].on_holiday)
 
 
 def _single(clauses: tuple[Clause, ...], moment: Moment) -> Translation:
@@ -110,5 +117,4 @@ def _in_zone(zone: InZone, moment: Moment) -> Moment:
         named = find_zone(zone.name)
     except UnknownZone:
         raise Refused(f"{zone.name} is no IANA time zone; {better_zone(zone.name)}", (zone.name,)) from None
-    at = moment.at.astimezone(named.info)
-    return replace(moment, at=at, zone=named.info, zone_name=named.name, names_zone=True)
+    return replace(moment, zone=named.info, zone_name=named.name, names_zone=True)

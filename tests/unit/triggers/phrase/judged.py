@@ -48,7 +48,7 @@ def judge(row: Row) -> tuple[str, str]:
 
 def _judge_refusal(row: Row, refusal: NotUnderstood) -> tuple[str, str]:
     readings = [times_of(reading) for reading in refusal.readings]
-    shown = f"{refusal.message} {refusal.not_understood} {[r.recurrence or str(r.instant) for r in refusal.readings]}"
+    shown = f"{refusal.message} {refusal.not_understood} {refusal.readings}"
     if row.kind == "no":
         return (RIGHT if set(row.answers) <= set(refusal.not_understood) else WRONG), shown
     if row.kind == "unclear":

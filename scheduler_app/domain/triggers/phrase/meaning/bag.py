@@ -1,7 +1,7 @@
 """The clauses of one reading, taken out one by one: what nobody took is a word without effect."""
 
 from collections.abc import Sequence
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 from scheduler_app.domain.triggers.phrase.clauses import Clause
 
@@ -32,25 +32,21 @@ class Bag:
         """Whether the phrase has such a clause, taken or not."""
         return any(isinstance(clause, kinds) for clause in self.clauses)
 
-    def split(
+    def ambiguity(
         self, clause: Clause, options: Sequence[Sequence[Clause]], reason: str, *, ask: bool = True
-    ) -> NoReturn:
-        """Asks which of several is meant in the place of `clause`."""
+    ) -> Several:
+        """To be raised: several options may be meant in the place of `clause`."""
         ways = []
         for option in options:
             way: list[Clause] = []
             for one in self.clauses:
                 way += option if one is clause else [one]
             ways.append(tuple(way))
-        raise Several(reason, ways, ask=ask)
+        return Several(reason, ways, ask=ask)
 
-    def ask_more(self, options: Sequence[Sequence[Clause]], reason: str) -> NoReturn:
-        """Asks for what the phrase does not say; each option adds clauses to it."""
-        raise Several(reason, [(*self.clauses, *option) for option in options])
-
-    def put_back(self, clause: Clause) -> None:
-        """Leaves a clause that turned out to be of no use, so that it is refused."""
-        self._left.append(clause)
+    def missing(self, options: Sequence[Sequence[Clause]], reason: str) -> Several:
+        """To be raised: the phrase does not say enough; each option adds clauses to it."""
+        return Several(reason, [(*self.clauses, *option) for option in options])
 
     def check_empty(self) -> None:
         """Refuses what was understood but has no place in the meaning of the rest."""

@@ -4,8 +4,8 @@ from calendar import monthrange
 from dataclasses import replace
 from datetime import date, timedelta
 
-from scheduler_app.domain.triggers.phrase.clauses import (
-    Clause,
+from scheduler_app.domain.triggers.phrase.clauses import Clause, On, Start, Until
+from scheduler_app.domain.triggers.phrase.moments import (
     Date,
     Day,
     DayNumber,
@@ -13,9 +13,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     MonthOfYear,
     NamedDay,
     NumericDate,
-    On,
-    Start,
-    Until,
 )
 from scheduler_app.domain.triggers.phrase.words import MONTHS_OF
 
@@ -35,11 +32,8 @@ def date_of(bag: Bag, clause: Clause, day: Day, today: date) -> date:
     choices = dates_of(day, today)
     if len(choices) == 1:
         return choices[0]
-    bag.split(
-        clause,
-        [[_with_day(clause, choice)] for choice in choices],
-        "the day can be read in two ways",
-        ask=not isinstance(day, NumericDate),
+    raise bag.ambiguity(
+        clause, [[_with_day(clause, choice)] for choice in choices], "the day can be read in two ways"
     )
 
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from scheduler_app.domain.triggers.phrase.clauses import PartOfDay, Time, Times, Window
+from scheduler_app.domain.triggers.phrase.clauses import PartOfDay, Times, Window
+from scheduler_app.domain.triggers.phrase.moments import Time
 
 from .bag import Bag
 from .outcome import Refused
@@ -33,7 +34,7 @@ def take_times(bag: Bag) -> tuple[Time, ...]:
         return tuple(_in_part(time, part.part) for time in asked.times)
     ways = _readings(asked.times)
     if len(ways) > 1:
-        bag.split(
+        raise bag.ambiguity(
             asked,
             [[Times(way)] for way in ways],
             "an hour without am or pm can be read in two ways; say 05:00, 5am or 5pm",
@@ -91,7 +92,7 @@ def take_window(bag: Bag, window: Window) -> tuple[int, int]:
     """The first and the last second of the day of a window; the last is smaller when it is after midnight."""
     ways = _windows(window.first, window.last)
     if len(ways) > 1:
-        bag.split(
+        raise bag.ambiguity(
             window,
             [[Window(first, last)] for first, last in ways],
             "the hours can be read in two ways; say am or pm, or 17:00",

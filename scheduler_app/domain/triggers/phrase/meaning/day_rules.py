@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from scheduler_app.domain.triggers.kind import OnHoliday
+from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.triggers.phrase.clauses import (
     BUSINESS_DAY,
     DAY,
@@ -19,7 +19,7 @@ from scheduler_app.domain.triggers.phrase.words import WEEKDAY_CODES
 from .outcome import Moment, Refused
 
 WORKDAYS = "MO,TU,WE,TH,FR"
-_QUARTER_STARTS = (1, 4, 7, 10)
+QUARTER_STARTS = (1, 4, 7, 10)
 _QUARTER_ENDS = (3, 6, 9, 12)
 
 
@@ -91,9 +91,10 @@ def _rolled(day: int, months: tuple[int, ...], direction: OnHoliday) -> DayRule:
     """The nearest weekday before or after a day: within three days there is always one."""
     step = -1 if direction == "previous" else 1
     around = (day, day + step, day + 2 * step)
-    if ((day < 0) != (step < 0) and abs(day) < 3) or (day > 0 and not 1 <= around[2] <= 28):
+    if ((day < 0) != (step < 0) and abs(day) < 3) or (day > 0 and not 1 <= min(around) < max(around) <= 28):
         raise Refused(
-            "the business day may lie in another month; name a calendar and give on_holiday instead of these words"
+            "the business day may lie in another month, or the month may lack that day; leave these "
+            "words out and give the schedule a calendar and on_holiday"
         )
     parts = (*by_month(months), ("BYDAY", WORKDAYS), ("BYMONTHDAY", numbers(around)))
     return DayRule("MONTHLY", (*parts, ("BYSETPOS", "1" if step > 0 else "-1")))
@@ -148,7 +149,9 @@ def ordinal(found: Nth, unit: str, months: tuple[int, ...], moment: Moment) -> N
 
 
 def _roll_of(number: int) -> OnHoliday | None:
-    return {1: "next", -1: "previous"}.get(number)  # type: ignore[return-value]
+    if number == 1:
+        return "next"
+    return "previous" if number == -1 else None
 
 
 def _edge(number: int) -> int:
@@ -162,14 +165,7 @@ def _edge(number: int) -> int:
 
 def _months_in(unit: str, number: int) -> tuple[int, ...]:
     if unit == "quarter":
-        return _QUARTER_STARTS if number > 0 else _QUARTER_ENDS
+        return QUARTER_STARTS if number > 0 else _QUARTER_ENDS
     if unit == "year":
         return (1,) if number > 0 else (12,)
     return ()
-
-
-def quarter_months(step: int) -> tuple[int, ...]:
-    """The months with which quarters begin."""
-    if step != 1:
-        raise Refused("only every quarter can be named; say every so many months")
-    return _QUARTER_STARTS

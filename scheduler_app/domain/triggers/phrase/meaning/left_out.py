@@ -84,8 +84,8 @@ def take_left_out(bag: Bag, moment: Moment) -> LeftOut | None:
                 found.days.append(choices[0])
         elif isinstance(one, Holidays):
             raise Refused(
-                "holidays are known to calendars only: leave these words out, and give the schedule a calendar "
-                "and on_holiday",
+                "holidays are known to calendars only: leave these words out, and give the schedule a "
+                "calendar and on_holiday",
                 ("holidays",),
             )
     if scope is not None and scope.step != 1:

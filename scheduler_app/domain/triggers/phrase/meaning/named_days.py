@@ -6,10 +6,8 @@ from datetime import date
 from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     Clause,
-    Date,
     MonthDays,
     Months,
-    NamedDay,
     Nth,
     On,
     PastHour,
@@ -23,6 +21,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Window,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date, NamedDay
 from scheduler_app.domain.triggers.phrase.rules import DayRule
 
 from . import day_rules
@@ -46,13 +45,13 @@ def named_days(bag: Bag, step: Repeat | None, moment: Moment, start: Start | Non
         weekdays, dated = _single_day(on, step)
     if roll is not None and numbered is None and nth is None:
         raise Refused("“or the business day …” needs a day of the month before it")
-    if period is not None and numbered is None and nth is None:
+    if period is not None and numbered is None and nth is None and (weekdays is None or period.step > 1):
         raise Refused(f"say on which day of the {period.unit}")
     if weekdays is not None:
         return _weekdays(bag, weekdays, step, months, moment)
     scope, interval = _scope(bag, step, period, months)
     if numbered is not None:
-        within = day_rules.quarter_months(1) if scope == "quarter" else months
+        within = day_rules.QUARTER_STARTS if scope == "quarter" else months
         if scope == "year" and not months:
             raise Refused("say of which month the day is")
         if scope == "month" or months or scope == "quarter":
@@ -90,13 +89,19 @@ def _weekdays(
             raise Refused("two intervals are given; give one")
         if len(weekdays.days) == 5:
             ways: list[list[Clause]] = [[Weekdays((0, 2, 4))], [Weekdays(weekdays.days), Repeat(2, "week")]]
-            bag.split(weekdays, ways, "Monday, Wednesday, Friday, or all weekdays of every other week?")
+            raise bag.ambiguity(
+                weekdays, ways, "Monday, Wednesday, Friday, or all weekdays of every other week?"
+            )
     found = day_rules.weekly(weekdays, months, moment)
     return _apart(found, weekdays.step, "week")
 
 
 def _scope(bag: Bag, step: Repeat | None, period: Period | None, months: tuple[int, ...]) -> tuple[str, int]:
     """The unit in which ordinals and numbers count, and how many of them lie between two."""
+    if months and any(one is not None and one.unit == "quarter" for one in (period, step)):
+        raise Refused("quarters and named months do not go together")
+    if months and period is not None and (period.unit != "month" or period.step > 1):
+        raise Refused("the months are named in two ways; name them in one")
     if period is not None and step is not None:
         if step.unit != period.unit or (step.count > 1 and period.step > 1):
             raise Refused("two units are named; name one")
@@ -127,7 +132,7 @@ def _ordinals(
     if scope not in ("month", "quarter", "year"):
         raise Refused("the ordinal needs a month, a quarter or a year")
     if nth.joint:
-        bag.split(
+        raise bag.ambiguity(
             nth,
             [[replace(nth, joint=False)]],
             "the ordinal may belong to both days or to the first; repeat it",
@@ -139,11 +144,11 @@ def _ordinals(
             [replace(nth, every=False), Period("month")],
             [Weekdays((what,)), Repeat(number, "week")],
         ]
-        bag.split(nth, ways, "of the month, or so many weeks apart?")
+        raise bag.ambiguity(nth, ways, "of the month, or so many weeks apart?")
     if unscoped and not (
         nth.every and all(abs(one) == 1 and isinstance(day, int) for one, day in nth.positions)
     ):
-        bag.split(nth, [[nth, Period("month")]], "say of which month, quarter or year")
+        raise bag.ambiguity(nth, [[nth, Period("month")]], "say of which month, quarter or year")
     if roll is not None:
         if nth.positions not in (((1, DAY),), ((-1, DAY),)) or scope != "month":
             raise Refused("“or the business day …” needs a day of the month before it")
@@ -190,7 +195,7 @@ def _only_units(
         "quarter": [[MonthDays((1,), True)], [Nth(((-1, DAY),))]],
         "year": [[YearlyDates((Date(1, 1),))], [YearlyDates((Date(today.month, today.day),))]],
     }
-    bag.ask_more(ways[step.unit], f"say on which day of the {step.unit}")
+    raise bag.missing(ways[step.unit], f"say on which day of the {step.unit}")
 
 
 def _parts_of(unit: str, first: date) -> tuple[tuple[str, str], ...]:

@@ -8,21 +8,16 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     After,
     Clause,
-    Date,
-    DayNumber,
-    DaysAway,
-    EndOf,
     MonthDays,
-    NamedDay,
     Nth,
     On,
     Once,
     PartOfDay,
     Period,
-    Time,
     Times,
     WeekdayAndDay,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date, DayNumber, DaysAway, EndOf, NamedDay, Time
 from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
 
 from .bag import Bag
@@ -81,7 +76,7 @@ def _later(after: After, at: Time | None, moment: Moment) -> datetime:
         if days is not None
         else months_later(moment.today, MONTHS_OF[after.unit] * after.count)
     )
-    clock = moment.at.time().replace(tzinfo=None) if at is None else _clock(at)
+    clock = moment.now.time().replace(tzinfo=None) if at is None else _clock(at)
     return moment.local(datetime.combine(day, clock))
 
 
@@ -99,14 +94,14 @@ def _needed(bag: Bag, at: Time | None, moment: Moment) -> Time:
     """The time of day, which a single callback must have: at what time “tomorrow” is, nobody can know."""
     if at is not None:
         return at
-    now = moment.at
+    now = moment.now
     options = [(Times((Time(0),)),), (Times((Time(now.hour, now.minute, now.second),)),)]
-    bag.ask_more(options, "no time of day is given; say at what time")
+    raise bag.missing(options, "no time of day is given; say at what time")
 
 
 def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
     if len(on.days) > 1:
-        bag.split(on, [[On((day,))] for day in on.days], "one of several days is meant; say which")
+        raise bag.ambiguity(on, [[On((day,))] for day in on.days], "one of several days is meant; say which")
     day = on.days[0]
     if isinstance(day, EndOf) and not (day.this and day.unit != "week"):
         options: list[list[Clause]] = [
@@ -114,8 +109,8 @@ def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
             [Nth(((-1, DAY),)), Period(day.unit)],
         ]
         if day.unit in ("month", "quarter", "year"):
-            bag.split(on, options, "the end of this one, or of every one? Say the date, or “every”")
-        bag.split(on, options[:1], "say the day")
+            raise bag.ambiguity(on, options, "the end of this one, or of every one? Say the date, or “every”")
+        raise bag.ambiguity(on, options[:1], "say the day")
     found = date_of(bag, on, day, moment.today)
     at = _needed(bag, at, moment)
     if at == Time(0, sure=True):

@@ -11,7 +11,11 @@ from scheduler_app.domain.triggers.phrase.clauses import Clause
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When and where a phrase is said: `at` is aware, in `zone`. `calendar`: the schedule names one."""
+    """When and where a phrase is said; `calendar`: the schedule names one.
+
+    `at` is in UTC, as all instants are here: Python adds to times of a zone and compares them by the wall
+    clock, on which an hour may come twice.
+    """
 
     at: datetime
     zone: tzinfo
@@ -23,12 +27,18 @@ class Moment:
     """Whether the phrase itself names the zone."""
 
     @property
+    def now(self) -> datetime:
+        """What the wall clock shows."""
+        return self.at.astimezone(self.zone)
+
+    @property
     def today(self) -> date:
-        return self.at.date()
+        """The date in the zone."""
+        return self.now.date()
 
     def local(self, moment: datetime) -> datetime:
-        """A naive local time as an instant of the zone."""
-        return instant_at(moment, self.zone_name, self.overlap).astimezone(self.zone)
+        """A naive local time of the zone as an instant, in UTC."""
+        return instant_at(moment, self.zone_name, self.overlap)
 
 
 class Refused(Exception):

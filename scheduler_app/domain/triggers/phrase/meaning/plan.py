@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from scheduler_app.domain.triggers.kind import Translation
-from scheduler_app.domain.triggers.phrase.clauses import For, Repeat, Start, Time, Total, Until
+from scheduler_app.domain.triggers.phrase.clauses import For, Repeat, Start, Total, Until
+from scheduler_app.domain.triggers.phrase.moments import Time
 from scheduler_app.domain.triggers.phrase.rules import DayRule, Plan, bodies, text_of
 
 from .bag import Bag
@@ -47,6 +48,7 @@ def finished(
     left_out: LeftOut | None,
     span: tuple[Start | None, Until | None],
     moment: Moment,
+    warnings: tuple[str, ...] = (),
 ) -> Translation:
     start, until = span
     first = None if start is None or start.day is None else start_instant(bag, start, moment, None)
@@ -67,4 +69,4 @@ def finished(
         until=end,
         total=total,
     )
-    return Translation(recurrence=text_of(plan, moment), on_holiday=named.on_holiday)
+    return Translation(text_of(plan, moment), warnings=warnings, on_holiday=named.on_holiday)

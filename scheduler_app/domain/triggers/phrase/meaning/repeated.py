@@ -1,6 +1,7 @@
 """What repeats: the days, the times of day or the steps, the beginning and the end, put into one plan."""
 
 from dataclasses import replace
+from typing import Final
 
 from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import (
@@ -14,7 +15,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Period,
     Repeat,
     Start,
-    Time,
     Times,
     Until,
     WeekdayAndDay,
@@ -23,6 +23,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WorkingHours,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import Time
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 
 from .bag import Bag
@@ -32,6 +33,8 @@ from .named_days import named_days
 from .outcome import Moment, Refused
 from .plan import Steps, finished
 from .within_day import within_the_day
+
+_MIDNIGHT: Final = "The phrase names no time of day: it fires at 00:00; say for example “at 9:00”."
 
 
 def repeats(clauses: tuple[Clause, ...]) -> bool:
@@ -70,7 +73,7 @@ def _steps(bag: Bag) -> Steps:
     while (found := bag.take(Repeat)) is not None:
         if found.doubtful:
             plain = replace(found, doubtful=False)
-            bag.split(
+            raise bag.ambiguity(
                 found,
                 [[plain], [Often(2, found.unit)]],
                 f"every {found.count} {found.unit}s, or twice in one?",
@@ -127,7 +130,9 @@ def _daily(bag: Bag, steps: Steps, moment: Moment) -> Translation:
         if not any(not left_out.keeps(second) for second in seconds):
             raise Refused("the time that is left out is none of the times that are given")
         seconds = [second for second in seconds if left_out.keeps(second)]
-    return finished(bag, named, named.apart(steps.long), seconds, left_out, (start, until), moment)
+    apart = named.apart(steps.long)
+    warnings = () if times else (_MIDNIGHT,)
+    return finished(bag, named, apart, seconds, left_out, (start, until), moment, warnings)
 
 
 def _times_of_days(bag: Bag, start: Start | None, until: Until | None) -> tuple[Time, ...]:

@@ -2,7 +2,8 @@
 
 from datetime import datetime, time, timedelta
 
-from scheduler_app.domain.triggers.phrase.clauses import For, MonthOfYear, Start, Time, Until
+from scheduler_app.domain.triggers.phrase.clauses import For, Start, Until
+from scheduler_app.domain.triggers.phrase.moments import MonthOfYear, Time
 from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
 
 from .bag import Bag
@@ -58,7 +59,7 @@ def _ask_which_end(bag: Bag, until: Until, month: MonthOfYear, moment: Moment) -
         first = months_later(first, 12)
     before, end = first - timedelta(1), months_later(first, 1) - timedelta(1)
     options = [[Until(fixed(day), until.time, until.at)] for day in (before, end)]
-    bag.split(until, options, "the month may be meant with its days or without; say the last day")
+    raise bag.ambiguity(until, options, "the month may be meant with its days or without; say the last day")
 
 
 def end_after(length: For, start: datetime | None, moment: Moment) -> datetime:

@@ -9,14 +9,12 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     MonthDays,
     Months,
-    NamedDay,
     Nth,
     On,
     PastHour,
     Period,
     Repeat,
     Start,
-    Time,
     Until,
     WeekdayAndDay,
     Weekdays,
@@ -24,6 +22,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WorkingHours,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import NamedDay, Time
 from scheduler_app.domain.triggers.phrase.rules import Plan, text_of
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 
@@ -45,10 +44,10 @@ _LONGEST_STEP = 1_000 * _DAY_SECONDS
 
 
 def within_the_day(bag: Bag, steps: Steps, past: PastHour | None, moment: Moment) -> Translation:
-    """Repeats by hours, minutes or seconds: in elapsed time, or by the clock where days or hours are chosen."""
+    """Repeats by hours, minutes or seconds: in elapsed time, or by the clock on chosen days or hours."""
     if (working := bag.take(WorkingHours)) is not None:
         ways = [[Window(Time(first), Time(last)), *_unless_days(bag)] for first, last in ((9, 17), (8, 18))]
-        bag.split(working, ways, "which hours are meant? Say for example “between 9 and 17”")
+        raise bag.ambiguity(working, ways, "which hours are meant? Say for example “between 9 and 17”")
     left_out = take_left_out(bag, moment)
     window = bag.take(Window)
     start, until = bag.take(Start), bag.take(Until)
@@ -84,7 +83,7 @@ def _ask_about_the_day(bag: Bag, moment: Moment) -> None:
         options: list[list[Clause]] = [[Start(day, Time(0)), Until(day)]]
         if isinstance(day, NamedDay) and not day.which:
             options.append([Weekdays((day.weekday,))])
-        bag.split(on, options, "that day once, or every such day?")
+        raise bag.ambiguity(on, options, "that day once, or every such day?")
     raise Refused("one day does not go together with what repeats")
 
 
@@ -98,8 +97,8 @@ def _clock_steps(bag: Bag, short: Repeat | None, past: PastHour | None, window: 
     step = short.count * SECONDS_OF[short.unit]
     if window is None and _DAY_SECONDS % step:
         raise Refused(
-            "this interval does not divide a day, so that it is not clear when it begins on each; say between "
-            "which hours"
+            "this interval does not divide a day, so that it is not clear when it begins on each; say "
+            "between which hours"
         )
     length = last - first if last > first else last - first + _DAY_SECONDS
     if step > length or length // step > _MAX_STEPS:
@@ -157,10 +156,10 @@ def _first_step(bag: Bag, start: Start | None, step: timedelta, moment: Moment) 
         return moment.at.replace(microsecond=0) + step
     clock = start.at
     if start.day is not None and clock is None and start.time is None:
-        now = moment.at
+        now = moment.now
         found = start_instant(bag, start, moment, None)
         if found <= moment.at + timedelta(seconds=1):
             return found.replace(microsecond=0)
         options = [[replace(start, at=Time(0))], [replace(start, at=Time(now.hour, now.minute, now.second))]]
-        bag.split(start, options, "at what time of that day does it begin?")
+        raise bag.ambiguity(start, options, "at what time of that day does it begin?")
     return start_instant(bag, start, moment, clock).replace(microsecond=0)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from scheduler_app.domain.triggers.phrase.clauses import Clause, Date, On, PartOfDay, Time, Times, YearlyDates
+from scheduler_app.domain.triggers.phrase.clauses import Clause, On, PartOfDay, Times, YearlyDates
+from scheduler_app.domain.triggers.phrase.moments import Date, Time
 from scheduler_app.domain.triggers.phrase.tokens import Token
 from scheduler_app.domain.triggers.phrase.words import AND, EVERY, PARTS_OF_DAY
 

@@ -1,26 +1,24 @@
 """From when, until when, how long, how many times, and what is left out."""
 
+from functools import lru_cache
+
+from scheduler_app.domain.recurrence.zones.zone import zone_names
 from scheduler_app.domain.triggers.phrase.clauses import (
     After,
     Clause,
-    Day,
-    DaysAway,
     Except,
     For,
     Holidays,
     InZone,
     Left,
     MonthDays,
-    MonthOfYear,
     Months,
-    NamedDay,
     Nth,
     On,
     Once,
     Period,
     Roll,
     Start,
-    Time,
     Times,
     Total,
     Until,
@@ -28,6 +26,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Window,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import Day, DaysAway, MonthOfYear, NamedDay, Time
 from scheduler_app.domain.triggers.phrase.words import EXCEPT, STARTING, TO, UNTIL
 
 from .amounts import amount
@@ -48,6 +47,10 @@ def start(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         after = tokens.skip(position + 1, "from", "on")
     if (now := tokens.any_of(after, "now on", "now", "today on")) is not None and not between:
         return (Start(DaysAway(0)),), now
+    if between:
+        pair = dates(tokens, after)
+        if pair is not None and len(pair[0]) == 2:
+            return (Start(pair[0][0]), Until(pair[0][1])), pair[1]
     point = _point(tokens, after)
     if point is None:
         return None
@@ -208,10 +211,26 @@ def _left_of(clauses: tuple[Clause, ...]) -> tuple[Left, ...]:
 
 
 def zone(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """utc, europe/zurich, zurich time."""
+    """utc, europe/zurich, zurich time, new york time."""
     position = tokens.skip(position, "in")
     if tokens.text(position) in ("utc", "gmt"):
         return (InZone("UTC"),), tokens.skip(position + 1, "time")
     if tokens.at(position).kind == "zone":
         return (InZone(tokens.at(position).written),), tokens.skip(position + 1, "time")
+    for length in (1, 2, 3):
+        if tokens.text(position + length) == "time":
+            city = " ".join(tokens.text(position + index) for index in range(length))
+            name = _zones_by_city().get(city)
+            return None if name is None else ((InZone(name),), position + length + 1)
     return None
+
+
+@lru_cache(maxsize=1)
+def _zones_by_city() -> dict[str, str]:
+    """The zones whose city no other zone has, by its name in small letters."""
+    found: dict[str, list[str]] = {}
+    for name in zone_names():
+        area, _, city = name.rpartition("/")
+        if area:
+            found.setdefault(city.lower().replace("_", " "), []).append(name)
+    return {city: names[0] for city, names in found.items() if len(names) == 1}

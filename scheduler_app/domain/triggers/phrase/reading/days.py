@@ -5,7 +5,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     DAY,
     WEEKDAY,
     Clause,
-    Date,
     MonthDays,
     Months,
     Nth,
@@ -13,6 +12,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WeekdayAndDay,
     Weekdays,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date
 from scheduler_app.domain.triggers.phrase.words import (
     EVERY,
     MONTHS,
@@ -78,7 +78,7 @@ def _weekdays(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], boo
     if first is None:
         return None
     (day, plural), position = first
-    if tokens.text(position) in TO:
+    if tokens.text(position) in TO - {"until", "til"}:
         last = _weekday(tokens, position + 1)
         if last is not None:
             length = (last[0][0] - day) % 7
@@ -98,17 +98,24 @@ def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     position = tokens.skip(position, "on", "the")
     if tokens.text(position) == "from":
         position += 1
+    if tokens.text(position) == "alternate":
+        found = weekday_list(tokens, position + 1)
+        return None if found is None else ((Weekdays(found[0][0], 2),), found[1])
     group = day_group(tokens, position)
-    if group is not None and tokens.text(group[1] - 1).endswith("s"):
+    if group is not None and (tokens.text(group[1] - 1).endswith("s") or _plural_part(tokens, group[1])):
         return (group[0],), group[1]
     found = weekday_list(tokens, position)
     if found is None:
         return None
     (days, plural), after = found
-    plural = plural or (
-        tokens.text(after).removesuffix("s") in PARTS_OF_DAY and tokens.text(after)[-1] == "s"
-    )
+    plural = plural or _plural_part(tokens, after)
     return ((Weekdays(days),), after) if plural or len(days) > 1 else None
+
+
+def _plural_part(tokens: Tokens, position: int) -> bool:
+    """Whether "mornings" or the like follows, which repeats the day before it."""
+    word = tokens.text(position)
+    return word.endswith("s") and word[:-1] in PARTS_OF_DAY
 
 
 def friday_the_13th(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -186,6 +193,8 @@ def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     every = tokens.text(position) in EVERY
     position = tokens.skip(position + every, "the")
     if tokens.text(position) in ("day", "days"):
+        if every:
+            return None  # "every day 9" is no day of the month
         numbers = several(tokens, position + 1, number)
         if numbers is None or not all(1 <= day <= 31 for day in numbers[0]):
             return None
@@ -201,7 +210,7 @@ def _day_numbers(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
     first = _the_ordinal(tokens, position)
     if first is None or first[0] < 0:
         return None
-    if tokens.text(first[1]) in TO:
+    if tokens.text(first[1]) in TO - {"until", "till", "til"}:
         last = _the_ordinal(tokens, first[1] + 1)
         if last is not None and first[0] < last[0] <= 31:
             return tuple(range(first[0], last[0] + 1)), last[1]

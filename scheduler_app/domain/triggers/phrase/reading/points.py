@@ -2,8 +2,8 @@
 
 import re
 
-from scheduler_app.domain.triggers.phrase.clauses import (
-    Clause,
+from scheduler_app.domain.triggers.phrase.clauses import Clause, On, PartOfDay
+from scheduler_app.domain.triggers.phrase.moments import (
     Date,
     Day,
     DayNumber,
@@ -12,8 +12,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     MonthOfYear,
     NamedDay,
     NumericDate,
-    On,
-    PartOfDay,
 )
 from scheduler_app.domain.triggers.phrase.words import MONTHS, PARTS_OF_DAY, UNITS, WEEKDAYS
 
@@ -49,7 +47,7 @@ def _dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:
 def _iso(tokens: Tokens, position: int) -> Found[Date]:
     if tokens.at(position).kind != "iso":
         return None
-    year, month, day = (int(piece) for piece in tokens.text(position).split("-"))
+    year, month, day = (int(piece) for piece in re.split("[-/]", tokens.text(position)))
     return Date(month, day, year), position + 1
 
 

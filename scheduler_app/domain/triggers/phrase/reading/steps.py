@@ -2,13 +2,14 @@
 
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
-    Date,
     Often,
     PartOfDay,
     Repeat,
+    Times,
     Weekdays,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import Date, Time
 from scheduler_app.domain.triggers.phrase.words import ADVERBS, DOUBTFUL_ADVERBS, EVERY, PARTS_OF_DAY, UNITS
 
 from .amounts import amount
@@ -41,7 +42,14 @@ def _every_group(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return (PartOfDay(PARTS_OF_DAY[tokens.text(position)], daily=True),), position + 1
     if (after := tokens.says(position, "leap day")) is not None:
         return (YearlyDates((Date(2, 29),)),), after
-    other = tokens.text(position) == "other"
+    if tokens.text(position) in ("noon", "midnight"):
+        return (
+            Repeat(1, "day"),
+            Times((Time(12 * (tokens.text(position) == "noon"), sure=True),)),
+        ), position + 1
+    if (after := tokens.any_of(position, "day of the week")) is not None:
+        return (Repeat(1, "day"),), after
+    other = tokens.text(position) in ("other", "alternate")
     position += other
     group = day_group(tokens, position)
     if group is not None:
@@ -64,7 +72,7 @@ def _every_length(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         if half is not None and one[0] == "hour":
             return (Repeat(90, "minute"),), half
         return (Repeat(1, one[0]),), one[1]
-    if tokens.text(position) == "other":
+    if tokens.text(position) in ("other", "alternate"):
         of = unit(tokens, position + 1)
         return None if of is None else ((Repeat(2, of[0]),), of[1])
     counted = ordinal(tokens, position)

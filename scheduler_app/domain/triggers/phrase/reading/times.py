@@ -7,17 +7,19 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     PartOfDay,
     PastHour,
-    Time,
     Times,
     Window,
     WorkingHours,
 )
+from scheduler_app.domain.triggers.phrase.moments import Time
 from scheduler_app.domain.triggers.phrase.words import EVERY, MONTHS, PARTS_OF_DAY, TO, UNITS
 
 from .cursor import Found, Tokens, joined, number
 
 _HOUR: Final = 24
-_NOT_AFTER_A_TIME: Final = frozenset({"times", "time", "x", "st", "nd", "rd", "th", "past", "to"})
+_NOT_AFTER_A_TIME: Final = frozenset(
+    {"times", "time", "occurrences", "runs", "x", "st", "nd", "rd", "th", "past", "to"}
+)
 
 
 def time(tokens: Tokens, position: int, *, bare: bool, worded: bool = True) -> Found[Time]:
@@ -36,7 +38,8 @@ def time(tokens: Tokens, position: int, *, bare: bool, worded: bool = True) -> F
     if token.kind == "number" and len(token.text) == 4 and (bare or _is_hours(tokens, position + 1)):
         hour, minute = divmod(token.number, 100)
         after = position + 1 + _is_hours(tokens, position + 1)
-        return (Time(hour, minute), after) if _fits(hour, minute) else None
+        counts = tokens.text(after) in UNITS or tokens.text(after) in _NOT_AFTER_A_TIME
+        return (Time(hour, minute), after) if _fits(hour, minute) and not counts else None
     hour_found = number(tokens, position)
     if hour_found is None or (token.kind == "number" and len(token.text) > 2):
         return None
@@ -56,6 +59,13 @@ def _hour(tokens: Tokens, hour: int, position: int, *, bare: bool, padded: bool)
             fits = len(minute.text) == 2 and minute.number < 60
             return (Time(hour, minute.number), position + 2) if fits else None
         return Time(hour), position + 1
+    spoken = number(tokens, position) if tokens.at(position - 1).kind == "word" else None
+    if spoken is not None and after.kind == "word" and spoken[0] % 5 == 0 and 10 <= spoken[0] < 60:
+        half = tokens.text(spoken[1])  # "nine thirty"
+        if half in ("am", "pm"):
+            return _with_meridiem(hour, spoken[0], 0, half, spoken[1] + 1)
+        if half not in UNITS and half not in _NOT_AFTER_A_TIME:
+            return Time(hour, spoken[0], bare=1 <= hour <= 12), spoken[1]
     if after.text in ("o'clock", "oclock"):
         if tokens.text(position + 1) in ("am", "pm"):
             return _with_meridiem(hour, 0, 0, tokens.text(position + 1), position + 2)

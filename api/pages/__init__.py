@@ -1,0 +1,23 @@
+"""The pages for people in a browser, over the same use cases as the API.
+
+They read and act without JavaScript; scripts only save clicks. Everything that a browser loads comes from
+this host.
+"""
+
+from flask import Flask
+
+from api.pages import access, dead_letters, events, new_schedule, overview, schedule, schedules, signing_in
+from api.pages.frame import new_blueprint
+from scheduler_app.config import Settings
+
+__all__ = ["register"]
+
+
+def register(app: Flask, settings: Settings) -> None:
+    """Must follow the API's authentication, which leaves the pages to theirs, and precede every other check
+    of requests."""
+    access.register(app, settings)
+    blueprint = new_blueprint()
+    for module in (overview, schedules, new_schedule, schedule, events, dead_letters, signing_in):
+        module.register(blueprint)
+    app.register_blueprint(blueprint)

@@ -1,0 +1,99 @@
+"""Who may see the pages, and which forms are theirs.
+
+Without API keys: browsers on this machine, under a name of loopback. With keys: browsers that have a session,
+which begins at the sign-in. Every form carries a token derived from a cookie that no other site can read.
+"""
+
+import hashlib
+import hmac
+import secrets
+
+from flask import Flask, Response, g, redirect, request, url_for
+from werkzeug.wrappers import Response as AnyResponse
+
+from api.auth import PAGES, is_local_name
+from api.cross_site import SAFE_METHODS
+from api.problems import Problem
+from api.services import real_services
+from scheduler_app.config import Settings
+from scheduler_app.store.sessions import SESSION_SECONDS
+
+SESSION_COOKIE = "scheduler_session"
+#: Names a browser that has no session, so that its forms are told from those of other sites all the same.
+VISITOR_COOKIE = "scheduler_visitor"
+TOKEN_FIELD = "form_token"  # noqa: S105 (a field's name)
+OPEN_ENDPOINTS = (f"{PAGES}.static", f"{PAGES}.sign_in", f"{PAGES}.begin_session")
+
+
+def register(app: Flask, settings: Settings) -> None:
+    """Must follow the API's authentication and precede everything that needs `g.owner`."""
+    digests = [hashlib.sha256(key.encode()).hexdigest() for key in settings.api_keys]
+
+    @app.before_request
+    def admit() -> AnyResponse | None:
+        if request.blueprint != PAGES:
+            return None
+        if not digests and not is_local_name():
+            raise Problem(
+                421,
+                f"without API_KEYS the pages answer under localhost only, not under {request.host[:100]!r}",
+            )
+        g.owner, g.session_token = "open", None
+        if request.endpoint == f"{PAGES}.static":
+            return None
+        token = request.cookies.get(SESSION_COOKIE)
+        if digests:
+            owner = real_services().store.sessions.key_of(token, digests) if token else None
+            if owner is None and request.endpoint not in OPEN_ENDPOINTS:
+                return _to_sign_in()
+            if owner is not None:
+                g.owner, g.session_token = owner, token
+        _check_form(g.session_token or request.cookies.get(VISITOR_COOKIE))
+        return None
+
+    app.after_request(_name_visitor)
+
+
+def keep_session(response: AnyResponse, token: str) -> AnyResponse:
+    """The answer that gives a browser its session."""
+    _set_cookie(response, SESSION_COOKIE, token, max_age=SESSION_SECONDS)
+    return response
+
+
+def drop_session(response: AnyResponse) -> AnyResponse:
+    """The answer that takes a browser's session away."""
+    response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="Strict")
+    return response
+
+
+def _check_form(cookie: str | None) -> None:
+    """Sets the token of this browser's forms; refuses a form that does not carry it."""
+    if cookie is None:
+        cookie = g.new_visitor = secrets.token_urlsafe(32)
+    g.form_token = hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest()
+    if request.method in SAFE_METHODS:
+        return
+    if not hmac.compare_digest(request.form.get(TOKEN_FIELD, "").encode(), g.form_token.encode()):
+        raise Problem(403, "this form is no longer valid: load the page again, and allow its cookies")
+
+
+def _to_sign_in() -> AnyResponse:
+    # Only what was read is opened again after the sign-in: a form would have to be filled in anew.
+    wanted = request.full_path.rstrip("?") if request.method == "GET" else url_for(f"{PAGES}.overview")
+    answer = redirect(url_for(f"{PAGES}.sign_in", next=wanted), 303)
+    if request.headers.get("HX-Request"):
+        # htmx would put the sign-in into a part of the page.
+        answer = Response(status=204, headers={"HX-Redirect": answer.headers["Location"]})
+    return answer
+
+
+def _name_visitor(response: Response) -> Response:
+    if visitor := g.get("new_visitor"):
+        _set_cookie(response, VISITOR_COOKIE, visitor, max_age=None)
+    return response
+
+
+def _set_cookie(response: AnyResponse, name: str, value: str, *, max_age: int | None) -> None:
+    response.set_cookie(
+        name, value, max_age=max_age, httponly=True, samesite="Strict", secure=request.is_secure
+    )

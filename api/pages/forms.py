@@ -1,0 +1,104 @@
+"""What a page is given: its query or its form, read by a schema as the API reads bodies.
+
+A browser sends a field that was left empty as empty text: it counts as not given.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from flask import request
+from marshmallow import Schema, ValidationError, fields, validate
+
+from api.declared_parameters import ViewFunction, declaring
+from api.json_types import Loaded
+from api.pages.access import TOKEN_FIELD
+from api.problems import Problem, of_field, of_validation
+from api.wire.field_types import Cursor
+from api.wire.input_schema import InputSchema
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.store.paging import Position
+
+#: Rows on a page of a list.
+ROWS = 50
+
+
+class Nothing(InputSchema):
+    """A form that has buttons only."""
+
+
+class Done(InputSchema):
+    """What a page was led to by: an action that has been done, and how many things it was done to."""
+
+    done = fields.String(
+        validate=validate.OneOf(
+            ["created", "paused", "resumed", "triggered", "deleted", "sent again", "cancelled"]
+        )
+    )
+    count = fields.Integer(validate=validate.Range(0, 1_000_000))
+
+
+def takes_query(schema: type[Schema]) -> Callable[[ViewFunction], ViewFunction]:
+    """Gives a page its query as the first argument."""
+    made = schema()
+
+    def decorate(view: ViewFunction) -> ViewFunction:
+        @wraps(view)
+        def called(*args: Any, **options: Any) -> Any:
+            return view(_read(made, request.args), *args, **options)
+
+        return declaring(called, "query", made)
+
+    return decorate
+
+
+def takes_form(schema: type[Schema] = Nothing) -> Callable[[ViewFunction], ViewFunction]:
+    """Gives a page its form as the first argument."""
+    made = schema()
+
+    def decorate(view: ViewFunction) -> ViewFunction:
+        @wraps(view)
+        def called(*args: Any, **options: Any) -> Any:
+            return view(_read(made, request.form), *args, **options)
+
+        return declaring(called, "form", made)
+
+    return decorate
+
+
+def _read(schema: Schema, given: Any) -> Loaded:
+    """Raises Problem."""
+    several = {name for name, field in schema.load_fields.items() if isinstance(field, fields.List)}
+    values = {
+        name: given.getlist(name) if name in several else value
+        for name, value in given.items()
+        if value and name != TOKEN_FIELD
+    }
+    if "limit" in schema.load_fields:
+        values.setdefault("limit", ROWS)  # the API's own default is for programs that count on it
+    try:
+        loaded: Loaded = schema.load(values)
+    except ValidationError as error:
+        raise of_validation(error) from None
+    return loaded
+
+
+def problem_of(error: InvalidField | ValidationError) -> Problem:
+    """The problem that the API answers for the same error."""
+    return of_validation(error) if isinstance(error, ValidationError) else of_field(error)
+
+
+def cursor(position: Position | None) -> str | None:
+    """The text of the place where the next page begins."""
+    shown: str | None = Cursor()._serialize(position, None, None)
+    return shown
+
+
+def onward(position: Position | None) -> dict[str, str] | None:
+    """The query of a list's next page; None at the end."""
+    following = cursor(position)
+    if following is None:
+        return None
+    # The number of what was done belongs to the first page alone.
+    kept = {name: value for name, value in request.args.items() if value and name not in ("done", "count")}
+    return kept | {"cursor": following}

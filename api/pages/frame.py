@@ -1,0 +1,71 @@
+"""The frame of every page: the blueprint, security headers, and errors as pages."""
+
+from pathlib import Path
+
+from flask import Blueprint, Response, g, json, render_template, request
+
+from api.auth import PAGES
+from api.json_types import View
+from api.pages import words
+from api.services import services
+
+#: Everything from this host, nothing inline. Pico's arrows and ticks are `data:` images in its stylesheet.
+POLICY = "; ".join(
+    (
+        "default-src 'self'",
+        "img-src 'self' data:",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    )
+)
+ASSETS_SECONDS = 3600
+PROBLEM = "application/problem+json"
+
+
+def new_blueprint() -> Blueprint:
+    """The blueprint of one application's pages, without routes yet."""
+    made = Blueprint(
+        PAGES,
+        __name__,
+        root_path=str(Path(__file__).parent),
+        template_folder="templates",
+        static_folder="static",
+        static_url_path="/assets",
+    )
+    made.context_processor(_of_every_page)
+    made.after_request(_finish)
+    for each in (words.relative, words.instant, words.duration):
+        made.add_app_template_filter(each)
+    return made
+
+
+def _of_every_page() -> View:
+    return {
+        "now": services().now(),
+        "form_token": g.get("form_token", ""),
+        "signed_in": g.get("session_token") is not None,
+    }
+
+
+def _finish(response: Response) -> Response:
+    if response.mimetype == PROBLEM:
+        response = _as_page(response)
+    response.headers["Content-Security-Policy"] = POLICY
+    response.headers["Referrer-Policy"] = "same-origin"
+    if request.endpoint == f"{PAGES}.static":
+        response.headers["Cache-Control"] = f"public, max-age={ASSETS_SECONDS}"
+    else:
+        response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _as_page(problem: Response) -> Response:
+    """The same error for people. `api.problems` has decided on its status and its words."""
+    shown = render_template("problem.html", problem=json.loads(problem.get_data()))
+    page = Response(shown, status=problem.status_code, mimetype="text/html")
+    for name in ("Retry-After", "Allow"):
+        if name in problem.headers:
+            page.headers[name] = problem.headers[name]
+    return page

@@ -1,0 +1,90 @@
+"""The sign-in with an API key, and the end of a session."""
+
+import hashlib
+import hmac
+
+from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
+from marshmallow import fields, validate
+from werkzeug.wrappers import Response
+
+from api.auth import PAGES
+from api.json_types import Loaded
+from api.pages.access import drop_session, keep_session
+from api.pages.forms import takes_form, takes_query
+from api.problems import Problem
+from api.services import real_services
+from api.wire.input_schema import InputSchema
+from scheduler_app.store.sessions import ATTEMPTS_SECONDS
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+#: Attempts of one address within a minute.
+MAX_ATTEMPTS = 20
+
+
+class SignInQuery(InputSchema):
+    next = fields.String(validate=validate.Length(max=2_000))
+
+
+class SignInForm(SignInQuery):
+    key = fields.String(required=True, validate=validate.Length(max=1_000))
+
+
+class SignOutForm(InputSchema):
+    everywhere = fields.String(validate=validate.Equal("yes"))
+
+
+def register(blueprint: Blueprint) -> None:
+    blueprint.add_url_rule("/sign-in", view_func=sign_in, methods=["GET"])
+    blueprint.add_url_rule("/sign-in", view_func=begin_session, methods=["POST"])
+    blueprint.add_url_rule("/sign-out", view_func=sign_out, methods=["POST"])
+
+
+@takes_query(SignInQuery)
+def sign_in(query: Loaded) -> Response | str:
+    if not real_services().settings.api_keys or g.session_token:
+        return redirect(url_for(f"{PAGES}.overview"), 303)
+    return render_template("sign_in.html", next=query.get("next", ""))
+
+
+@takes_form(SignInForm)
+def begin_session(form: Loaded) -> Response | tuple[str, int]:
+    made, address = real_services(), request.remote_addr or ""
+    if made.store.sessions.count_attempt(address) > MAX_ATTEMPTS:
+        log.warning("sign_in.limited", message="An address tried to sign in too often", address=address)
+        raise Problem(
+            429,
+            f"more than {MAX_ATTEMPTS} attempts to sign in within a minute; wait, and try again",
+            headers={"Retry-After": str(ATTEMPTS_SECONDS)},
+        )
+    given = form["key"].strip().encode()
+    # Every key is compared in constant time, so that the time an answer takes says nothing about them.
+    if not sum(hmac.compare_digest(given, key.encode()) for key in made.settings.api_keys):
+        log.warning("sign_in.refused", message="A sign-in was refused", address=address)
+        page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
+        return page, 401
+    # A fresh token, whatever the browser had before: nobody can prepare a session for somebody else.
+    token = made.store.sessions.open(hashlib.sha256(given).hexdigest())
+    log.info("sign_in.done", message="A person signed in", address=address)
+    return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
+
+
+@takes_form(SignOutForm)
+def sign_out(form: Loaded) -> Response:
+    sessions = real_services().store.sessions
+    if g.session_token:
+        sessions.close(g.session_token)
+        if "everywhere" in form:
+            sessions.close_all(g.owner)
+    return drop_session(redirect(url_for(f"{PAGES}.sign_in"), 303))
+
+
+def _own_path(wanted: str) -> str:
+    """`wanted` if it is the path of a page; the overview else, so that no link leads to another site."""
+    path = wanted.partition("?")[0]
+    adapter = current_app.url_map.bind("")
+    # Not a page: `//host`, `/\host`, and whatever else a browser may take for another host.
+    known = path.startswith("/") and not path.startswith(("//", "/\\")) and adapter.test(path, "GET")
+    is_page = known and adapter.match(path, "GET")[0].startswith(f"{PAGES}.")
+    return wanted if is_page else url_for(f"{PAGES}.overview")

@@ -1,0 +1,28 @@
+"""Times as people read them."""
+
+from datetime import UTC, datetime
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def relative(moment: datetime, now: datetime) -> str:
+    """`in 5 minutes`, `2 days ago`, `now`: to the largest unit, which is enough beside the exact time."""
+    seconds = int((moment - now).total_seconds())
+    for size, unit in _UNITS:
+        if abs(seconds) >= size:
+            count = abs(seconds) // size
+            amount = f"{count} {unit}{'s' if count > 1 else ''}"
+            return f"in {amount}" if seconds > 0 else f"{amount} ago"
+    return "now"
+
+
+def instant(moment: datetime) -> str:
+    """`2026-03-02 12:00:00 UTC`, with milliseconds where there are any."""
+    shown = moment.astimezone(UTC)
+    fraction = f".{shown.microsecond // 1000:03d}" if shown.microsecond else ""
+    return f"{shown:%Y-%m-%d %H:%M:%S}{fraction} UTC"
+
+
+def duration(milliseconds: float) -> str:
+    """`12 ms`, `1.5 s`."""
+    return f"{milliseconds:.0f} ms" if abs(milliseconds) < 1000 else f"{milliseconds / 1000:.1f} s"

@@ -1,0 +1,134 @@
+"""/api/messages: one-off deliveries without a schedule."""
+
+from marshmallow import ValidationError
+
+from api import hop_limit, idempotency
+from api.blueprint import ApiBlueprint
+from api.bulk_results import bulk_results
+from api.json_types import Loaded, View
+from api.problems import Problem, of_field, of_validation
+from api.services import services
+from api.tenancy import tenant
+from api.wire import (
+    MessageBulkInput,
+    MessageBulkOutput,
+    MessageFilter,
+    MessageOutput,
+    MessagePage,
+    NewMessage,
+    RescheduleInput,
+    ScheduledMessage,
+    examples,
+    message_shown,
+    window,
+)
+from scheduler_app.domain.errors import Conflict, InvalidField
+from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.usecases.messages import Scheduled
+
+blueprint = ApiBlueprint(
+    "messages", __name__, url_prefix="/api/messages", description="One-off deliveries without a schedule"
+)
+
+Headers = dict[str, str]
+
+
+@blueprint.route("", methods=["POST"])
+@blueprint.arguments(NewMessage, example=examples.MESSAGE)
+@blueprint.response(201, ScheduledMessage)
+@blueprint.alt_response(200, schema=ScheduledMessage, description="It was there already, with this content")
+def schedule_message(given: MessageDraft) -> tuple[View, int, Headers]:
+    """Schedule a message
+
+    An `id` that is known already is answered with that message where the content is the same, and with a 409
+    where it differs.
+    """
+    made = services().messages.schedule(
+        given,
+        services().now(),
+        tenant=tenant(),
+        request_seed=idempotency.request_seed(),
+        hops=hop_limit.request_hops(),
+    )
+    view = message_shown(made.record)
+    if made.signing_secret:
+        view["signing_secret"] = idempotency.shown_once(made.signing_secret)
+    return view, 201 if made.created else 200, {"Location": f"/api/messages/{view['id']}"}
+
+
+@blueprint.route("/bulk", methods=["POST"])
+@blueprint.arguments(MessageBulkInput, example=examples.MESSAGES)
+@blueprint.response(200, MessageBulkOutput)
+def schedule_messages(given: Loaded) -> View:
+    """Schedule up to 1,000 messages; each is taken or refused by itself"""
+    items = given["messages"]
+    drafts = [item for item in items if not isinstance(item, ValidationError)]
+    now, seed, hops = services().now(), idempotency.request_seed(), hop_limit.request_hops()
+    made = iter(services().messages.schedule_many(drafts, now, tenant=tenant(), request_seed=seed, hops=hops))
+    return bulk_results(
+        [of_validation(item) if isinstance(item, ValidationError) else _outcome(next(made)) for item in items]
+    )
+
+
+def _outcome(made: Scheduled | InvalidField | Conflict) -> View | Problem:
+    if isinstance(made, InvalidField):
+        return of_field(made)
+    if isinstance(made, Conflict):
+        return Problem(409, str(made))
+    shown = message_shown(made.record)
+    result: View = {"status": 201 if made.created else 200}
+    result |= {name: shown[name] for name in ("id", "event_id", "scheduled_at")}
+    if made.signing_secret:
+        result["signing_secret"] = idempotency.shown_once(made.signing_secret)
+    return result
+
+
+@blueprint.route("", methods=["GET"])
+@blueprint.arguments(MessageFilter, location="query")
+@blueprint.response(200, MessagePage)
+def list_messages(query: Loaded) -> View:
+    """List messages, the soonest first"""
+    limit, page = query["limit"], query["page"]
+    found = services().store.messages.page(
+        window(query), tenant=tenant(), event_name=query.get("event_name"), states=query.get("state")
+    )
+    return {
+        "messages": list(map(message_shown, found.rows)),
+        "page": page,
+        "limit": limit,
+        "next_cursor": found.next,
+    }
+
+
+@blueprint.route("/<message:message_id>", methods=["GET"])
+@blueprint.response(200, MessageOutput)
+def get_message(message_id: str) -> View:
+    """Get a message with its history"""
+    return message_shown(services().messages.get(message_id, tenant=tenant()))
+
+
+@blueprint.route("/<message:message_id>/cancel", methods=["POST"])
+@blueprint.response(200, MessageOutput)
+def cancel_message(message_id: str) -> View:
+    """Cancel a message that is neither in flight nor delivered; its body, header values and metadata are
+    removed"""
+    return _cancelled(message_id)
+
+
+@blueprint.route("/<message:message_id>", methods=["DELETE"])
+@blueprint.response(200, MessageOutput)
+def delete_message(message_id: str) -> View:
+    """Cancel a message, as POST …/cancel does"""
+    return _cancelled(message_id)
+
+
+def _cancelled(message_id: str) -> View:
+    return message_shown(services().messages.cancel(message_id, services().now(), tenant=tenant()))
+
+
+@blueprint.route("/<message:message_id>/reschedule", methods=["POST"])
+@blueprint.arguments(RescheduleInput, example=examples.RESCHEDULE)
+@blueprint.response(200, MessageOutput)
+def reschedule_message(given: Timing, message_id: str) -> View:
+    """Move a message that is neither in flight nor delivered to another time"""
+    return message_shown(services().messages.reschedule(message_id, given, services().now(), tenant=tenant()))

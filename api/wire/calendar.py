@@ -1,0 +1,194 @@
+"""A calendar as it is asked for, and as it is shown."""
+
+from datetime import timedelta
+
+from marshmallow import ValidationError, fields, post_load, validate, validates_schema
+
+from api.json_types import Loaded, View
+from api.wire.field_types import BoundedList, Instant, check_visible
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OutputSchema
+from api.wire.paging import Listed
+from scheduler_app.domain.calendars import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    MAX_DATES,
+    WEEKDAYS,
+    Calendar,
+    DayKind,
+    NamedCalendar,
+    NamedDate,
+)
+from scheduler_app.store.calendars.calendars import CorruptCalendar
+
+#: The longest stretch of days in one answer.
+MAX_DAYS = 3_660
+MAX_NAME = 200
+
+
+class NamedDateField(InputSchema):
+    """A holiday by its date."""
+
+    date = fields.Date(required=True, metadata={"description": "The day", "example": "2027-01-02"})
+    name = fields.String(
+        load_default="",
+        validate=[validate.Length(max=MAX_NAME), check_visible],
+        metadata={
+            "description": f"What it is called, up to {MAX_NAME} characters",
+            "example": "Berchtoldstag",
+        },
+    )
+
+    @post_load
+    def named(self, data: Loaded, **_: object) -> NamedDate:
+        return NamedDate(data["date"], data["name"])
+
+
+class CalendarInput(InputSchema):
+    """The whole calendar: the union of what is given. What is left out is not closed, but for the weekend."""
+
+    dates = BoundedList(
+        fields.Nested(NamedDateField),
+        validate=validate.Length(max=MAX_DATES),
+        metadata={"description": f"Holidays of your own, up to {MAX_DATES:,}"},
+    )
+    country = fields.String(
+        validate=validate.Length(min=1, max=60),
+        metadata={"description": "A country whose public holidays are closed (ISO 3166)", "example": "CH"},
+    )
+    subdivision = fields.String(
+        validate=validate.Length(min=1, max=60),
+        metadata={
+            "description": "A part of that country, whose own holidays are closed too (ISO 3166-2)",
+            "example": "ZH",
+        },
+    )
+    exchange = fields.String(
+        validate=validate.Length(min=1, max=20),
+        metadata={"description": "An exchange, on whose holidays the calendar is closed", "example": "NYSE"},
+    )
+    weekend = BoundedList(
+        fields.String(validate=validate.OneOf(WEEKDAYS)),
+        validate=validate.Length(max=7),
+        metadata={"description": "Days of the week that are closed; SA and SU by default"},
+    )
+
+    @post_load
+    def calendar(self, data: Loaded, **_: object) -> Calendar:
+        if "dates" in data:
+            data["dates"] = tuple(data["dates"])
+        if "weekend" in data:
+            data["weekend"] = tuple(WEEKDAYS.index(day) for day in data["weekend"])
+        return Calendar.of(**data)
+
+
+class RemadeOutput(OutputSchema):
+    """What the last change of its days did to the schedules that observe it."""
+
+    moved = fields.Integer(
+        required=True, metadata={"description": "Schedules whose occurrences were computed again"}
+    )
+    unchanged = fields.Integer(
+        required=True, metadata={"description": "Schedules that have the same occurrences as before"}
+    )
+    left = fields.Integer(
+        required=True, metadata={"description": "Schedules that beats have not compared yet"}
+    )
+
+
+class CalendarOutput(OutputSchema):
+    """A calendar as it is shown."""
+
+    name = fields.String(required=True, metadata={"description": "The name in the path"})
+    dates = fields.List(fields.Nested(NamedDateField), metadata={"description": "Its own holidays"})
+    country = fields.String(metadata={"description": "The country whose public holidays are closed"})
+    subdivision = fields.String(metadata={"description": "The part of that country"})
+    exchange = fields.String(metadata={"description": "The exchange on whose holidays it is closed"})
+    weekend = fields.List(fields.String(), metadata={"description": "The days of the week that are closed"})
+    version = fields.Integer(metadata={"description": "How often it was written"})
+    holiday_data = fields.String(
+        metadata={"description": "The release of the holidays library that its days were computed with"}
+    )
+    used_by = fields.Integer(metadata={"description": "Schedules that observe it, 100,000 at most"})
+    remade = fields.Nested(RemadeOutput)
+    reason = fields.String(metadata={"description": "Why it cannot be read, where that is so"})
+    created_at = Instant(metadata={"description": "When it was created"})
+    updated_at = Instant(metadata={"description": "When somebody changed it last"})
+
+
+class CalendarEdited(CalendarOutput):
+    result = fields.String(
+        validate=validate.OneOf(["created", "changed", "unchanged"]),
+        metadata={"description": "What the request did"},
+    )
+
+
+class CalendarPage(Listed):
+    calendars = fields.List(
+        fields.Nested(CalendarOutput), required=True, metadata={"description": "The newest first"}
+    )
+
+
+class DaysQuery(InputSchema):
+    """Which days: both ends are included."""
+
+    from_ = fields.Date(
+        data_key="from", required=True, metadata={"description": "The first day", "example": "2027-01-01"}
+    )
+    to = fields.Date(required=True, metadata={"description": "The last day", "example": "2027-12-31"})
+
+    @validates_schema
+    def check_range(self, data: Loaded, **_: object) -> None:
+        if data["to"] < data["from_"]:
+            raise ValidationError("must not be before from", "to")
+        if data["to"] - data["from_"] >= timedelta(days=MAX_DAYS):
+            raise ValidationError(f"must be within {MAX_DAYS} days after from; ask for less at once", "to")
+        if not FIRST_YEAR <= data["from_"].year <= data["to"].year <= LAST_YEAR:
+            raise ValidationError(f"holidays are known from {FIRST_YEAR} to {LAST_YEAR}", "from")
+
+
+class DayOutput(OutputSchema):
+    """A closed day."""
+
+    date = fields.Date(required=True, metadata={"description": "The day"})
+    name = fields.String(
+        required=True, metadata={"description": "What it is called", "example": "Ascension Day"}
+    )
+    kind = fields.String(
+        required=True,
+        validate=validate.OneOf([kind.value for kind in DayKind]),
+        metadata={"description": "Why it is closed; a holiday on a weekend day is a holiday"},
+    )
+
+
+class DaysOutput(OutputSchema):
+    """The closed days of a calendar."""
+
+    days = fields.List(
+        fields.Nested(DayOutput), required=True, metadata={"description": "The earliest first"}
+    )
+
+
+def calendar_shown(named: NamedCalendar | CorruptCalendar) -> View:
+    """The fields of CalendarOutput that the calendar itself knows, without those that have no value."""
+    if isinstance(named, CorruptCalendar):
+        return {"name": named.name, "reason": named.reason}
+    calendar = named.calendar
+    view: View = {
+        "name": named.name,
+        "dates": [{"date": each.date, "name": each.name} for each in calendar.dates],
+        "country": calendar.country,
+        "subdivision": calendar.subdivision,
+        "exchange": calendar.exchange,
+        "weekend": [WEEKDAYS[day] for day in calendar.weekend],
+        "version": named.version,
+        "holiday_data": holiday_data_shown(named.holiday_data),
+        "created_at": named.created_at,
+        "updated_at": named.updated_at,
+    }
+    return {key: value for key, value in view.items() if value is not None}
+
+
+def holiday_data_shown(key: str | None) -> str | None:
+    """A release as people know it, 0.109, of the key that sorts, 0000.0109."""
+    return None if key is None else ".".join(part.lstrip("0") or "0" for part in key.split("."))

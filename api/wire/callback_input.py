@@ -1,0 +1,48 @@
+"""What every request that describes a callback has in common, whether it makes a schedule or a message."""
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from marshmallow import ValidationError, validates_schema
+
+from api.json_types import Loaded
+from api.services import services
+from api.wire.input_schema import InputSchema
+from scheduler_app.actions.http import check_header
+from scheduler_app.domain.errors import InvalidField
+
+MAX_HEADER_BYTES = 16 * 1024
+
+
+class CallbackInput(InputSchema):
+    """Checks a callback's fields where they depend on each other, or on this deployment."""
+
+    #: One field for each way to give a body; at most one of them may be given.
+    BODIES: ClassVar[tuple[str, ...]]
+    #: Fields of names and values that become headers, and what is put before their names.
+    HEADERS: ClassVar[dict[str, str]] = {"headers": ""}
+
+    @validates_schema
+    def check_callback(self, data: Loaded, **_: object) -> None:
+        problems: dict[str, list[str]] = {}
+
+        def check(field: str, checker: Callable[..., None], *args: object) -> None:
+            try:
+                checker(*args)
+            except InvalidField as error:
+                problems.setdefault(field, []).append(error.message)
+
+        if "callback_url" in data:
+            check("callback_url", services().guard.check_url, data["callback_url"])
+        for field, prefix in self.HEADERS.items():
+            for name, value in data.get(field, ()):
+                check(field, check_header, prefix + name, value)
+            if sum(len(name) + len(value) for name, value in data.get(field, ())) > MAX_HEADER_BYTES:
+                problems.setdefault(field, []).append(
+                    f"must not exceed {MAX_HEADER_BYTES} characters together"
+                )
+        given = [field for field in self.BODIES if field in data]
+        if len(given) > 1:
+            problems[given[1]] = [f"give one of {', '.join(self.BODIES)}, not {len(given)}"]
+        if problems:
+            raise ValidationError(problems)

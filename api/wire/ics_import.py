@@ -1,0 +1,120 @@
+"""An iCalendar file that becomes schedules."""
+
+import re
+
+from marshmallow import fields, validate
+
+from api.wire.bulk import BulkResult
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OutputSchema
+from api.wire.schedule_fields import CREATION_FIELDS
+from api.wire.schedule_fields.trigger import MAX_TIMEZONE
+from api.wire.schedule_input import ScheduleInput
+from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
+from scheduler_app.ics import MAX_ITEMS
+from scheduler_app.ics.calendar_file import MAX_CHARACTERS
+
+#: What each event says itself.
+_OF_THE_EVENT = {"id", "name", "timezone", *TRIGGER_FIELDS}
+_PREFIX = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-]{0,31}\Z")
+
+
+class ImportedSchedule(ScheduleInput):
+    """The fields that all schedules of an import share."""
+
+    class Meta(ScheduleInput.Meta):
+        include = {"callback_url": CREATION_FIELDS["callback_url"]}  # noqa: RUF012 (marshmallow's own name)
+        exclude = tuple(sorted(_OF_THE_EVENT))
+
+
+class ImportInput(InputSchema):
+    ics = fields.String(
+        required=True,
+        validate=validate.Length(min=1, max=MAX_CHARACTERS),
+        metadata={"description": f"An iCalendar file (RFC 5545) with up to {MAX_ITEMS:,} events and to-dos"},
+    )
+    schedule = fields.Nested(
+        ImportedSchedule,
+        required=True,
+        metadata={
+            "description": "What all of them call, and how: a schedule without id, name, trigger and timezone"
+        },
+    )
+    timezone = fields.String(
+        load_default="UTC",
+        validate=validate.Length(min=1, max=MAX_TIMEZONE),
+        metadata={
+            "description": "The IANA zone of times that name none, where the calendar has no X-WR-TIMEZONE",
+            "example": "Europe/Zurich",
+        },
+    )
+    id_prefix = fields.String(
+        load_default="ics",
+        validate=validate.Regexp(
+            _PREFIX, error="must be 1 to 32 letters, digits and hyphens, and begin with no hyphen"
+        ),
+        metadata={
+            "description": "What the ids begin with; the rest is derived from each event's UID. Take another"
+            " one to import the same events once more, for another receiver",
+            "pattern": "^[a-zA-Z0-9][a-zA-Z0-9-]{0,31}$",
+        },
+    )
+
+
+class ImportedResult(BulkResult):
+    """What became of one series of an event."""
+
+    recurrence = fields.String(metadata={"description": "The series as an RFC 5545 recurrence"})
+    timezone = fields.String(metadata={"description": "The zone of its DTSTART"})
+    warnings = fields.List(
+        fields.String(), metadata={"description": "What may surprise the person who wrote the event"}
+    )
+
+
+class ItemOutput(OutputSchema):
+    """An event or a to-do with what overrides its occurrences, or another component of the file."""
+
+    component = fields.String(required=True, metadata={"example": "VEVENT"})
+    uid = fields.String(metadata={"description": "Its UID"})
+    name = fields.String(metadata={"description": "Its SUMMARY, else its UID"})
+    result = fields.String(
+        required=True,
+        validate=validate.OneOf(["created", "over", "ignored", "refused"]),
+        metadata={
+            "description": "`over`: all of its occurrences have passed; `ignored`: it says nothing that could"
+            " be called, or is cancelled or completed"
+        },
+    )
+    reason = fields.String(metadata={"description": "Why nothing was created"})
+    schedules = fields.List(
+        fields.Nested(ImportedResult),
+        required=True,
+        metadata={
+            "description": "One for each series: more than one where the event was changed from some"
+            " occurrence on (RANGE=THISANDFUTURE)"
+        },
+    )
+    ignored = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "Properties and components of it that a callback has no use for"},
+    )
+    notes = fields.List(
+        fields.String(),
+        required=True,
+        metadata={
+            "description": "How it was read where that is not plain, such as the zone of a Windows name"
+        },
+    )
+
+
+class ImportOutput(OutputSchema):
+    created = fields.Integer(required=True, metadata={"description": "How many schedules were created"})
+    refused = fields.Integer(required=True, metadata={"description": "How many items or series were refused"})
+    over = fields.Integer(required=True, metadata={"description": "How many items are over"})
+    ignored = fields.Integer(required=True, metadata={"description": "How many items were ignored"})
+    items = fields.List(
+        fields.Nested(ItemOutput),
+        required=True,
+        metadata={"description": "Every item of the file, in its order"},
+    )

@@ -1,0 +1,165 @@
+"""A message as it is asked for, and the filters of their list."""
+
+import re
+from copy import copy
+from typing import Any
+
+from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
+
+from api.converters import MESSAGE_WORDS
+from api.json_types import Loaded
+from api.wire.bulk import MAX_BULK, ListOfResults
+from api.wire.callback_input import CallbackInput
+from api.wire.event_filter import States
+from api.wire.field_types import Headers, Instant, check_visible
+from api.wire.input_schema import InputSchema
+from api.wire.paging import Paging
+from api.wire.schedule_fields import FIELDS, ScheduleField
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.http_action import MAX_HEADERS
+from scheduler_app.domain.message import DEFAULT_METHOD, MAX_EVENT_NAME, METADATA_PREFIX, MessageDraft, Timing
+from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
+
+#: The fields that a message has as a schedule has them.
+SHARED: tuple[str, ...] = (
+    *("callback_url", "method", "headers", "body", "body_base64"),
+    *("max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds", "retry_codes"),
+    *("timeout_seconds", "success_codes", "signing"),
+)
+BODY_FIELDS = ("payload", "body", "body_base64")
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
+
+
+def _shared(row: ScheduleField) -> fields.Field[Any]:
+    """A copy of the field, with its meaning for a message."""
+    field = copy(row.creation or row.input)
+    if field is None:
+        raise ValueError(f"{row.name} is no field that requests give")
+    field.metadata = {**field.metadata, "description": _MEANINGS.get(row.name, row.meaning)}
+    return field
+
+
+#: Where a message's differs from a schedule's.
+_MEANINGS = {"method": f"The HTTP method, in capital letters; {DEFAULT_METHOD} unless given"}
+
+
+class MessageId(fields.String):
+    """The id of a message."""
+
+    def __init__(self, metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        super().__init__(
+            validate=validate.Regexp(_ID, error="must be 1 to 128 letters, digits, hyphens and underscores"),
+            metadata={"pattern": "^[a-zA-Z0-9_-]{1,128}$"} | (metadata or {}),
+            **kwargs,
+        )
+
+
+class EventName(fields.String):
+    """The subject of a message."""
+
+    def __init__(self, metadata: dict[str, Any], **kwargs: Any) -> None:
+        super().__init__(
+            validate=[validate.Length(1, MAX_EVENT_NAME), check_visible], metadata=metadata, **kwargs
+        )
+
+
+class TimingInput(InputSchema):
+    """When a message is to be delivered."""
+
+    scheduled_at = Instant(
+        metadata={
+            "description": "The instant of delivery, with an offset; one that has passed means at once",
+            "example": "2030-01-05T12:00:00Z",
+        }
+    )
+    delay_seconds = fields.Float(
+        validate=validate.Range(0, MAX_DELAY_SECONDS),
+        metadata={"description": "The delay from now, in seconds, instead of `scheduled_at`"},
+    )
+
+    @validates_schema
+    def check_timing(self, data: Loaded, **_: object) -> None:
+        if "scheduled_at" in data and "delay_seconds" in data:
+            raise ValidationError("is given beside scheduled_at: give one of them", "delay_seconds")
+
+
+class RescheduleInput(TimingInput):
+    """A message's new time."""
+
+    @validates_schema
+    def check_given(self, data: Loaded, **_: object) -> None:
+        if "scheduled_at" not in data and "delay_seconds" not in data:
+            raise ValidationError("is missing: give it, or delay_seconds", "scheduled_at")
+
+    @post_load
+    def timing(self, data: Loaded, **_: object) -> Timing:
+        return Timing(**data)
+
+
+class NewMessage(TimingInput, CallbackInput):
+    """What POST takes, and each item of a bulk."""
+
+    BODIES = BODY_FIELDS
+    HEADERS = {"headers": "", "metadata": METADATA_PREFIX}  # noqa: RUF012 (a ClassVar of the base)
+
+    class Meta(InputSchema.Meta):
+        include = {name: _shared(FIELDS[name]) for name in SHARED}  # noqa: RUF012 (marshmallow's own name)
+
+    id = MessageId(
+        metadata={
+            "description": "An id of your own: 1 to 128 letters, digits, hyphens and underscores. The same"
+            " content under an id that is known is answered as the first time and delivered once; generated"
+            " unless given"
+        }
+    )
+    event_name = EventName(
+        metadata={
+            "description": "The subject, which the callback carries as X-Scheduler-Event-Name",
+            "example": "orders.reminder",
+        }
+    )
+    payload = fields.Raw(metadata={"description": "The body as a JSON value, instead of `body`"})
+    metadata = Headers(
+        validate=validate.Length(max=MAX_HEADERS),
+        metadata={
+            "description": f"Names and values, each of which the callback carries as a header"
+            f" {METADATA_PREFIX}<name>; answers mask the values"
+        },
+    )
+
+    @validates("id")
+    def check_id(self, value: str, **_: object) -> None:
+        if value in MESSAGE_WORDS:
+            raise ValidationError(f"{value} is a word of this API's paths; take another")
+
+    @post_load
+    def draft(self, data: Loaded, **_: object) -> MessageDraft:
+        timing = Timing(data.pop("scheduled_at", None), data.pop("delay_seconds", None))
+        own = {name: data.pop(name) for name in ("id", "event_name", "metadata") if name in data}
+        values: Loaded = {}
+        for name, value in data.items():
+            row = FIELDS["json" if name == "payload" else name]
+            try:
+                values[row.draft_name] = row.read(value) if row.read else value
+            except ValidationError as error:
+                raise ValidationError(error.normalized_messages()[row.name], name) from None
+        return MessageDraft(timing=timing, draft=Draft(**values), **own)
+
+
+class MessageBulkInput(InputSchema):
+    max_values = 1_000_000
+    messages = ListOfResults(
+        fields.Nested(NewMessage),
+        required=True,
+        validate=validate.Length(1, MAX_BULK),
+        metadata={"description": "Each is accepted or refused by itself"},
+    )
+
+
+class MessageFilter(Paging):
+    """The parameters of the list of messages."""
+
+    event_name = EventName(metadata={"description": "Their subject", "example": "orders.reminder"})
+    since = Instant(data_key="after", metadata={"description": "Those scheduled for this instant or later"})
+    until = Instant(data_key="before", metadata={"description": "Those scheduled for before this instant"})
+    state = States(metadata={"description": "The state they are in, or several separated by commas"})

@@ -1,0 +1,181 @@
+"""The client for asyncio: the methods of `Scheduler`, where their meaning stands."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack
+
+from scheduler_app.client import operations
+from scheduler_app.client.async_http import AsyncHttp
+from scheduler_app.client.async_messages import AsyncMessages
+from scheduler_app.client.calls import EditOfMany, Listing
+from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.record import Json
+from scheduler_app.client.results import BulkResult, EditResult, Event, Preview, Schedule
+from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
+
+T = TypeVar("T")
+
+
+class AsyncScheduler:
+    """`Scheduler` for asyncio, over httpx: the same methods, to be awaited, and iterators for `async for`.
+
+    The tasks of one event loop share it, and its connections; close it, or use it by `async with`.
+    """
+
+    def __init__(
+        self, url: str, api_key: str | None = None, *, timeout: float = 10.0, retries: int = 3
+    ) -> None:
+        """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
+        self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
+        self.messages = AsyncMessages(self._http, self._all)
+
+    async def schedule(
+        self,
+        callback_url: str,
+        *,
+        name: str | None = None,
+        delay: timedelta | None = None,
+        idempotency_key: str | None = None,
+        **fields: Unpack[NewScheduleFields],
+    ) -> Schedule:
+        return await self._http.send(operations.schedule(callback_url, name, delay, idempotency_key, fields))
+
+    async def cancel(self, schedule_id: str) -> None:
+        await self._http.send(operations.cancel(schedule_id))
+
+    async def get(self, schedule_id: str) -> Schedule:
+        return await self._http.send(operations.get_schedule(schedule_id))
+
+    async def find(self, schedule_id: str) -> Schedule | None:
+        try:
+            return await self.get(schedule_id)
+        except SchedulerError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def list(
+        self,
+        *,
+        state: str | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        last_outcome: str | None = None,
+    ) -> AsyncIterator[Schedule]:
+        return self._all(
+            operations.list_schedules(state=state, name=name, tag=tag, last_outcome=last_outcome)
+        )
+
+    async def schedule_many(
+        self,
+        schedules: Sequence[Mapping[str, Any]],
+        *,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> Sequence[BulkResult]:
+        return await self._http.send(operations.schedule_many(schedules, idempotency_key, dry_run))
+
+    async def put(self, schedule_id: str, schedule: Mapping[str, Any], *, dry_run: bool = False) -> Schedule:
+        return await self._http.send(operations.put_schedule(schedule_id, schedule, dry_run))
+
+    async def export(
+        self,
+        *,
+        state: str | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        last_outcome: str | None = None,
+    ) -> AsyncIterator[Json]:
+        call = operations.export(state=state, name=name, tag=tag, last_outcome=last_outcome)
+        async for line in self._http.lines(call):
+            yield json.loads(line)
+
+    async def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Schedule:
+        return await self._http.send(operations.update(schedule_id, fields))
+
+    async def pause(self, schedule_id: str) -> Schedule:
+        return await self._http.send(operations.pause(schedule_id))
+
+    async def resume(self, schedule_id: str) -> Schedule:
+        return await self._http.send(operations.resume(schedule_id))
+
+    async def pause_many(self, **which: Any) -> EditResult:
+        return await self._edit(operations.pause_many(which))
+
+    async def resume_many(self, **which: Any) -> EditResult:
+        return await self._edit(operations.resume_many(which))
+
+    async def delete_many(self, **which: Any) -> EditResult:
+        return await self._edit(operations.delete_many(which))
+
+    async def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
+        return await self._http.send(operations.trigger(schedule_id, idempotency_key))
+
+    def history(self, schedule_id: str, *, include_cancelled: bool = False) -> AsyncIterator[Event]:
+        return self._all(operations.history(schedule_id, include_cancelled))
+
+    def pending(self, schedule_id: str) -> AsyncIterator[Event]:
+        return self._all(operations.pending(schedule_id))
+
+    def events(
+        self,
+        *,
+        state: str | None = None,
+        schedule_id: str | None = None,
+        after: datetime | str | None = None,
+        before: datetime | str | None = None,
+        **which: Any,
+    ) -> AsyncIterator[Event]:
+        given = {"state": state, "schedule_id": schedule_id, "after": after, "before": before}
+        return self._all(operations.events(**given, **which))
+
+    async def event(self, event_id: str) -> Event:
+        return await self._http.send(operations.event(event_id))
+
+    async def cancel_event(self, event_id: str) -> Event:
+        return await self._http.send(operations.cancel_event(event_id))
+
+    async def redrive(self, event_id: str) -> Event:
+        return await self._http.send(operations.redrive(event_id))
+
+    async def redrive_many(self, **which: Any) -> EditResult:
+        return await self._edit(operations.redrive_many(which))
+
+    async def preview(
+        self,
+        rrule: str | None = None,
+        /,
+        *,
+        after: datetime | str | None = None,
+        limit: int | None = None,
+        **fields: Unpack[TriggerFields],
+    ) -> Preview:
+        return await self._http.send(operations.preview(rrule, after, limit, fields))
+
+    async def _edit(self, edit: EditOfMany) -> EditResult:
+        for call in edit.calls():
+            await self._http.send(call)
+        return edit.result()
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _all(self, listing: Listing[T]) -> AsyncIterator[T]:
+        cursor: str | None = None
+        while True:
+            page = await self._http.send(listing.page(cursor))
+            for row in page.rows:
+                yield row
+            cursor = page.next_cursor
+            if not cursor:
+                return

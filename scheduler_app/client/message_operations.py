@@ -1,0 +1,91 @@
+"""Each operation on messages as a call or a listing. What the arguments mean stands in `messages.py`."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, TypedDict
+from urllib.parse import quote
+
+from scheduler_app.client.calls import Call, Listing, get, post, without_none
+from scheduler_app.client.operations import as_instant
+from scheduler_app.client.record import Json
+from scheduler_app.client.results import Message, MessageResult
+
+
+class MessageFields(TypedDict, total=False):
+    """How a message is delivered: the fields that it has as a schedule has them."""
+
+    method: str
+    headers: Mapping[str, str]
+    max_retries: int
+    retry_backoff_seconds: float
+    retry_backoff_max_seconds: float
+    retry_codes: Sequence[int | str]
+    timeout_seconds: float
+    success_codes: Sequence[int | str]
+    signing: bool
+
+
+def schedule(
+    callback_url: str,
+    at: datetime | timedelta | None,
+    payload: object,
+    body: str | bytes | None,
+    fields: Mapping[str, object],
+    idempotency_key: str | None,
+) -> Call[Message]:
+    given: Json = {"callback_url": callback_url, **without_none(dict(fields)), **_timing(at)}
+    if payload is not None:
+        given["payload"] = payload
+    if isinstance(body, bytes):
+        given["body_base64"] = b64encode(body).decode()
+    elif body is not None:
+        given["body"] = body
+    return post("/api/messages", Message.of, given, key=idempotency_key)
+
+
+def schedule_many(
+    messages: Sequence[Mapping[str, Any]], idempotency_key: str | None
+) -> Call[tuple[MessageResult, ...]]:
+    def read(answer: Json) -> tuple[MessageResult, ...]:
+        return tuple(map(MessageResult.of, answer["results"]))
+
+    body = {"messages": [dict(each) for each in messages]}
+    return post("/api/messages/bulk", read, body, key=idempotency_key)
+
+
+def get_message(message_id: str) -> Call[Message]:
+    return get(_path(message_id), Message.of)
+
+
+def cancel(message_id: str) -> Call[Message]:
+    return post(_path(message_id, "cancel"), Message.of)
+
+
+def reschedule(message_id: str, at: datetime | timedelta) -> Call[Message]:
+    return post(_path(message_id, "reschedule"), Message.of, _timing(at))
+
+
+def list_messages(
+    event_name: str | None,
+    after: datetime | str | None,
+    before: datetime | str | None,
+    state: str | None,
+) -> Listing[Message]:
+    times = {"after": after, "before": before}
+    filters = {name: None if value is None else as_instant(value) for name, value in times.items()}
+    return Listing(
+        "/api/messages", "messages", Message.of, {"event_name": event_name, "state": state, **filters}
+    )
+
+
+def _timing(at: datetime | timedelta | None) -> Json:
+    if at is None:
+        return {}
+    if isinstance(at, timedelta):
+        return {"delay_seconds": at.total_seconds()}
+    return {"scheduled_at": as_instant(at)}
+
+
+def _path(message_id: str, rest: str = "") -> str:
+    return f"/api/messages/{quote(message_id, safe='')}" + (f"/{rest}" if rest else "")

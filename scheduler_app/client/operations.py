@@ -1,0 +1,170 @@
+"""Each operation of the API as a call or a listing: the methods of both clients only send them.
+
+What the arguments mean stands in `scheduler.py`.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, post, put, without_none
+from scheduler_app.client.record import Json
+from scheduler_app.client.results import BulkResult, Event, Preview, Schedule
+from scheduler_app.client.schedule_fields import TRIGGERS
+
+
+def schedule(
+    callback_url: str,
+    name: str | None,
+    delay: timedelta | None,
+    idempotency_key: str | None,
+    fields: Mapping[str, object],
+) -> Call[Schedule]:
+    given = {
+        name: value for name, value in _wire(fields).items() if value is not None or name not in TRIGGERS
+    }
+    if sum(name in given for name in TRIGGERS) + (delay is not None) != 1:
+        raise ValueError(f"give one of {', '.join(TRIGGERS)} and delay")
+    if delay is not None:
+        given["run_at"] = as_instant(datetime.now(UTC) + delay)
+    # Names are shown, and a query may hold secrets.
+    shown_url = re.split(r"[?#]", callback_url, maxsplit=1)[0]
+    body = {"name": name or shown_url[:100], "callback_url": callback_url, **given}
+    return post("/api/schedules", Schedule.of, body, key=idempotency_key)
+
+
+def cancel(schedule_id: str) -> Call[None]:
+    return delete(_path(schedule_id))
+
+
+def get_schedule(schedule_id: str) -> Call[Schedule]:
+    return get(_path(schedule_id), Schedule.of)
+
+
+def list_schedules(**filters: str | None) -> Listing[Schedule]:
+    return Listing("/api/schedules", "schedules", Schedule.of, filters)
+
+
+def schedule_many(
+    schedules: Sequence[Mapping[str, Any]], idempotency_key: str | None, dry_run: bool
+) -> Call[tuple[BulkResult, ...]]:
+    def read(answer: Json) -> tuple[BulkResult, ...]:
+        return tuple(map(BulkResult.of, answer["results"]))
+
+    body = {"schedules": [dict(each) if isinstance(each, Mapping) else each for each in schedules]}
+    return post("/api/schedules/bulk", read, body, key=idempotency_key, dry_run=dry_run)
+
+
+def put_schedule(schedule_id: str, fields: Mapping[str, Any], dry_run: bool) -> Call[Schedule]:
+    return put(_path(schedule_id), Schedule.of, dict(fields), dry_run=dry_run)
+
+
+def export(**filters: str | None) -> Call[None]:
+    return get("/api/schedules/export", lambda _: None, filters)
+
+
+def update(schedule_id: str, fields: Mapping[str, object]) -> Call[Schedule]:
+    return put(_path(schedule_id), Schedule.of, _wire(fields))
+
+
+def pause(schedule_id: str) -> Call[Schedule]:
+    return post(_path(schedule_id, "pause"), Schedule.of)
+
+
+def resume(schedule_id: str) -> Call[Schedule]:
+    return post(_path(schedule_id, "resume"), Schedule.of)
+
+
+def pause_many(which: Json) -> EditOfMany:
+    return EditOfMany("/api/schedules/pause", "paused", which)
+
+
+def resume_many(which: Json) -> EditOfMany:
+    return EditOfMany("/api/schedules/resume", "resumed", which)
+
+
+def delete_many(which: Json) -> EditOfMany:
+    return EditOfMany("/api/schedules/delete", "deleted", which)
+
+
+def trigger(schedule_id: str, idempotency_key: str | None) -> Call[str]:
+    def read(answer: Json) -> str:
+        return str(answer["event_id"])
+
+    return post(_path(schedule_id, "trigger"), read, key=idempotency_key)
+
+
+def history(schedule_id: str, include_cancelled: bool) -> Listing[Event]:
+    filters = {"include": "cancelled" if include_cancelled else None}
+    return Listing(_path(schedule_id, "events/history"), "events", Event.of, filters)
+
+
+def pending(schedule_id: str) -> Listing[Event]:
+    return Listing(_path(schedule_id, "events/pending"), "events", Event.of)
+
+
+def events(**which: Any) -> Listing[Event]:
+    return Listing("/api/events", "events", Event.of, _event_filters(which))
+
+
+def event(event_id: str) -> Call[Event]:
+    return get(_event_path(event_id), Event.of)
+
+
+def cancel_event(event_id: str) -> Call[Event]:
+    return post(_event_path(event_id, "cancel"), Event.of)
+
+
+def redrive(event_id: str) -> Call[Event]:
+    return post(_event_path(event_id, "redrive"), Event.of)
+
+
+def redrive_many(which: Json) -> EditOfMany:
+    return EditOfMany("/api/events/redrive", "redriven", _event_filters(which))
+
+
+def preview(
+    rrule: str | None, after: datetime | str | None, limit: int | None, fields: Mapping[str, object]
+) -> Call[Preview]:
+    given = {"rrule": rrule, "after": _maybe_instant(after), "limit": limit}
+    body = without_none(given) | without_none(_wire(fields))
+    return post("/api/schedules/preview", Preview.of, body)
+
+
+def _path(schedule_id: str, rest: str = "") -> str:
+    # An id from elsewhere must not become another path.
+    return f"/api/schedules/{quote(schedule_id, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def _event_path(event_id: str, rest: str = "") -> str:
+    return f"/api/events/{quote(event_id, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def _event_filters(given: Json) -> Json:
+    """Renames `after` and `before` to the API's `from` and `to`."""
+    filters = dict(given)
+    times = {"from": filters.pop("after", None), "to": filters.pop("before", None)}
+    return filters | {name: _maybe_instant(value) for name, value in times.items()}
+
+
+def _wire(fields: Mapping[str, object]) -> Json:
+    """Fields as JSON has them: datetimes as text. Raises ValueError for one without an offset, unless the
+    fields name the `timezone` that it is local to."""
+    as_text = datetime.isoformat if "timezone" in fields else as_instant
+    return {name: as_text(value) if isinstance(value, datetime) else value for name, value in fields.items()}
+
+
+def _maybe_instant(value: datetime | str | None) -> str | None:
+    return None if value is None else as_instant(value)
+
+
+def as_instant(value: datetime | str | None) -> str:
+    """The instant as the API takes it; text stays what it is. Raises ValueError for a datetime without an
+    offset."""
+    if not isinstance(value, datetime):
+        return str(value)
+    if value.tzinfo is None:
+        raise ValueError("an instant needs an offset: datetime(…, tzinfo=UTC)")
+    return value.astimezone(UTC).isoformat()

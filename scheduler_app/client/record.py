@@ -1,0 +1,90 @@
+"""An object of the API's JSON as a frozen dataclass, which may be read like the dict that it was made of."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Self, get_args, get_origin, get_type_hints
+
+from scheduler_app.client.errors import SchedulerError
+
+Json = dict[str, Any]
+#: What a repr shows: nothing that may be secret.
+_SHOWN = ("id", "state", "status", "run_time", "count")
+
+
+def renamed(name: str) -> Any:
+    """A field that has another name in JSON. Raises TypeError when a dataclass gives it no type."""
+    return field(metadata={"json": name})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Record(Mapping[str, Any]):
+    """Attributes have Python's types: instants are datetimes, lists are tuples, None is what is absent.
+
+    As a mapping it has the API's JSON itself, with all fields, also those of a newer API: `record["id"]`,
+    `record.get("tags")`, `dict(record)`. It is equal to a dict of the same content.
+    """
+
+    _json: Json
+
+    @classmethod
+    def of(cls, value: object) -> Self:
+        """Reads an object of JSON; raises SchedulerError, which names the field, where it does not fit."""
+        if not isinstance(value, dict):
+            raise SchedulerError(f"not an answer of the API: {cls.__name__} must be an object")
+        values: Json = {}
+        for name, wire_name, read, default in _readers(cls):
+            if (found := value.get(wire_name)) is None:
+                if default is MISSING:
+                    raise SchedulerError(f"not an answer of the API: {cls.__name__} lacks {wire_name!r}")
+                continue
+            try:
+                values[name] = read(found)
+            except (TypeError, ValueError):
+                message = f"not an answer of the API: {wire_name!r} of {cls.__name__} has another type"
+                raise SchedulerError(message) from None
+        return cls(value, **values)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._json[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._json)
+
+    def __len__(self) -> int:
+        return len(self._json)
+
+    def __repr__(self) -> str:
+        shown = {name: getattr(self, name, None) for name in _SHOWN}
+        words = [f"{name}={value!r}" for name, value in shown.items() if value is not None]
+        return f"{type(self).__name__}({', '.join(words)})"
+
+
+_Read = Callable[[Any], Any]
+
+
+@cache
+def _readers(kind: type[Record]) -> tuple[tuple[str, str, _Read, object], ...]:
+    """For each field: its name here and in JSON, what reads it, and its default."""
+    hints = get_type_hints(kind)
+    return tuple(
+        (each.name, each.metadata.get("json", each.name), _reader(hints[each.name]), each.default)
+        for each in fields(kind)
+        if each.name != "_json"
+    )
+
+
+def _reader(hint: Any) -> _Read:
+    """What makes a value of the type `hint` of a value of JSON."""
+    if get_origin(hint) is UnionType:
+        hint = next(each for each in get_args(hint) if each is not NoneType)
+    if get_origin(hint) is tuple:
+        read = _reader(get_args(hint)[0])
+        return lambda values: tuple(read(value) for value in values)
+    if hint is datetime:
+        return datetime.fromisoformat
+    if isinstance(hint, type) and issubclass(hint, Record):
+        return hint.of
+    return lambda value: value

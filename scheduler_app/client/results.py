@@ -1,0 +1,149 @@
+"""What the methods of the clients return."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.client.record import Record, renamed
+from scheduler_app.client.schedule_values import ScheduleValues
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schedule(ScheduleValues):
+    """A schedule. Header values, the values of the URL's query and the body are masked."""
+
+    #: Only in the answer to the request that generated it.
+    signing_secret: str | None = None
+    #: What an edit did: `created`, `changed` or `unchanged`, and the same in words.
+    result: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StatusLine(Record):
+    """A line of an event's history."""
+
+    time: datetime | None = None
+    status: str | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attempt(Record):
+    """One execution of an event's action; durations and lags are milliseconds."""
+
+    number: int | None = None
+    started_at: datetime | None = None
+    duration_ms: float | None = None
+    lag_ms: float | None = None
+    status_code: int | None = None
+    error: str | None = None
+    snippet: str | None = None
+    worker: str | None = None
+    late: bool | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Event(Record):
+    """An occurrence with its history; `due_at` is when its next attempt is due."""
+
+    id: str = renamed("_id")
+    schedule_id: str | None = None
+    run_time: datetime | None = None
+    kind: str | None = None
+    state: str | None = None
+    due_at: datetime | None = None
+    revision: int | None = None
+    attempt: int | None = None
+    status: tuple[StatusLine, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    created_at: datetime | None = None
+    archived_at: datetime | None = None
+    #: The fields of its stored document that are corrupt, each with the reason.
+    corrupt: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Occurrence(Record):
+    """An instant in UTC, and the same in the trigger's zone, with its offset."""
+
+    run_time: datetime
+    local: datetime
+    #: What a clock change did: `gap_shifted`, `overlap_first` or `overlap_last`.
+    dst: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Preview(Record):
+    """When a trigger fires."""
+
+    occurrences: tuple[Occurrence, ...]
+    warnings: tuple[str, ...] = ()
+    description: str | None = None
+    recurrence: str | None = None
+    trigger: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BulkResult(Record):
+    """What became of the schedule at the same place in the request: 201, or another status and a problem."""
+
+    status: int
+    id: str | None = None
+    next_run_at: datetime | None = None
+    signing_secret: str | None = None
+    problem: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Skipped(Record):
+    """A schedule or an event that an edit of many left as it was."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EditResult(Record):
+    """What an edit of many did. In JSON `count` has the edit's name: `paused`, `resumed`, `deleted` or
+    `redriven`."""
+
+    count: int
+    skipped: tuple[Skipped, ...] = ()
+    #: How many more were skipped than `skipped` shows.
+    skipped_omitted: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Message(Record):
+    """A message with its history. Its body, header values and metadata are masked."""
+
+    id: str
+    event_id: str
+    state: str
+    scheduled_at: datetime
+    event_name: str | None = None
+    due_at: datetime | None = None
+    attempt: int | None = None
+    status: tuple[StatusLine, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    created_at: datetime | None = None
+    archived_at: datetime | None = None
+    #: Only in the answer to the request that generated it.
+    signing_secret: str | None = None
+    #: Why its content cannot be shown.
+    unreadable: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MessageResult(Record):
+    """What became of the message at the same place in the request: 201, 200 for one that was there already,
+    or another status and a problem."""
+
+    status: int
+    id: str | None = None
+    event_id: str | None = None
+    scheduled_at: datetime | None = None
+    signing_secret: str | None = None
+    problem: Mapping[str, Any] | None = None

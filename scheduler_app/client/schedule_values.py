@@ -1,0 +1,125 @@
+"""The attributes of a schedule, each with its meaning.
+
+Generated from the API's table of fields by `make docs`: do not edit it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from scheduler_app.client.record import Record
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScheduleValues(Record):
+    """What an answer says about a schedule; None is what does not apply to it."""
+
+    #: An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used
+    #: again
+    id: str
+    #: The state to be in. A schedule that is not active may have a `run_at` that has passed; an active
+    #: one without an occurrence left is finished
+    state: str
+    #: What people call it, up to 200 characters
+    name: str | None = None
+    #: An RFC 5545 rule, with or without DTSTART
+    rrule: str | None = None
+    #: A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as
+    #: in Quartz; 0 and 7 are Sunday
+    cron: str | None = None
+    #: Which of six fields of `cron` are the seconds, where both readings are valid
+    cron_seconds: str | None = None
+    #: Again and again, so many seconds of elapsed time apart: first at start_at, or so long after it
+    #: is given
+    every_seconds: int | None = None
+    #: The first occurrence of every_seconds, in whole seconds; from one in the past it is counted on
+    start_at: datetime | None = None
+    #: When, in English: what is not understood is refused with the words that were not, what can be
+    #: read in several ways with its readings
+    phrase: str | None = None
+    #: A single time: with an offset an instant, in which milliseconds count; without one the local
+    #: time in the timezone given beside it
+    run_at: datetime | None = None
+    #: A single time: so many seconds after this is given; given again unchanged, it does not begin
+    #: anew
+    delay_seconds: int | None = None
+    #: No time at all: it runs only when somebody triggers it, and stays active for ever
+    on_demand: bool | None = None
+    #: The trigger as an RFC 5545 recurrence with its DTSTART made explicit
+    recurrence: str | None = None
+    #: The instant from which the recurrence counts
+    dtstart: datetime | None = None
+    #: The IANA zone in which times without a zone or an offset are read
+    timezone: str | None = None
+    #: What happens to a local time that a clock change leaves out: `shift` fires later by the gap's
+    #: length, `skip` does not fire
+    gap: str | None = None
+    #: Which of the two a local time means that a clock change repeats: the `first` or the `last`
+    overlap: str | None = None
+    #: The name of a calendar, whose holidays and weekend days the trigger observes
+    calendar: str | None = None
+    #: What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves to
+    #: the `next` or the `previous` open day at the same time of day
+    on_holiday: str | None = None
+    #: What the trigger says, in words
+    description: str | None = None
+    #: The next occurrence of an active schedule
+    next_run_at: datetime | None = None
+    #: The next occurrence of an active schedule
+    next_run: Mapping[str, Any] | None = None
+    #: What may surprise the person who wrote the trigger
+    warnings: tuple[str, ...] | None = None
+    #: The http or https URL to call
+    callback_url: str | None = None
+    #: The HTTP method, in capital letters
+    method: str | None = None
+    #: Header names and values, up to 50. Answers mask the values of all but harmless names; a mask
+    #: that is sent back leaves the value as it is while the URL's scheme, host and port stay the same
+    headers: Mapping[str, str] | None = None
+    #: The body as text, up to 256 KiB; answers mask it
+    body: str | None = None
+    #: The body as a JSON value, instead of `body`
+    json: object | None = None
+    #: The body in base64, for one that is not text, instead of `body`
+    body_base64: str | None = None
+    #: What it does instead of an HTTP request, such as `{"type": "command", "command":
+    #: ["/opt/jobs/report", "--daily"]}`
+    action: Mapping[str, Any] | None = None
+    #: Which workers deliver its events: those started with `-Q` and this name, of up to 64 letters,
+    #: digits and hyphens
+    queue: str | None = None
+    #: How many attempts may follow the first one, 0 to 50
+    max_retries: int | None = None
+    #: The delay before the first retry. Each later one doubles it, and each delay is drawn from its
+    #: upper half
+    retry_backoff_seconds: float | None = None
+    #: The longest delay before a retry
+    retry_backoff_max_seconds: float | None = None
+    #: The statuses after which an attempt is retried: numbers, `"5xx"`, `"500-504"`
+    retry_codes: tuple[int | str, ...] | None = None
+    #: How long the whole answer may take, up to 300 seconds
+    timeout_seconds: float | None = None
+    #: The statuses that complete an event, given as `retry_codes` are
+    success_codes: tuple[int | str, ...] | None = None
+    #: Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only
+    #: one that shows it
+    signing: bool | None = None
+    #: When the signing secret in force was generated
+    signing_since: datetime | None = None
+    #: Until when an older secret signs as well
+    signing_overlap_until: datetime | None = None
+    #: Words to find schedules by, up to 20
+    tags: tuple[str, ...] | None = None
+    #: Why it is in the state `error`
+    reason: str | None = None
+    #: How many times people have edited it, from 1
+    version: int | None = None
+    #: How many times its future was planned anew, from 1
+    revision: int | None = None
+    #: Its newest run. It follows within seconds of the run and is kept longer than events are
+    last_run: Mapping[str, Any] | None = None
+    #: When it was created
+    created_at: datetime | None = None
+    #: When it was last edited
+    updated_at: datetime | None = None

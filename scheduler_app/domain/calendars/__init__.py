@@ -1,0 +1,28 @@
+"""Calendars: which days are holidays or weekend days, by dates, by a country, by an exchange.
+
+`Calendar` is the value that people give; `days_of` answers for its days. `public_holidays` alone knows the
+`holidays` library, and loads it only when a calendar names a country or an exchange.
+"""
+
+from .calendar import MAX_CALENDAR_NAME, MAX_DATES, WEEKDAYS, Calendar, NamedDate
+from .calendar_days import Day, DayKind, days_of
+from .observed import CalendarUse, NamedCalendar, Remade
+from .public_holidays import FIRST_YEAR, LAST_YEAR, holiday_data_key, holiday_data_version
+
+__all__ = [
+    "FIRST_YEAR",
+    "LAST_YEAR",
+    "MAX_CALENDAR_NAME",
+    "MAX_DATES",
+    "WEEKDAYS",
+    "Calendar",
+    "CalendarUse",
+    "Day",
+    "DayKind",
+    "NamedCalendar",
+    "NamedDate",
+    "Remade",
+    "days_of",
+    "holiday_data_key",
+    "holiday_data_version",
+]

@@ -1,0 +1,144 @@
+"""A message: a one-off delivery without a schedule. One document holds it from its creation to its record."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction
+from scheduler_app.domain.instants import whole_milliseconds
+from scheduler_app.domain.masking import MASK, split_query
+from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
+from scheduler_app.domain.schedule import DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
+from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
+
+#: A message is something that its receiver is told.
+DEFAULT_METHOD = "POST"
+MAX_EVENT_NAME = 200
+#: Before the name of each item of metadata, in the header that carries it.
+METADATA_PREFIX = "X-Scheduler-Metadata-"
+#: The last instant, exclusive, that a message may be scheduled at: no date is stored beyond it.
+LATEST_YEAR = 9998
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When a message is asked to be delivered: at an instant, after a delay, or, with neither, at once."""
+
+    scheduled_at: datetime | None = None
+    """Aware; an instant that has passed means at once."""
+    delay_seconds: float | None = None
+
+    def instant(self, now: datetime) -> datetime:
+        """The instant, in whole milliseconds, counted from `now`.
+
+        Raises InvalidField for both at once, for a delay below 0 or of more than a century, and for an
+        instant outside of the years 1970 to 9997.
+        """
+        if self.scheduled_at is not None and self.delay_seconds is not None:
+            raise InvalidField("delay_seconds", "is given beside scheduled_at: give one of them")
+        if self.scheduled_at is not None:
+            if not 1970 <= self.scheduled_at.year < LATEST_YEAR:
+                raise InvalidField("scheduled_at", f"must lie between the years 1970 and {LATEST_YEAR - 1}")
+            return whole_milliseconds(self.scheduled_at)
+        delay = self.delay_seconds or 0.0
+        if not 0 <= delay <= MAX_DELAY_SECONDS:
+            raise InvalidField("delay_seconds", f"must be between 0 and {MAX_DELAY_SECONDS}")
+        return whole_milliseconds(now + timedelta(seconds=delay))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What a message delivers, and how. Its id, its times and its history are its event's."""
+
+    action: HttpAction
+    """The request. Metadata are among its headers, and so are kept, shown and removed as headers are."""
+    event_name: str | None = None
+    timing: Timing = Timing()
+    """As it was asked for when it was made; rescheduling moves the event alone."""
+    retry: RetryPolicy = DEFAULT_RETRY
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    success: Codes = SUCCESS_CODES
+    signing: Signing | None = None
+    hops: int = 0
+    """Callbacks of ours, one after another, that led to the request that made it."""
+    wiped: bool = False
+    """It was cancelled: what may be secret of it is no longer stored."""
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """The headers that were given as headers."""
+        return tuple(pair for pair in self.action.headers if not _is_metadata(pair[0]))
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """The items of metadata, by their names without the prefix."""
+        own = (pair for pair in self.action.headers if _is_metadata(pair[0]))
+        return tuple((name[len(METADATA_PREFIX) :], value) for name, value in own)
+
+    def same_content(self, other: "Message") -> bool:
+        """Whether both ask for the same delivery at the same time. Of a wiped message only what is left is
+        compared: its secrets are gone."""
+        wiped = self.wiped or other.wiped
+        return self._content(wiped=wiped) == other._content(wiped=wiped)
+
+    def _content(self, *, wiped: bool) -> tuple[object, ...]:
+        action = self.action
+        if wiped:
+            action = HttpAction(url=split_query(action.url)[0], method=action.method)
+        signed = wiped or self.signing is not None
+        return (
+            *(action, self.event_name, self.timing, self.retry, self.timeout_seconds, self.success),
+            signed,
+        )
+
+
+class UnreadableMessage(NamedTuple):
+    """A stored message whose content cannot be read, and why."""
+
+    reason: str
+    readable_elsewhere: bool = False
+    """Nothing is wrong with it: a newer release wrote it, or this process lacks the key to its secrets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageDraft:
+    """A message as a person or program asks for it. Each value is valid by itself."""
+
+    id: str | None = None
+    """As its owner chose it; None: it is to be made."""
+    event_name: str | None = None
+    metadata: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    timing: Timing = Timing()
+    draft: Draft = field(default_factory=Draft)
+    """The request and how it is delivered, as for a schedule; its other fields are not used."""
+
+    def message(self, *, max_retries: int) -> Message:
+        """The new message, not yet signed; `max_retries` is for one that names none. Raises InvalidField."""
+        try:
+            action = self.draft.new_action(default_method=DEFAULT_METHOD)
+        except InvalidField as error:
+            field = "payload" if error.field == BodyKind.JSON.value else error.field
+            raise InvalidField(field, error.message) from None
+        if any(value == MASK for _, value in self.metadata):
+            raise InvalidField(
+                "metadata", "has a masked value, and there is no value to keep: give the real one"
+            )
+        headers = (*action.headers, *((METADATA_PREFIX + name, value) for name, value in self.metadata))
+        if len(headers) > MAX_HEADERS:
+            raise InvalidField(
+                "metadata", f"and headers together must not have more than {MAX_HEADERS} names"
+            )
+        return Message(
+            action=replace(action, headers=headers),
+            event_name=self.event_name,
+            timing=self.timing,
+            retry=self.draft.new_retry(max_retries),
+            **self.draft.carried_over(),
+        )
+
+
+def _is_metadata(header_name: str) -> bool:
+    return header_name.lower().startswith(METADATA_PREFIX.lower())

@@ -1,0 +1,44 @@
+"""What a reading of an ambiguous text would do, so that a person can choose one."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from scheduler_app.domain.recurrence import Occurrence, Once, Recurrence
+from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext
+
+#: How many occurrences tell readings apart.
+SHOWN: Final = 3
+_END: Final = datetime(9999, 12, 31, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReading:
+    """A reading that can be given as `rrule` or as `run_at` instead."""
+
+    recurrence: str | None
+    run_at: datetime | None
+    description: str
+    occurrences: tuple[Occurrence, ...]
+
+
+def shown_readings(error: NotUnderstood) -> tuple[ShownReading, ...]:
+    """The readings of a refusal, seen from when and where the text was given; none where that is unknown."""
+    context = error.context
+    return () if context is None else tuple(_shown(reading, context) for reading in error.readings)
+
+
+def _shown(reading: Translation, context: TriggerContext) -> ShownReading:
+    if reading.instant is not None:
+        once = Once(reading.instant)
+        found = once.occurrences(reading.instant, _END, limit=1)
+        return ShownReading(None, reading.instant, once.description, tuple(found))
+    recurrence = Recurrence.parse(
+        reading.recurrence or "",
+        created_at=context.at,
+        timezone=context.timezone,
+        gap=context.gap,
+        overlap=context.overlap,
+    )
+    following = recurrence.occurrences(context.at, _END, limit=SHOWN)
+    return ShownReading(recurrence.text, None, recurrence.description, tuple(following))

@@ -1,0 +1,11 @@
+"""iCalendar files (RFC 5545): what an import reads of them, and what an export writes.
+
+`reading` makes recurrences of a file's events and to-dos; `writing` writes coming occurrences and past
+events. Only `library` knows the icalendar package.
+"""
+
+from .calendar_file import TooLarge
+from .reading import MAX_ITEMS, Item, Series, read_items
+from .writing import Entry, write_calendar
+
+__all__ = ["MAX_ITEMS", "Entry", "Item", "Series", "TooLarge", "read_items", "write_calendar"]

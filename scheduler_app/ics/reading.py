@@ -1,0 +1,270 @@
+"""What an import makes of an iCalendar file: the recurrences of each event and to-do, or why it has none."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Literal
+
+from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
+from scheduler_app.domain.local_time import timezone_named
+from scheduler_app.domain.recurrence.rules.rule import Rule
+from scheduler_app.domain.recurrence.text.rule_text import read_rule
+from scheduler_app.domain.recurrence.timeline import local_datetime
+from scheduler_app.domain.text import one_line
+
+from .calendar_file import read_calendars
+from .component import Component
+from .pattern import Pattern, in_utc
+from .times import CalendarTime, read_one, read_times
+from .zones import CalendarZones
+
+#: Events, to-dos and what else a file may hold beside zones; each comes to one schedule at most.
+MAX_ITEMS: Final = 1_000
+#: Changes "from this occurrence on" of one series: each is a schedule of its own.
+MAX_PARTS: Final = 20
+_KINDS: Final = ("VEVENT", "VTODO")
+#: About the writing of the event, and not about what it says.
+_BOOKKEEPING: Final = frozenset(("DTSTAMP", "CREATED", "LAST-MODIFIED", "SEQUENCE", "CLASS", "TRANSP"))
+#: The values of STATUS that need no word.
+_PLAIN: Final = ("", "CONFIRMED", "NEEDS-ACTION", "IN-PROCESS", "CANCELLED", "COMPLETED")
+_MAX_SHOWN: Final = 200
+Outcome = Literal["schedules", "over", "ignored", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A recurrence that becomes one schedule."""
+
+    name: str
+    recurrence: str
+    timezone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An event, with all that overrides its occurrences, or another component of the file."""
+
+    component: str
+    uid: str
+    name: str
+    outcome: Outcome
+    series: tuple[Series, ...] = ()
+    """More than one where the series was changed from some occurrence on. Those without a coming occurrence
+    are left out, unless the outcome is "over"."""
+    reason: str | None = None
+    """Why there is no series."""
+    ignored: tuple[str, ...] = ()
+    """The names of properties and components that an import has no use for."""
+    notes: tuple[str, ...] = ()
+    """How it was read where that is not plain."""
+
+
+def read_items(text: str, *, timezone: str, now: datetime) -> list[Item]:
+    """The items of a file, in its order. `timezone` is the zone of times that name none. Raises InvalidField
+    where the file as a whole cannot be read, and TooLarge where it exceeds a bound."""
+    timezone = timezone_named(timezone).name
+    found: list[Item] = []
+    for calendar in read_calendars(text, max_items=MAX_ITEMS):
+        zones = CalendarZones(calendar, given=timezone, now=now)
+        cancelled = (calendar.text("METHOD") or "").upper() == "CANCEL"
+        for group in _groups(calendar):
+            reason = "the calendar's METHOD is CANCEL" if cancelled else None
+            found.append(_item(group, zones, now, reason))
+    return found
+
+
+def _groups(calendar: Component) -> list[list[Component]]:
+    """The components of each item: a master first, if there is one, and then its overrides."""
+    groups: dict[object, list[Component]] = {}
+    for number, each in enumerate(calendar.components):
+        if each.name == "VTIMEZONE":
+            continue
+        uid = each.text("UID")
+        key = (each.name, uid) if uid and each.name in _KINDS else number
+        groups.setdefault(key, []).append(each)
+    return [
+        sorted(group, key=lambda each: each.first("RECURRENCE-ID") is not None) for group in groups.values()
+    ]
+
+
+def _item(group: Sequence[Component], zones: CalendarZones, now: datetime, reason: str | None) -> Item:
+    first = group[0]
+    uid, name = (one_line(first.text(each) or "")[:_MAX_SHOWN].strip() for each in ("UID", "SUMMARY"))
+    name = name or uid or first.name
+    ignored = tuple(dict.fromkeys(name for each in group for name in _ignored(each)))
+    item = Item(first.name, uid, name, "ignored", ignored=ignored)
+    if reason is None and first.name not in _KINDS:
+        reason = f"{first.name} says nothing that could be called"
+    status = (first.text("STATUS") or "").upper()
+    if reason is None and status in ("CANCELLED", "COMPLETED") and first.first("RECURRENCE-ID") is None:
+        reason = f"its STATUS is {status}"
+    if reason is not None:
+        return replace(item, reason=reason)
+    notes: list[str] = []
+    if status not in _PLAIN:
+        notes.append(f"STATUS {status[:40]} makes no difference.")
+    try:
+        patterns = _patterns(group, zones, notes)
+        series, over = list[Series](), list[Series]()
+        for pattern in patterns:
+            made = Series(name, pattern.text(), pattern.start.zone)
+            (series if pattern.recurrence(now).after(now) else over).append(made)
+    except InvalidField as error:
+        reason = error.message if isinstance(error, InvalidRecurrence) else f"{error.field}: {error.message}"
+        return replace(item, outcome="refused", reason=reason, notes=tuple(dict.fromkeys(notes)))
+    shown = tuple(dict.fromkeys(notes))
+    if not series:
+        return replace(
+            item, outcome="over", series=tuple(over), reason="all of its occurrences have passed", notes=shown
+        )
+    return replace(item, outcome="schedules", series=tuple(series), notes=shown)
+
+
+def _ignored(component: Component) -> list[str]:
+    inner = [each.name for each in component.components]
+    return [name for name in (*component.unread, *inner) if name not in _BOOKKEEPING]
+
+
+def _patterns(group: Sequence[Component], zones: CalendarZones, notes: list[str]) -> list[Pattern]:
+    """Raises InvalidField."""
+    for each in group:
+        if each.problem:
+            raise InvalidField("ics", each.problem)
+    masters = [each for each in group if each.first("RECURRENCE-ID") is None]
+    overrides = [each for each in group if each.first("RECURRENCE-ID") is not None]
+    if len(masters) > 1:
+        raise InvalidField(
+            "UID", "several events without a RECURRENCE-ID have the same UID; give each its own"
+        )
+    if not masters:
+        notes.append("The series of these occurrences is not in the file: they are read as single events.")
+        return _single(overrides, zones, notes)
+    return _overridden(_read_pattern(masters[0], zones, notes), masters[0], overrides, zones, notes)
+
+
+def _single(overrides: Iterable[Component], zones: CalendarZones, notes: list[str]) -> list[Pattern]:
+    times = [_start(each, zones, notes) for each in overrides if not _is_cancelled(each)]
+    if not times:
+        raise InvalidField("STATUS", "every occurrence is cancelled")
+    first, *others = sorted(times, key=lambda time: time.instant)
+    return [Pattern(first, dates=tuple(others))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Override:
+    original: CalendarTime
+    moved_to: CalendarTime | None
+    onwards: bool
+    component: Component
+
+
+def _overridden(
+    pattern: Pattern,
+    master: Component,
+    components: Sequence[Component],
+    zones: CalendarZones,
+    notes: list[str],
+) -> list[Pattern]:
+    """The pattern with its overrides; one more for each change from some occurrence on."""
+    overrides = [_read_override(each, pattern.start, zones, notes) for each in components]
+    names = {each.component.text("SUMMARY") for each in overrides if each.moved_to is not None}
+    if names - {master.text("SUMMARY"), None}:
+        notes.append("The SUMMARY of changed occurrences is not used; the schedule has the series' own.")
+    onwards = sorted((each for each in overrides if each.onwards), key=lambda each: each.original.instant)
+    if len(onwards) >= MAX_PARTS:
+        raise InvalidField("RECURRENCE-ID", f"changes the series onwards more than {MAX_PARTS - 1} times")
+    for each in overrides:
+        if not each.onwards:
+            pattern = pattern.overridden(each.original, each.moved_to)
+    if not onwards:
+        return [pattern]
+    done = [pattern.until(onwards[0].original)]
+    for change, following in zip(onwards, [*onwards[1:], None], strict=True):
+        if change.moved_to is None:
+            break
+        # Every RECURRENCE-ID names an occurrence of the series as it began.
+        own = [read_rule(each.value) for each in change.component.all("RRULE")]
+        if own:
+            part = Pattern(change.moved_to, tuple(_until_in_utc(rule, change.moved_to) for rule in own))
+            done.append(part.until(following.original) if following else part)
+        else:
+            part = pattern.until(following.original) if following else pattern
+            done.append(part.since(change.original, change.moved_to))
+    return done
+
+
+def _read_override(
+    component: Component, start: CalendarTime, zones: CalendarZones, notes: list[str]
+) -> _Override:
+    found = component.first("RECURRENCE-ID")
+    if found is None:
+        raise InvalidField("RECURRENCE-ID", "is missing")
+    original, said = read_one(found, zones)
+    notes += said
+    if original.date_only and not start.date_only:
+        # Some programs name only the day of the occurrence.
+        original = replace(start, local=datetime.combine(original.local.date(), start.local.time()))
+    elif original.zone == "UTC" and start.zone != "UTC":
+        original = original.seen_in(start.zone)
+    range_ = found.parameters.get("RANGE", "").upper()
+    if range_ not in ("", "THISANDFUTURE"):
+        raise InvalidField("RECURRENCE-ID", f"RANGE={range_[:40]} is not supported; use THISANDFUTURE")
+    moved_to = None if _is_cancelled(component) else _start(component, zones, notes)
+    return _Override(original, moved_to, range_ == "THISANDFUTURE", component)
+
+
+def _read_pattern(component: Component, zones: CalendarZones, notes: list[str]) -> Pattern:
+    start = _start(component, zones, notes)
+    rules = tuple(_until_in_utc(read_rule(each.value), start) for each in component.all("RRULE"))
+    exceptions = tuple(_until_in_utc(read_rule(each.value), start) for each in component.all("EXRULE"))
+    dates = _times("RDATE", component, start, zones, notes)
+    removed = _times("EXDATE", component, start, zones, notes)
+    whole_days = [each for each in removed if each.date_only and not start.date_only]
+    return Pattern(
+        start,
+        rules,
+        exceptions,
+        tuple(dates),
+        tuple(each for each in removed if each not in whole_days),
+        tuple(whole_days),
+    )
+
+
+def _times(
+    name: str, component: Component, start: CalendarTime, zones: CalendarZones, notes: list[str]
+) -> list[CalendarTime]:
+    found: list[CalendarTime] = []
+    for each in component.all(name):
+        values, said = read_times(each, zones, zone_of_dates=start.zone)
+        found += values
+        notes += said
+    return found
+
+
+def _start(component: Component, zones: CalendarZones, notes: list[str]) -> CalendarTime:
+    """DTSTART; of a to-do without one, DUE."""
+    found = component.first("DTSTART")
+    if found is None and component.name == "VTODO":
+        found = component.first("DUE")
+    if found is None:
+        raise InvalidField("DTSTART", "is missing; without it nobody knows when it is")
+    time, said = read_one(found, zones)
+    notes += said
+    if time.date_only:
+        notes.append(f"A day without a time begins at midnight in {time.zone}.")
+    return time
+
+
+def _until_in_utc(rule: Rule, start: CalendarTime) -> Rule:
+    """The rule with its UNTIL in UTC: programs write it as a date, or as a local time, as well."""
+    until = rule.until
+    if until is None or (until.utc and not start.date_only):
+        return rule
+    local = local_datetime(until.second, None)
+    if start.date_only:
+        local = local.replace(hour=0, minute=0, second=0)
+    return replace(rule, until=in_utc(CalendarTime(local, start.zone, until.date_only or start.date_only)))
+
+
+def _is_cancelled(component: Component) -> bool:
+    return (component.text("STATUS") or "").upper() == "CANCELLED"

@@ -1,0 +1,1 @@
+"""Calendars in MongoDB: their documents and their verbs."""

@@ -1,0 +1,223 @@
+"""Calendars: made, edited by version, looked up for the schedules that observe them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from pymongo.errors import BulkWriteError
+
+from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
+from scheduler_app.domain.field_types import Corrupt, Newer
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.domain.tenants import whole_id
+from scheduler_app.store.calendars.documents import (
+    days_document,
+    from_calendar_document,
+    to_calendar_document,
+)
+from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.paging import Page, PagedQuery, Window
+
+Found = TypeVar("Found")
+
+#: Calendars that a process remembers; with all dates they may have, some 300 KB each.
+KEPT: Final = 200
+#: Users of a calendar that are counted.
+MOST_COUNTED: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptCalendar:
+    """A stored calendar that can no longer be read, and why."""
+
+    name: str
+    reason: str
+
+
+class Calendars:
+    """A schedule's document has its calendar's name; the calendar itself is attached when it is read."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._calendars = mongo.collection("calendars")
+        self._majority = mongo.majority("calendars")
+        self._schedules = mongo.majority("schedules")
+        self._kept: dict[str, tuple[object, NamedCalendar | CorruptCalendar]] = {}
+
+    # -- people's edits ------------------------------------------------------------------------------------
+
+    def get(self, name: str, *, tenant: str) -> NamedCalendar | CorruptCalendar | None:
+        """The calendar as it is stored; None when there is none."""
+        row = self._majority.find_one({"_id": whole_id(tenant, name)})
+        return _read(row) if row else None
+
+    def insert(self, named: NamedCalendar) -> bool:
+        """False when there is one of that name."""
+        try:
+            self._calendars.insert_many([to_calendar_document(named)])
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return False
+        return True
+
+    def update(self, named: NamedCalendar, now: datetime, *, version: int) -> bool:
+        """Writes new days over those of `version`, and tells beats to look at the schedules; False when
+        somebody was quicker."""
+        change = {
+            **{name: {"$literal": value} for name, value in days_document(named.calendar).items()},
+            "version": {"$add": ["$version", 1]},
+            "updated_at": now,
+        }
+        return self._change(named, {"version": version}, change, now)
+
+    def renew(self, named: NamedCalendar, holiday_data: str, now: datetime) -> bool:
+        """Notes that its days come of newer holiday data, and tells beats to look at the schedules."""
+        older = {"holiday_data": {"$lt": holiday_data}}
+        return self._change(replace(named, holiday_data=holiday_data), older, {}, now)
+
+    def _change(self, named: NamedCalendar, which: Document, change: Document, now: datetime) -> bool:
+        days = {
+            "holiday_data": named.holiday_data,
+            "days_version": {"$add": ["$days_version", 1]},
+            "changed_at": now,
+            "moved": 0,
+            "unchanged": 0,
+        }
+        found = {"_id": named.id} | which
+        return self._calendars.update_one(found, [{"$set": change | days}]).matched_count == 1
+
+    def delete(self, name: str, *, tenant: str, version: int | None) -> bool:
+        """False when there is none, or not at `version`."""
+        which: Document = {"_id": whole_id(tenant, name)}
+        if version is not None:
+            which["version"] = version
+        return self._calendars.delete_one(which).deleted_count == 1
+
+    def users(self, name: str, *, tenant: str) -> int:
+        """How many schedules observe it, deleted ones aside; at most `MOST_COUNTED` are counted."""
+        return self._schedules.count_documents(
+            {"tenant": tenant, "calendar": name, "state": {"$ne": ScheduleState.DELETED.value}},
+            hint="calendar_v1",
+            limit=MOST_COUNTED,
+        )
+
+    def left(self, named: NamedCalendar) -> int:
+        """How many active schedules have not been looked at since its days changed; counted as `users`."""
+        if named.changed_at is None:
+            return 0
+        return self._schedules.count_documents(observing(named), hint="calendar_v1", limit=MOST_COUNTED)
+
+    def page(self, window: Window, *, tenant: str) -> Page[NamedCalendar | CorruptCalendar]:
+        """Calendars, newest first."""
+        found = PagedQuery(self._majority, "created_at", {"tenant": tenant}, "list_v1").page(window)
+        return Page([_read(row) for row in found.rows], found.next)
+
+    # -- for beats -----------------------------------------------------------------------------------------
+
+    def changed(self, *, limit: int) -> list[NamedCalendar]:
+        """Calendars whose schedules are to be looked at, the longest changed first; corrupt ones wait."""
+        rows = self._majority.find({"changed_at": {"$exists": True}}, hint="changed_v1")
+        found = [_read(row) for row in rows.sort("changed_at", 1).limit(limit)]
+        return [each for each in found if isinstance(each, NamedCalendar)]
+
+    def with_older_holiday_data(self, holiday_data: str, *, limit: int) -> list[NamedCalendar]:
+        """Calendars whose days come of older holiday data."""
+        rows = self._majority.find({"holiday_data": {"$lt": holiday_data}}, hint="holiday_data_v1")
+        found = [_read(row) for row in rows.limit(limit)]
+        return [each for each in found if isinstance(each, NamedCalendar)]
+
+    def note(self, named: NamedCalendar, *, moved: int, unchanged: int) -> None:
+        """Counts schedules that were looked at since the change that `named` knows of."""
+        self._calendars.update_one(_as_known(named), {"$inc": {"moved": moved, "unchanged": unchanged}})
+
+    def settle(self, named: NamedCalendar) -> bool:
+        """No schedule is left to be looked at; False when it has changed again."""
+        result = self._calendars.update_one(_as_known(named), {"$unset": {"changed_at": ""}})
+        return result.modified_count == 1
+
+    # -- for whoever reads schedules -----------------------------------------------------------------------
+
+    def attach(self, found: Sequence[Found]) -> list[Found]:
+        """The same, with the calendars of those that are schedules and observe one: one question for all of
+        them, and none where there is none."""
+        wanted = {
+            (each.tenant, each.calendar.name)
+            for each in found
+            if isinstance(each, Schedule) and each.calendar is not None
+        }
+        if not wanted:
+            return list(found)
+        known = self._known(wanted)
+
+        def attached(each: Any) -> Any:
+            if not isinstance(each, Schedule) or each.calendar is None:
+                return each
+            calendar = known.get((each.tenant, each.calendar.name))
+            return replace(each, calendar=_with(each.calendar, calendar))
+
+        return [attached(each) for each in found]
+
+    def attached_use(self, use: CalendarUse, *, tenant: str) -> CalendarUse:
+        """The same with its calendar."""
+        return _with(use, self.known(use.name, tenant=tenant))
+
+    def known(self, name: str, *, tenant: str) -> NamedCalendar | CorruptCalendar | None:
+        """As `get`, but what this process has read at the version in force is not read again."""
+        return self._known([(tenant, name)]).get((tenant, name))
+
+    def _known(
+        self, wanted: Collection[tuple[str, str]]
+    ) -> Mapping[tuple[str, str], NamedCalendar | CorruptCalendar]:
+        """Calendars by tenant and name. Their versions are asked for; what this process has read at that
+        version is not read again."""
+        by_id = {whole_id(*each): each for each in wanted}
+        rows = self._majority.find({"_id": {"$in": list(by_id)}}, {"version": 1, "days_version": 1})
+        found, stale = {}, []
+        for row in rows:
+            stamp, kept = (row.get("version"), row.get("days_version")), self._kept.get(row["_id"])
+            if kept is not None and kept[0] == stamp:
+                found[by_id[row["_id"]]] = kept[1]
+            else:
+                stale.append(row["_id"])
+        for row in self._majority.find({"_id": {"$in": stale}}) if stale else ():
+            read = _read(row)
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            self._kept[row["_id"]] = (row.get("version"), row.get("days_version")), read
+            found[by_id[row["_id"]]] = read
+        return found
+
+
+def observing(named: NamedCalendar) -> Document:
+    """The active schedules whose future was computed with other days than it has."""
+    return {
+        "tenant": named.tenant,
+        "calendar": named.name,
+        "state": ScheduleState.ACTIVE.value,
+        "calendar_days": {"$ne": named.days_version},
+    }
+
+
+def _as_known(named: NamedCalendar) -> Document:
+    return {"_id": named.id, "days_version": named.days_version}
+
+
+def _with(use: CalendarUse, found: NamedCalendar | CorruptCalendar | None) -> CalendarUse:
+    if isinstance(found, NamedCalendar):
+        return replace(use, known=found)
+    if found is None:
+        return replace(use, problem=f"there is no calendar {use.name}: make it, or take another")
+    return replace(use, problem=f"the stored calendar {use.name} cannot be read: {found.reason}")
+
+
+def _read(row: Document) -> NamedCalendar | CorruptCalendar:
+    try:
+        return from_calendar_document(row)
+    except (Corrupt, Newer) as error:
+        reason = str(error)
+    except Exception as error:  # somebody bent the document by hand: any error may come of it
+        reason = f"{type(error).__name__}: {error}"
+    name = row.get("name")
+    return CorruptCalendar(name if isinstance(name, str) else str(row["_id"]), reason[:300])

@@ -1,0 +1,119 @@
+"""How something is delivered, as documents of schedules and of messages keep it: retries, timeout, codes of
+success, signing."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from scheduler_app.config import MAX_TIMEOUT_SECONDS
+from scheduler_app.domain.field_types import Corrupt, fields, instant, items, number, text, whole
+from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
+from scheduler_app.domain.signing import Retiring, Signing
+from scheduler_app.store.collection import Document
+from scheduler_app.store.encryption import SecretBox
+
+#: No timeout is shorter, whoever asked for it.
+LEAST_TIMEOUT_SECONDS = 0.001
+
+#: Most documents have the same ones, and reading them is half of what reading a schedule costs.
+_codes = lru_cache(maxsize=256)(Codes)
+
+
+class DeliveryFields(NamedTuple):
+    """What `read_delivery` finds in a document."""
+
+    retry: RetryPolicy
+    timeout_seconds: float
+    success: Codes
+
+
+def delivery_document(retry: RetryPolicy, timeout_seconds: float, success: Codes) -> Document:
+    """The fields that `read_delivery` reads."""
+    return {
+        "retry": {
+            "max_retries": retry.max_retries,
+            "backoff_seconds": retry.backoff_seconds,
+            "backoff_max_seconds": retry.backoff_max_seconds,
+            "codes": list(retry.codes.written),
+        },
+        "timeout_seconds": timeout_seconds,
+        "success": list(success.written),
+    }
+
+
+def read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
+    """Raises Corrupt."""
+    retry = fields(row.get("retry"), "retry")
+    return DeliveryFields(
+        RetryPolicy(
+            max_retries=whole(retry.get("max_retries"), "retry.max_retries", most=MAX_RETRIES),
+            backoff_seconds=number(
+                retry.get("backoff_seconds"), "retry.backoff_seconds", most=MAX_BACKOFF_SECONDS
+            ),
+            backoff_max_seconds=number(
+                retry.get("backoff_max_seconds"), "retry.backoff_max_seconds", most=MAX_BACKOFF_SECONDS
+            ),
+            codes=_read_codes(retry.get("codes"), "retry.codes"),
+        ),
+        number(
+            row.get("timeout_seconds"),
+            "timeout_seconds",
+            least=LEAST_TIMEOUT_SECONDS,
+            most=MAX_TIMEOUT_SECONDS,
+        ),
+        _read_codes(row.get("success"), "success"),
+    )
+
+
+def _read_codes(value: Any, name: str) -> Codes:
+    # To a cache 5.0 and True are numbers like 5 and 1, and a list has no hash.
+    written = [
+        code if isinstance(code, str) else whole(code, f"an item of {name}") for code in items(value, name)
+    ]
+    try:
+        return _codes(tuple(written))
+    except ValueError as error:
+        raise Corrupt(f"{name}: {error}") from None
+
+
+def unsealed(value: Any, name: str, secret_box: SecretBox) -> str:
+    """The value that an older release encrypted by itself, or that was not encrypted. Raises Corrupt and
+    UnreadableSecret."""
+    single = fields(value, name)
+    text(single.get("value"), f"{name}: a sealed value")
+    whole(single.get("enc"), f"{name}: enc", most=1)
+    return secret_box.open_single(single)
+
+
+def signing_document(signing: Signing | None) -> Document | None:
+    """What `read_signing` reads; None where nothing signs."""
+    if signing is None:
+        return None
+    return {
+        "secret": {"enc": 0, "value": signing.secret},
+        "since": signing.since,
+        "retiring": [
+            {"secret": {"enc": 0, "value": old.secret}, "until": old.until} for old in signing.retiring
+        ],
+    }
+
+
+def read_signing(value: Any, secret_box: SecretBox) -> Signing | None:
+    """Raises Corrupt and UnreadableSecret."""
+    if value is None:
+        return None
+    kept = fields(value, "signing")
+    retiring = [
+        fields(old, "an item of signing.retiring") for old in items(kept.get("retiring"), "signing.retiring")
+    ]
+    return Signing(
+        secret=unsealed(kept.get("secret"), "signing.secret", secret_box),
+        since=instant(kept.get("since"), "signing.since"),
+        retiring=tuple(
+            Retiring(
+                unsealed(old.get("secret"), "signing.retiring", secret_box),
+                instant(old.get("until"), "signing.retiring: until"),
+            )
+            for old in retiring
+        ),
+    )

@@ -1,0 +1,188 @@
+"""Calendars of schedules, for programs that show calendars, and the feeds by which they may read them."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of, new_token
+from scheduler_app.domain.errors import Conflict, InvalidRecurrence, NotFound
+from scheduler_app.domain.event import State
+from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence.standard_rule import StandardRule, standard_rule
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.ics import Entry, write_calendar
+from scheduler_app.store import Store
+from scheduler_app.store.calendar_feeds import MAX_FEEDS, CorruptFeed
+from scheduler_app.store.events.lists import Narrowing
+from scheduler_app.store.events.record import EventRecord
+from scheduler_app.store.paging import Window
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+#: Schedules and past events of a feed, past events of one schedule.
+MAX_SCHEDULES: Final = 500
+MAX_PAST: Final = 500
+MAX_PAST_OF_ONE: Final = 100
+#: Where no rule says it, a schedule's occurrences of the next year are written one by one, so many at most.
+AHEAD: Final = timedelta(days=366)
+MAX_INSTANTS: Final = 100
+MAX_INSTANTS_OF_ONE: Final = 1_000
+#: An outcome's sentence is cut to so many characters.
+_MAX_MESSAGE: Final = 300
+_LAST: Final = datetime(9998, 1, 1, tzinfo=UTC)
+
+Coming = tuple[Entry, StandardRule | list[datetime]]
+
+
+@dataclass(frozen=True)
+class CalendarFeedService:
+    """Makes, lists and deletes feeds, and writes calendars."""
+
+    store: Store
+    new_token: Callable[[str], tuple[str, str]] = new_token
+    """See `domain.calendar_feed`; a dry run makes none."""
+
+    def create(self, name: str, tag: str | None, now: datetime, *, tenant: str) -> tuple[CalendarFeed, str]:
+        """A new feed, and its token, which nobody can show again. Raises Conflict beyond `MAX_FEEDS`."""
+        feeds = self.store.calendar_feeds
+        if len(feeds.all(tenant=tenant)) >= MAX_FEEDS:
+            raise Conflict(f"there are {MAX_FEEDS} calendar feeds already; delete one that nobody reads")
+        feed_id = feeds.new_id(tenant=tenant)
+        token, digest = self.new_token(feed_id)
+        feed = CalendarFeed(feed_id, name, digest, now, tag)
+        feeds.insert(feed)
+        log.info("calendar_feed.created", message="A calendar feed was created", feed_id=feed_id)
+        return feed, token
+
+    def all(self, *, tenant: str) -> list[CalendarFeed | CorruptFeed]:
+        """A tenant's feeds, newest first."""
+        return self.store.calendar_feeds.all(tenant=tenant)
+
+    def delete(self, feed_id: str, *, tenant: str) -> None:
+        """From now on its token opens nothing. Raises NotFound."""
+        if not self.store.calendar_feeds.delete(feed_id, tenant=tenant):
+            raise NotFound(f"there is no calendar feed {feed_id}")
+        log.info("calendar_feed.deleted", message="A calendar feed was deleted", feed_id=feed_id)
+
+    def opened(self, token: str) -> CalendarFeed | None:
+        """The feed whose token that is; None where it is no feed's."""
+        feed = self.store.calendar_feeds.find(feed_of(token))
+        return feed if feed is not None and feed.opened_by(token) else None
+
+    def of_schedule(self, schedule: Schedule, now: datetime) -> bytes:
+        """The calendar of one schedule: what is coming, and its newest past events."""
+        left_out: list[str] = []
+        coming = _coming([schedule], now, MAX_INSTANTS_OF_ONE, left_out)
+        window = Window(limit=MAX_PAST_OF_ONE, until=now)
+        found = self.store.event_lists.page(
+            window, tenant=schedule.tenant, schedule_id=schedule.id, narrowing=_SHOWN
+        )
+        if found.next is not None:
+            left_out.append(f"past events before the newest {MAX_PAST_OF_ONE}")
+        past = _past(found.rows, {schedule.id: schedule.name})
+        return write_calendar(
+            schedule.name or schedule.id, coming, past, now=now, description=_leaving_out(left_out)
+        )
+
+    def of_schedules(self, now: datetime, *, tenant: str, tag: str | None) -> bytes:
+        """The calendar of a tenant's active schedules, or of those with a tag, and of their past events."""
+        left_out: list[str] = []
+        named = {} if tag is None else {"tag": tag}
+        page = self.store.schedules.page(
+            Window(limit=MAX_SCHEDULES), tenant=tenant, state=ScheduleState.ACTIVE.value, **named
+        )
+        schedules = [each for each in page.rows if isinstance(each, Schedule)]
+        if page.next is not None:
+            left_out.append(f"schedules before the newest {MAX_SCHEDULES}")
+        if len(schedules) < len(page.rows):
+            left_out.append(f"{len(page.rows) - len(schedules)} schedules whose documents are corrupt")
+        coming = _coming(schedules, now, MAX_INSTANTS, left_out)
+        found = self.store.event_lists.page(
+            Window(limit=MAX_PAST, until=now),
+            tenant=tenant,
+            narrowing=Narrowing(tag=tag, early_withdrawals=False),
+        )
+        if found.next is not None:
+            left_out.append(f"past events before the newest {MAX_PAST}")
+        names = {each.id: each.name for each in schedules}
+        missing = list({each.schedule_id for each in found.rows} - names.keys())
+        for each in self.store.schedules.for_delivery(missing).values():
+            if isinstance(each, Schedule):
+                names[each.id] = each.name
+        return write_calendar(
+            tag or "Scheduler",
+            coming,
+            _past(found.rows, names),
+            now=now,
+            description=_leaving_out(left_out),
+        )
+
+
+#: What was withdrawn before it was due is no news.
+_SHOWN: Final = Narrowing(early_withdrawals=False)
+
+
+def _leaving_out(what: list[str]) -> str:
+    return f"Not shown: {'; '.join(what)}." if what else ""
+
+
+def _coming(schedules: Iterable[Schedule], now: datetime, most: int, left_out: list[str]) -> list[Coming]:
+    found: list[Coming] = []
+    for schedule in schedules:
+        if schedule.state is not ScheduleState.ACTIVE:
+            continue
+        try:
+            made = _of_one(schedule, now, most)
+        except InvalidRecurrence as error:
+            left_out.append(f"{schedule.id}, whose recurrence cannot be evaluated ({error.message})")
+            continue
+        if made is not None:
+            found.append(made)
+    return found
+
+
+def _of_one(schedule: Schedule, now: datetime, most: int) -> Coming | None:
+    """None where nothing is coming. Raises InvalidRecurrence."""
+    recurrence = schedule.recurrence()
+    when: StandardRule | list[datetime] | None = None
+    said = [recurrence.description]
+    if isinstance(recurrence, Recurrence):
+        when = standard_rule(recurrence, now)
+    if when is None:
+        end = min(now, _LAST) + AHEAD
+        when, following = recurrence.between_and_next(now, end, most)
+        if not when and following is not None:
+            when = [following]
+        elif following is not None:
+            said.append(f"Shown up to {when[-1]:%Y-%m-%d %H:%M} UTC.")
+    if isinstance(when, list) and not when:
+        return None
+    entry = Entry(
+        uid=schedule.id,
+        name=schedule.name,
+        written_at=schedule.updated_at,
+        description="\n".join(said),
+        categories=schedule.tags,
+    )
+    return entry, when
+
+
+def _past(events: Iterable[EventRecord], names: dict[str, str]) -> list[tuple[Entry, datetime]]:
+    return [
+        (_past_entry(each, names.get(each.schedule_id, each.schedule_id)), each.run_time) for each in events
+    ]
+
+
+def _past_entry(event: EventRecord, name: str) -> Entry:
+    last = event.status[-1] if event.status else {}
+    said = [str(last.get("message", ""))[:_MAX_MESSAGE], f"Attempts: {event.attempt}"]
+    return Entry(
+        uid=event.id,
+        name=f"{name}: {event.state.value}",
+        written_at=event.archived_at or event.due_at or event.run_time,
+        description="\n".join(filter(None, said)),
+        categories=(event.state.value,),
+        cancelled=event.state in (State.CANCELLED, State.EXPIRED, State.SKIPPED),
+    )

@@ -1,0 +1,47 @@
+"""Debian's Chromium, driven by Playwright, and what no page may ever do in it."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, Request
+
+CHROMIUM = shutil.which("chromium")
+
+
+def launched(playwright: Playwright) -> Browser:
+    """Fails where there is no Chromium: the stories must not be passed over in silence."""
+    assert CHROMIUM, "there is no chromium: `make packages` installs it"
+    return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+
+
+@contextmanager
+def watched_page(browser: Browser, url: str, **options: object) -> Iterator[Page]:
+    """A page of a browser without history. At its end: no script failed or was refused by the policy, and
+    nothing was asked of another origin than `url`'s."""
+    context = browser.new_context(base_url=url, **options)  # type: ignore[arg-type]
+    page, wrong = context.new_page(), list[str]()
+    page.set_default_timeout(10_000)
+    page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
+
+    def on_dialog(dialog: Dialog) -> None:
+        wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def on_console(said: ConsoleMessage) -> None:
+        # Chromium reports each answer of 400 and above here: those are the server's words, not a fault.
+        if said.type == "error" and "Failed to load resource" not in said.text:
+            wrong.append(f"console: {said.text}")
+
+    def on_request(request: Request) -> None:
+        if not request.url.startswith(("data:", f"{url}/")):
+            wrong.append(f"foreign: {request.url}")
+
+    page.on("dialog", on_dialog)
+    page.on("console", on_console)
+    page.on("request", on_request)
+    try:
+        yield page
+        assert wrong == []
+    finally:
+        context.close()

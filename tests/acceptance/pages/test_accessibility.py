@@ -1,0 +1,48 @@
+"""axe finds nothing serious or critical on any page, light or dark."""
+
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser
+
+from tests.acceptance.journal import Journal
+from tests.acceptance.pages.browser import watched_page
+from tests.acceptance.stack import Stack
+from tests.integration.actions.receiver import says
+
+pytestmark = pytest.mark.long
+
+GRAVE = {"serious", "critical"}
+
+
+@pytest.fixture(scope="module")
+def event_id(stack: Stack) -> str:
+    """A dead letter, so that every page has something to show."""
+    journal = Journal()
+    schedule_id = stack.create(
+        journal.script("/bad", says("404 Not Found")), phrase="every weekday at 9:00", tags=["crm"]
+    )
+    stack.post(f"/schedules/{schedule_id}/trigger", status=202)
+    (event,) = stack.finished(schedule_id)
+    journal.close()
+    found: str = event["_id"]
+    return found
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+def test_no_page_shuts_anybody_out(
+    browser: Browser, stack: Stack, event_id: str, look: Literal["light", "dark"]
+) -> None:
+    schedule_id = event_id.partition("-manual-")[0]
+    paths = ("/", "/schedules", "/new-schedule", "/events", "/dead-letters", "/schedules/nothing")
+    with watched_page(browser, stack.url, color_scheme=look) as page:
+        for path in (*paths, f"/schedules/{schedule_id}", f"/events/{event_id}"):
+            page.goto(path)
+            found = Axe().run(page).response["violations"]
+            grave = [
+                (each["id"], [node["html"] for node in each["nodes"]][:3])
+                for each in found
+                if each["impact"] in GRAVE
+            ]
+            assert grave == [], path

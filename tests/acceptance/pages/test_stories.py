@@ -1,0 +1,129 @@
+"""What people come to the pages for, from their aim to its effect in the API, in a real browser."""
+
+import requests
+from playwright.sync_api import Page, expect
+
+from tests.acceptance.journal import Journal
+from tests.acceptance.stack import Stack
+from tests.integration.actions.receiver import says
+
+
+def use(page: Page, purpose: str) -> None:
+    page.get_by_test_id(purpose).first.click()
+
+
+def fill(page: Page, purpose: str, text: str) -> None:
+    page.get_by_test_id(purpose).fill(text)
+
+
+def rows(page: Page) -> int:
+    return page.locator("tbody tr").count()
+
+
+def test_a_first_schedule_is_made_in_plain_words_fires_fails_and_is_sent_again(
+    page: Page, stack: Stack, journal: Journal
+) -> None:
+    url = journal.script("/first", says("404 Not Found"), says())
+    page.goto("/")
+    expect(page.get_by_test_id("empty")).to_contain_text("There is no schedule yet")
+    use(page, "new-schedule")
+    fill(page, "name", "Nightly report")
+    page.get_by_test_id("when").press_sequentially("every day at 9:00")
+    expect(page.get_by_test_id("preview")).to_contain_text("day")
+    expect(page.get_by_test_id("preview").locator("li")).to_have_count(5)
+    fill(page, "url", url)
+    use(page, "save")
+    expect(page.get_by_test_id("done")).to_have_text("Created.")
+    expect(page.get_by_test_id("occurrences").locator("li")).to_have_count(20)
+    (made,) = requests.get(f"{stack.url}/api/schedules", timeout=9).json()["schedules"]
+    assert (made["name"], made["phrase"], made["callback_url"]) == (
+        "Nightly report",
+        "every day at 9:00",
+        url,
+    )
+    use(page, "trigger")
+    (event,) = stack.finished(made["id"])
+    assert event["state"] == "error"
+    page.goto("/dead-letters")
+    expect(page.get_by_test_id("cause")).to_contain_text("404")
+    page.goto(f"/events/{event['_id']}")
+    expect(page.get_by_test_id("state")).to_contain_text("error")
+    use(page, "send-again")
+    expect(page.get_by_test_id("done")).to_have_text("Sent again.")
+    stack.finished(made["id"])
+    page.reload()
+    expect(page.get_by_test_id("state")).to_contain_text("completed")
+    expect(page.get_by_test_id("attempt")).to_have_count(2)
+    assert len(journal.calls["/first"]) == 2
+
+
+def test_dead_letters_of_one_cause_are_sent_again_together(
+    page: Page, stack: Stack, journal: Journal
+) -> None:
+    broken = journal.script("/broken", *[says("410 Gone")] * 3, says())
+    other = journal.script("/other", says("404 Not Found"))
+    alike = stack.create_many(3, broken, every_seconds=86_400)
+    (single,) = stack.create_many(1, other, every_seconds=86_400)
+    for each in (*alike, single):
+        stack.post(f"/schedules/{each}/trigger", status=202)
+        assert stack.finished(each)[0]["state"] == "error"
+    page.goto("/dead-letters")
+    cause = page.get_by_test_id("cause").filter(has_text="410")
+    expect(cause).to_contain_text("3")
+    cause.get_by_test_id("send-again").click()
+    expect(page.get_by_test_id("done")).to_have_text("3 sent again.")
+    for each in alike:
+        stack.finished(each)
+        assert stack.events(each)[0]["state"] == "completed"
+    assert stack.events(single)[0]["state"] == "error"
+
+
+def test_schedules_are_found_by_tag_and_paused_together(page: Page, stack: Stack, journal: Journal) -> None:
+    url = journal.url("/tagged")
+    tagged = stack.create_many(3, url, every_seconds=3_600, tags=["billing"])
+    page.goto("/schedules")
+    page.get_by_label("Tag").fill("billing")
+    use(page, "filter")
+    assert "tag=billing" in page.url, "the filter is in the address, to be passed on"
+    assert rows(page) == 3
+    page.get_by_test_id("select-all").check()
+    use(page, "pause")
+    expect(page.get_by_test_id("done")).to_have_text("3 paused.")
+    states = [stack_state(stack, each) for each in tagged]
+    assert states == ["paused"] * 3
+
+
+def test_a_deletion_is_confirmed_first(page: Page, stack: Stack, journal: Journal) -> None:
+    made = stack.create(journal.url("/gone"), every_seconds=3_600)
+    page.goto(f"/schedules/{made}")
+    use(page, "delete")
+    assert stack_state(stack, made) == "active"
+    use(page, "confirm")
+    expect(page.get_by_test_id("done")).to_have_text("1 deleted.")
+    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=9).status_code == 404
+
+
+def test_a_form_says_what_is_wrong_beside_the_field_and_keeps_what_was_written(page: Page) -> None:
+    page.goto("/new-schedule")
+    fill(page, "name", "Odd")
+    page.get_by_test_id("when").press_sequentially("every blue moon")
+    expect(page.get_by_test_id("not-understood")).to_be_visible()
+    fill(page, "url", "gopher://example.com/")
+    use(page, "save")
+    expect(page.get_by_test_id("wrong-url")).to_contain_text("http")
+    expect(page.get_by_test_id("name")).to_have_value("Odd")
+    expect(page.get_by_test_id("when")).to_have_value("every blue moon")
+
+
+def test_the_pages_are_read_and_used_without_javascript(scriptless_page: Page, stack: Stack) -> None:
+    scriptless_page.goto("/new-schedule")
+    fill(scriptless_page, "name", "Plain")
+    fill(scriptless_page, "when", "FREQ=WEEKLY;BYDAY=MO")
+    fill(scriptless_page, "url", "https://example.com/")
+    use(scriptless_page, "save")
+    expect(scriptless_page.get_by_test_id("done")).to_have_text("Created.")
+
+
+def stack_state(stack: Stack, schedule_id: str) -> str:
+    state: str = requests.get(f"{stack.url}/api/schedules/{schedule_id}", timeout=9).json()["state"]
+    return state

@@ -1,0 +1,119 @@
+"""POST /api/schedules/import: events of a calendar become schedules, each with its result."""
+
+import json
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from scheduler_app.webserver.limits import max_body_bytes
+
+CALLBACK = {"callback_url": "http://127.0.0.1:9/", "headers": {"X-Key": "secret-value"}}
+ZONED = "DTSTART;TZID=Europe/Berlin:20400102T090000\nRRULE:FREQ=WEEKLY;COUNT=5"
+
+
+def calendar(*events: str) -> str:
+    inner = "".join(
+        f"BEGIN:VEVENT\nUID:{number}\nSUMMARY:Event {number}\n{event}\nEND:VEVENT\n"
+        for number, event in enumerate(events)
+    )
+    return f"BEGIN:VCALENDAR\nVERSION:2.0\n{inner}END:VCALENDAR\n"
+
+
+def ask(client: FlaskClient, ics: str, query: str = "", **fields: Any) -> dict[str, Any]:
+    answer = client.post(f"/api/schedules/import{query}", json={"ics": ics, "schedule": CALLBACK} | fields)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.get_json()
+    return found
+
+
+def test_each_item_is_taken_or_refused_by_itself(client: FlaskClient) -> None:
+    found = ask(
+        client,
+        calendar(
+            f"{ZONED}\nATTENDEE:mailto:a@example.com\nBEGIN:VALARM\nTRIGGER:-PT5M\nEND:VALARM",
+            "DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY;BYMONTH=13",
+            "DTSTART:20200101T000000Z",
+            "DTSTART:20400101T000000Z\nSTATUS:CANCELLED",
+        ),
+    )
+    assert {name: found[name] for name in ("created", "refused", "over", "ignored")} == {
+        "created": 1,
+        "refused": 1,
+        "over": 1,
+        "ignored": 1,
+    }
+    taken, refused, over, ignored = found["items"]
+    assert (taken["result"], taken["name"], taken["uid"]) == ("created", "Event 0", "0")
+    assert taken["ignored"] == ["ATTENDEE", "VALARM"]
+    (schedule,) = taken["schedules"]
+    assert schedule["next_run_at"] == "2040-01-02T08:00:00Z"
+    assert schedule["timezone"] == "Europe/Berlin"
+    assert refused["reason"].startswith("BYMONTH: 13")
+    assert over["reason"] == "all of its occurrences have passed"
+    assert ignored["reason"] == "its STATUS is CANCELLED"
+    stored = client.get(f"/api/schedules/{schedule['id']}").get_json()
+    assert (stored["name"], stored["callback_url"]) == ("Event 0", CALLBACK["callback_url"])
+    assert "secret-value" not in json.dumps(found)
+
+
+def test_a_file_imported_again_makes_nothing_twice(client: FlaskClient) -> None:
+    first = ask(client, calendar(ZONED))
+    again = ask(client, calendar(ZONED))
+    assert (again["created"], again["refused"]) == (0, 1)
+    (part,) = again["items"][0]["schedules"]
+    assert (again["items"][0]["result"], part["status"]) == ("refused", 409)
+    other = ask(client, calendar(ZONED), id_prefix="second")
+    assert other["created"] == 1
+    assert other["items"][0]["schedules"][0]["id"].startswith("second-")
+    assert len(client.get("/api/schedules").get_json()["schedules"]) == 2
+    assert first["items"][0]["schedules"][0]["id"].startswith("ics-")
+
+
+def test_a_dry_run_answers_the_same_and_creates_nothing(client: FlaskClient) -> None:
+    dry = ask(client, calendar(ZONED), "?dry_run=true")
+    assert dry.pop("dry_run") is True
+    assert client.get("/api/schedules").get_json()["schedules"] == []
+    assert ask(client, calendar(ZONED)) == dry
+
+
+def test_a_request_sent_again_under_its_key_is_answered_the_same(client: FlaskClient) -> None:
+    body = {"ics": calendar(ZONED), "schedule": CALLBACK | {"signing": True}}
+    answers = [
+        client.post("/api/schedules/import", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2)
+    ]
+    assert [each.get_json()["created"] for each in answers] == [1, 1]
+    secrets = [each.get_json()["items"][0]["schedules"][0]["signing_secret"] for each in answers]
+    assert secrets[0].startswith("whsec_")
+    assert secrets[1] == "********"
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"ics": "BEGIN:VCALENDAR\nEND:VCALENDAR\n"}, "/schedule"),
+        ({"ics": "hello", "schedule": CALLBACK}, "/ics"),
+        ({"ics": "BEGIN:VCALENDAR\n", "schedule": CALLBACK}, "/ics"),
+        ({"ics": calendar(ZONED), "schedule": CALLBACK, "timezone": "Mars"}, "/timezone"),
+        ({"ics": calendar(ZONED), "schedule": CALLBACK, "id_prefix": "-a"}, "/id_prefix"),
+        ({"ics": calendar(ZONED), "schedule": {}}, "/schedule/callback_url"),
+        ({"ics": calendar(ZONED), "schedule": CALLBACK | {"rrule": "FREQ=DAILY"}}, "/schedule/rrule"),
+        (
+            {"ics": calendar(ZONED), "schedule": CALLBACK | {"callback_url": "ftp://x/"}},
+            "/schedule/callback_url",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_whole_request_is_named(
+    client: FlaskClient, body: dict[str, Any], pointer: str
+) -> None:
+    answer = client.post("/api/schedules/import", json=body)
+    assert answer.status_code == 422, answer.text
+    assert pointer in [each["pointer"] for each in answer.get_json()["errors"]]
+
+
+def test_a_file_of_10_mb_is_refused_unread(client: FlaskClient) -> None:
+    size = 10_000_000
+    assert size > max_body_bytes("/api/schedules/import")
+    answer = client.post("/api/schedules/import", data=b"{" + b" " * size, content_type="application/json")
+    assert answer.status_code == 413

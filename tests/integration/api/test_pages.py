@@ -1,0 +1,162 @@
+"""What the pages show and do, asked without a browser."""
+
+import re
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from api.pages import dead_letters, forms
+from scheduler_app.clock import clock
+from scheduler_app.domain.event import State
+from scheduler_app.store import Store
+from scheduler_app.store.events.outcomes import Record
+from tests.builders import event
+from tests.integration.api.page_forms import form_token
+
+Create = Callable[..., dict[str, Any]]
+
+
+def fail(store: Store, schedule_id: str, run_time: datetime, status: int) -> str:
+    """A dead letter of a schedule."""
+    made = event(run_time, schedule_id)
+    now = clock.now()
+    store.events.insert([made], now, "made")
+    token, _ = store.claims.claim([made.id], until=now, now=now, lease_seconds=9, worker="w")
+    attempt = {"number": 1, "status_code": status}
+    assert store.outcomes.record([Record(made.id, token, State.ERROR, "over", None, attempt, now)]) == []
+    return made.id
+
+
+def test_a_list_goes_on_page_by_page_with_its_filter(
+    client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.pages.schedules.ROWS", 2)
+    for number in range(5):
+        create(name=f"called {number}", tags=["a"])
+    create(name="another")
+    address, names = "/schedules?tag=a", list[str]()
+    for _ in range(3):
+        page = client.get(address).text
+        names += re.findall(r"called \d(?=</a>)", page)
+        following = re.search(r'<a href="([^"]+)" data-test="next-page"', page)
+        address = following[1].replace("&amp;", "&") if following else ""
+    assert sorted(names) == [f"called {number}" for number in range(5)]
+    assert address == ""
+
+
+def test_secrets_of_a_request_are_masked_on_its_page(client: FlaskClient, create: Create) -> None:
+    made = create(callback_url="http://127.0.0.1:9/?token=s3cr3t", headers={"X-Key": "s3cr3t"}, body="s3cr3t")
+    page = client.get(f"/schedules/{made['id']}").text
+    assert "curl -X POST" in page
+    assert "s3cr3t" not in page
+
+
+def test_one_that_refuses_keeps_nobody_else_from_what_was_asked(client: FlaskClient, create: Create) -> None:
+    made = create()
+    form = {
+        "form_token": form_token(client, "/new-schedule"),
+        "verb": "pause",
+        "selected": [made["id"], "gone"],
+    }
+    answer = client.post("/schedules/selected", data=form)
+    assert "1 paused, 1 not" in answer.text
+    assert "there is no schedule gone" in answer.text
+    assert client.get(f"/api/schedules/{made['id']}").json["state"] == "paused"  # type: ignore[index]
+
+
+def test_no_more_are_changed_at_once_than_a_page_has(client: FlaskClient) -> None:
+    token = form_token(client, "/new-schedule")
+    form = {"form_token": token, "verb": "pause", "selected": [f"s{each}" for each in range(forms.ROWS + 1)]}
+    assert client.post("/schedules/selected", data=form).status_code == 422
+
+
+def test_a_form_that_is_sent_twice_makes_one_schedule_and_a_changed_one_another(client: FlaskClient) -> None:
+    page = client.get("/new-schedule").text
+    once = re.search(r'name="once" value="([0-9a-f]{24})"', page)
+    assert once
+    form = {
+        "form_token": form_token(client, "/new-schedule"),
+        "once": once[1],
+        "name": "Twice",
+        "when": "0 9 * * 1-5",
+        "url": "http://127.0.0.1:9/",
+    }
+    first, second = (client.post("/new-schedule", data=form) for _ in range(2))
+    assert first.status_code == second.status_code == 303
+    assert first.headers["Location"] == second.headers["Location"]
+    changed = client.post("/new-schedule", data=form | {"when": "0 10 * * 1-5"})
+    assert changed.headers["Location"] != first.headers["Location"]
+    assert len(client.get("/api/schedules").json["schedules"]) == 2  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field", "said"),
+    [
+        ({"when": ""}, "when", "is missing; say when"),
+        ({"when": "0 99 * * *"}, "when", "99"),
+        ({"url": "gopher://x/"}, "url", "http"),
+        ({"timezone": "Berlin"}, "timezone", "did you mean Europe/Berlin?"),
+        ({"name": "a\u202eb"}, "name", "bidirectional"),
+        ({"method": "BREW"}, "method", "GET"),
+    ],
+)
+def test_what_is_wrong_stands_beside_its_field(
+    client: FlaskClient, wrong: dict[str, str], field: str, said: str
+) -> None:
+    good = {"name": "n", "when": "every day at 9:00", "url": "http://127.0.0.1:9/"}
+    form = {"form_token": form_token(client, "/new-schedule")} | good | wrong
+    answer = client.post("/new-schedule", data=form)
+    assert answer.status_code == 422
+    beside = re.search(rf'data-test="wrong-{field}">([^<]*)<', answer.text)
+    assert beside
+    assert said in beside[1]
+
+
+def test_a_text_with_several_readings_offers_them(client: FlaskClient) -> None:
+    form = {"form_token": form_token(client, "/new-schedule"), "when": "0 0 1 1 1 1"}
+    page = client.post("/new-schedule/preview", data=form).text
+    assert 'data-test="not-understood"' in page
+    assert page.count('data-test="use-reading"') == 2
+
+
+def test_a_cause_is_sent_again_a_page_at_a_time(
+    client: FlaskClient, create: Create, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dead_letters, "PAGE", 2)
+    made, now = create(every_seconds=86_400), clock.now()
+    schedule_id = str(made["id"])
+    alike = [fail(store, schedule_id, now - timedelta(seconds=each), 503) for each in range(1, 4)]
+    other = fail(store, schedule_id, now - timedelta(seconds=9), 404)
+    page = client.get("/dead-letters").text
+    assert page.count('data-test="cause"') == 2
+    origin = re.search(r'name="origin" value="([^"]*)"', page)
+    assert origin
+    form = {"form_token": form_token(client, "/dead-letters"), "origin": origin[1], "status": "503"}
+    first = client.post("/dead-letters/send-again", data=form).text
+    following = re.search(r'name="cursor" value="([^"]*)"', first)
+    assert following, first
+    client.post("/dead-letters/send-again", data=form | {"cursor": following[1]})
+    states = {
+        each: client.get(f"/api/events/{each}").json["state"]  # type: ignore[index]
+        for each in (*alike, other)
+    }
+    assert states.pop(other) == "error"
+    assert "error" not in states.values(), states
+
+
+def test_an_error_is_a_page_with_the_api_s_words(client: FlaskClient) -> None:
+    answer = client.get("/schedules/nothing")
+    assert (answer.status_code, answer.mimetype) == (404, "text/html")
+    assert "there is no schedule nothing" in answer.text
+
+
+def test_a_first_schedule_is_offered_a_receiver_where_callbacks_may_reach_it(
+    client: FlaskClient, make_api: Callable[..., Flask]
+) -> None:
+    assert 'data-use="http://localhost/health"' in client.get("/new-schedule").text
+    guarded = make_api(callback_allowed_networks="").test_client()
+    assert "own-receiver" not in guarded.get("/new-schedule").text

@@ -1,0 +1,14 @@
+"""A query that names an index which is not there yet is asked again, and is not taken for a broken one."""
+
+import pytest
+
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.paging import Window
+
+
+def test_a_list_before_the_indexes_are_built_is_a_fault_that_passes(store: Store) -> None:
+    store.schedules.page(Window(limit=10), tenant=TENANT)
+    store.mongo.collection("schedules").drop_index("list_v1")
+    with pytest.raises(STORE_FAULTS, match="an index is missing"):
+        store.schedules.page(Window(limit=10), tenant=TENANT)

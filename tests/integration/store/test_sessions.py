@@ -1,0 +1,52 @@
+"""Sessions of browsers: how long they last, how many there may be, how often somebody may try."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduler_app.store import Store, sessions
+
+KEY, OTHER = "a" * 64, "b" * 64
+
+
+def test_a_session_belongs_to_its_key(store: Store) -> None:
+    token = store.sessions.open(KEY)
+    assert store.sessions.key_of(token, [OTHER, KEY]) == KEY
+    assert store.sessions.key_of(token, [OTHER]) is None
+    assert store.sessions.key_of("guessed", [KEY]) is None
+
+
+def test_a_session_that_is_over_counts_no_more(store: Store) -> None:
+    token = store.sessions.open(KEY)
+    past = datetime.now(UTC) - timedelta(minutes=1)
+    store.mongo.collection("sessions").update_many({}, {"$set": {"expires_at": past}})
+    assert store.sessions.key_of(token, [KEY]) is None
+
+
+def test_one_session_ends_or_all_of_a_key(store: Store) -> None:
+    first, second, other = store.sessions.open(KEY), store.sessions.open(KEY), store.sessions.open(OTHER)
+    store.sessions.close(first)
+    assert [store.sessions.key_of(each, [KEY, OTHER]) for each in (first, second, other)] == [
+        None,
+        KEY,
+        OTHER,
+    ]
+    assert store.sessions.close_all(KEY) == 1
+    assert store.sessions.key_of(other, [KEY, OTHER]) == OTHER
+
+
+def test_a_key_has_a_bounded_number_of_sessions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MAX_SESSIONS", 3)
+    for _ in range(5):
+        store.sessions.open(KEY)
+    other = store.sessions.open(OTHER)
+    assert store.mongo.collection("sessions").count_documents({"key": KEY}) == 3
+    assert store.sessions.key_of(other, [OTHER]) == OTHER
+
+
+def test_attempts_are_counted_for_each_address_and_forgotten_after_a_minute(store: Store) -> None:
+    assert [store.sessions.count_attempt("10.0.0.1") for _ in range(3)] == [1, 2, 3]
+    assert store.sessions.count_attempt("10.0.0.2") == 1
+    past = datetime.now(UTC) - timedelta(seconds=61)
+    store.mongo.collection("sign_in_attempts").update_many({}, {"$set": {"started_at": past}})
+    assert store.sessions.count_attempt("10.0.0.1") == 1
