@@ -30,11 +30,11 @@ class CommandExecutor:
         self._loop = CommandLoop(allowed, limits, self._tell)
         self._loop.start()
 
-    def start(self, event: Event, schedule: Deliverable, now: datetime) -> None:
-        action = schedule.action
+    def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:
+        action = deliverable.action
         if not isinstance(action, CommandAction):
             raise TypeError(f"an action of kind {action.kind} is no command")
-        self._loop.put(Asked(event, action, schedule.timeout_seconds, self._round, monotonic()))
+        self._loop.put(Asked(event, action, deliverable.timeout_seconds, self._round, monotonic()))
 
     def wait(self, timeout: float) -> Sequence[Verdict]:
         found: list[Verdict] = []

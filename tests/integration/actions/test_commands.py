@@ -69,13 +69,17 @@ def marked(mark: str) -> list[psutil.Process]:
     return found
 
 
-def guardians() -> list[psutil.Process]:
-    """Those of this process; other children are servers of the test's session."""
-    return [
-        child
-        for child in psutil.Process().children()
-        if child.is_running() and any(word.endswith("guardian.py") for word in child.cmdline())
-    ]
+def guardians() -> list[list[str]]:
+    """The command lines of those of this process; other children are servers of the test's session."""
+    found = []
+    for child in psutil.Process().children():
+        try:
+            line = child.cmdline()
+        except psutil.Error:  # it has ended
+            continue
+        if any(word.endswith("guardian.py") for word in line):
+            found.append(line)
+    return found
 
 
 @pytest.fixture
@@ -260,5 +264,5 @@ def test_no_secret_is_in_a_command_line(mark: str) -> None:
     with closing(executor()) as made:
         begin(made, CommandAction(("sleep", "600"), env=(("MARK", mark), ("PASSWORD", "s3cret-of-mine"))))
         wait_until(lambda: len(marked(mark)) == 1, "the command to run")
-        lines = json.dumps([child.cmdline() for child in psutil.Process().children(recursive=True)])
+        lines = json.dumps([*guardians(), *[each.cmdline() for each in marked(mark)]])
         assert "s3cret-of-mine" not in lines
