@@ -6,6 +6,7 @@ from datetime import datetime
 
 from scheduler_app.assembly import Assembly
 from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.recalendaring import CALENDARS_A_PAGE
 from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
@@ -114,9 +115,13 @@ def _single(use_case: Callable[[datetime], object]) -> Callable[[datetime], bool
     return page
 
 
-def _recover_page(recovery: Recovery, queue_lengths: Callable[[], QueueLengths], now: datetime) -> bool:
+def _recover_page(recovery: Recovery, queue_lengths: Callable[[str], QueueLengths], now: datetime) -> bool:
     # Messages last: the others need MongoDB only, and continue while the broker is away.
     workers = recovery.recover_workers(now)
     dispatches = recovery.recover_dispatches(now)
-    messages = recovery.recover_messages(now, queue=queue_lengths())
-    return max(workers.total, dispatches.total, messages.total) >= EVENTS_A_PAGE
+    messages = [
+        recovery.recover_messages(now, queue=queue_lengths(name), name=name)
+        for name in (CALLBACKS, *recovery.named_queues())
+    ]
+    most = max(each.total for each in (workers, dispatches, *messages))
+    return most >= EVENTS_A_PAGE

@@ -3,7 +3,7 @@
 No other module decides which parts know each other. Nothing connects to a server while it is assembled.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,9 +16,11 @@ from scheduler_app.broker import Application, CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.masking import MASK
+from scheduler_app.domain.queues import CALLBACKS, COMMANDS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
@@ -84,12 +86,15 @@ class Assembly:
         """Returns the thread that reports this process; see `Presence`. It has not started yet."""
         return Presence(self.store, clock, role, name=name, facts=facts, on_offset=on_offset)
 
-    def pipeline(self, worker: str) -> Pipeline:
-        """Makes the delivery of a worker of that name, which executes every kind of action. Its threads have
-        not started yet. Raises InvalidSetting."""
+    def pipeline(self, worker: str, queues: Collection[str] = (CALLBACKS,)) -> Pipeline:
+        """Makes the delivery of a worker of that name for the events in `queues`. It executes every kind of
+        action whose queue is one of them. Its threads have not started yet. Raises InvalidSetting."""
+        commands = COMMANDS in queues
+        kinds = [kind for kind in KINDS.values() if (kind.name == COMMAND) is commands]
         return Pipeline(
             self.store,
-            make_executors(self.settings, KINDS.values()),
+            make_executors(self.settings, kinds),
+            queues=queues,
             now=clock.now,
             worker=worker,
             horizon_seconds=self.settings.horizon_seconds,

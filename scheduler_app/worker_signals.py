@@ -30,7 +30,7 @@ def _start(sender: Any, **_: Any) -> None:
             return
         check_pool(sender.pool_cls)
         made = assemble(settings, sender.app)
-        pipeline = made.pipeline(sender.hostname)
+        pipeline = made.pipeline(sender.hostname, sorted(sender.app.amqp.queues.consume_from))
         _worker = WorkerProcess(settings, sender.hostname, sender.app, pipeline, made.heartbeat)
         check_replica_set(made.store)
         _worker.start()

@@ -26,6 +26,7 @@ def _checks(made: Services) -> dict[str, View]:
     checks = {}
     for check in check_ready(made.store, made.publisher):
         checks[check.name] = {"ok": check.ok, **check.facts}
-        if not check.ok:
-            checks[check.name]["detail"] = f"{check.found}; {check.remedy}".removesuffix("; ")
+        if check.remedy or not check.ok:
+            word = "warning" if check.ok else "detail"
+            checks[check.name][word] = f"{check.found}; {check.remedy}".removesuffix("; ")
     return checks

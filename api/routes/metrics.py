@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from api.services import Services, services
 from api.tenancy import tenant
 from scheduler_app.clock import monotonic
+from scheduler_app.health.queues import unserved
 from scheduler_app.store import STORE_FAULTS, within
 from scheduler_app.telemetry.metrics import Role, own_registry, requests
 
@@ -58,10 +59,19 @@ class Fleet(Collector):
             oldest.timestamp() if oldest else 0.0,
         )
         nodes = GaugeMetricFamily("scheduler_nodes", "Processes that reported lately", labels=["role"])
-        alive = [process.role for process in store.processes.alive()]
+        processes = store.processes.alive()
+        alive = [process.role for process in processes]
         for role in sorted({*alive, "api", "beat", "worker"}):
             nodes.add_metric([role], alive.count(role))
         yield nodes
+        served = GaugeMetricFamily(
+            "scheduler_queue_unserved",
+            "1 for a queue that events are in and no worker serves",
+            labels=["queue"],
+        )
+        for queue, nobody in unserved(processes, store.outbox.named_queues()).items():
+            served.add_metric([queue], float(nobody))
+        yield served
         yield _gauge(
             "scheduler_dead_letters",
             f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",

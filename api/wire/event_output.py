@@ -32,6 +32,9 @@ class AttemptLine(OutputSchema):
     )
     error = fields.String(allow_none=True, metadata={"description": "Why it failed; null where it succeeded"})
     snippet = fields.String(metadata={"description": "The beginning of the answer's body"})
+    output = fields.String(
+        metadata={"description": "What a command has printed: up to 64 KiB of its beginning and of its end"}
+    )
     worker = fields.String(metadata={"description": "The worker that made it"})
     late = fields.Boolean(
         metadata={"description": "True where it ended after its lease, so that it changed no state"}

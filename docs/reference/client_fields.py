@@ -21,6 +21,7 @@ TYPES: tuple[tuple[type[AnyField], str], ...] = (
     (Headers, "Mapping[str, str]"),
     (StatusCodes, "Sequence[int | str]"),
     (Instant, "datetime | str"),
+    (fields.Nested, "Mapping[str, object]"),
     (fields.List, "Sequence[str]"),
     (fields.String, "str"),
     (fields.Integer, "int"),

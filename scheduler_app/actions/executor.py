@@ -27,6 +27,7 @@ class Verdict(NamedTuple):
     status. `error` says in one sentence why there is none, or what was wrong. `snippet` is the beginning of
     what came back, on one line. `reason` is what people are told of an attempt that failed; it is not used
     after a success. `retry_after` is for how many seconds the receiver asked not to be called again.
+    `output` is what a program has printed, its beginning and its end.
     """
 
     event_id: str
@@ -37,6 +38,7 @@ class Verdict(NamedTuple):
     duration_ms: float
     reason: str = ""
     retry_after: float | None = None
+    output: str | None = None
 
 
 class Executor(Protocol):

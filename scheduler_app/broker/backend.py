@@ -47,16 +47,16 @@ class Backend:
         destinations with limits are not served."""
         return None
 
-    def queue_length(self, channel: Any) -> int:
-        """Returns how many messages no worker has fetched."""
+    def queue_length(self, channel: Any, queue: str = QUEUE) -> int:
+        """Returns how many messages of a queue no worker has fetched."""
         try:
-            return int(channel.queue_declare(QUEUE, passive=True).message_count)
+            return int(channel.queue_declare(queue, passive=True).message_count)
         except ChannelError:
             return 0  # the queue does not exist before its first message
 
-    def queue_lengths(self, channel: Any) -> QueueLengths:
+    def queue_lengths(self, channel: Any, queue: str = QUEUE) -> QueueLengths:
         """Returns the same by lane. A broker that does not tell the lanes apart counts all as fresh."""
-        return QueueLengths(fresh=self.queue_length(channel))
+        return QueueLengths(fresh=self.queue_length(channel, queue))
 
     def checks(self, channel: Any, address: str) -> list[Check]:
         """Returns what `doctor` shows of a broker that answers; `address` has no password."""

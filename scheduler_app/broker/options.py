@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from kombu.entity import Exchange, Queue
-
 from scheduler_app.broker.backends import backend_of
-from scheduler_app.broker.queues import OWN_QUEUE, QUEUE, route_task
+from scheduler_app.broker.queues import OWN_QUEUE, QUEUE, delivery_queue, route_task
 from scheduler_app.config import Settings
 
 
@@ -19,8 +17,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         # A Redis that refuses a command (it is full, or still loading) is waited for like one that is away.
         "broker_channel_error_retry": True,
         "broker_transport_options": backend_of(settings.broker).transport_options(settings),
-        # The nameless exchange: others keep their bindings in Redis, where a FLUSHALL takes them.
-        "task_queues": [Queue(QUEUE, Exchange(""), routing_key=QUEUE)],
+        "task_queues": [delivery_queue(QUEUE)],
         # Tasks of a user's own have queues of their own: see `own_tasks`.
         "task_routes": (route_task,),
         "task_default_queue": OWN_QUEUE,

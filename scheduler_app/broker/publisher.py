@@ -8,8 +8,9 @@ from scheduler_app.broker.app import Application
 from scheduler_app.broker.faults import broker_faults
 from scheduler_app.broker.malformed import MESSAGE_VERSION
 from scheduler_app.broker.queue_probe import QueueProbe
-from scheduler_app.broker.queues import DELIVER
+from scheduler_app.broker.queues import DELIVER, delivery_queue
 from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.dispatch import Batch
 
@@ -33,6 +34,7 @@ class CeleryPublisher:
                     kwargs={"v": MESSAGE_VERSION, "ids": list(batch.ids)},
                     eta=batch.eta,
                     priority=self._broker.priorities[batch.lane],
+                    queue=None if batch.queue == CALLBACKS else delivery_queue(batch.queue),
                     producer=producer,
                     retry=False,
                 )
@@ -46,10 +48,10 @@ class CeleryPublisher:
         """The same for whoever would rather not know than wait: see QueueProbe."""
         return self._probe.ask()
 
-    def queue_lengths(self) -> QueueLengths:
-        """The same by lane."""
+    def queue_lengths(self, queue: str = CALLBACKS) -> QueueLengths:
+        """The same by lane, of any queue."""
         with self._producer() as producer:
-            return self._broker.queue_lengths(producer.channel)
+            return self._broker.queue_lengths(producer.channel, queue)
 
     @contextmanager
     def _producer(self) -> Iterator[Any]:

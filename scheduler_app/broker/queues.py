@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scheduler_app.domain.lane import Lane
+from kombu.entity import Exchange, Queue
 
-QUEUE = "callbacks"
+from scheduler_app.domain.lane import Lane
+from scheduler_app.domain.queues import CALLBACKS
+
+QUEUE = CALLBACKS
 #: Where tasks of a user's own on this application go, unless they name another queue.
 OWN_QUEUE = "tasks"
 #: The name of the task that a batch's message starts. Messages of older releases have it, too.
@@ -13,6 +16,12 @@ DELIVER = "scheduler_app.tasks.deliver"
 
 #: Celery's numbers for the lanes: with Redis the lowest is taken first, and each is a list of its own.
 PRIORITIES = {Lane.URGENT: 0, Lane.FRESH: 3, Lane.LATE: 6}
+
+
+def delivery_queue(name: str) -> Queue:
+    """A queue of events. By the nameless exchange: others keep their bindings in Redis, where a FLUSHALL
+    takes them."""
+    return Queue(name, Exchange(""), routing_key=name)
 
 
 def route_task(name: str, args: Any, kwargs: Any, options: Mapping[str, Any], **_: Any) -> Any:

@@ -17,6 +17,7 @@ from scheduler_app.health.fleet import check_fleet
 from scheduler_app.health.keys import check_keys
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.health.queue import check_queue
+from scheduler_app.health.queues import check_queues
 from scheduler_app.health.receivers import check_receivers
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.usecases.dispatch import MESSAGES_IN_QUEUE
@@ -54,17 +55,25 @@ def _processes(store: Store) -> list[Check]:
     try:
         with within(STORE_SECONDS):
             nodes = store.processes.alive()
+            named = store.outbox.named_queues()
             offset = Clock().synchronize(store.mongo.server_time)
     except STORE_FAULTS:
         return _unknown_processes()
     agree = check_settings(nodes, store.processes.settings, __version__)
-    return [*check_fleet(nodes), _own_clock(offset), agree, check_receivers(nodes)]
+    return [
+        *check_fleet(nodes),
+        check_queues(nodes, named),
+        _own_clock(offset),
+        agree,
+        check_receivers(nodes),
+    ]
 
 
 def _unknown_processes() -> list[Check]:
     clock = unknown("this clock", "MongoDB does not answer")
     return [
         *check_fleet(None),
+        check_queues(None),
         clock,
         check_settings(None, {}, __version__),
         check_receivers(None),

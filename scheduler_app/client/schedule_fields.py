@@ -128,6 +128,16 @@ class NewScheduleFields(TriggerFields, total=False):
         str,
         "The encrypted values of an export, which its masks (`********`) stand for",
     ]
+    action: Annotated[
+        Mapping[str, object],
+        'What it does instead of an HTTP request, such as `{"type": "command", "command": '
+        '["/opt/jobs/report", "--daily"]}`',
+    ]
+    queue: Annotated[
+        str,
+        "Which workers deliver its events: those started with `-Q` and this name, of up to 64 letters, "
+        "digits and hyphens",
+    ]
     max_retries: Annotated[
         int,
         "How many attempts may follow the first one, 0 to 50",

@@ -88,6 +88,12 @@ class ScheduleValues(Record):
     json: object | None = None
     #: The body in base64, for one that is not text, instead of `body`
     body_base64: str | None = None
+    #: What it does instead of an HTTP request, such as `{"type": "command", "command":
+    #: ["/opt/jobs/report", "--daily"]}`
+    action: Mapping[str, Any] | None = None
+    #: Which workers deliver its events: those started with `-Q` and this name, of up to 64 letters,
+    #: digits and hyphens
+    queue: str | None = None
     #: How many attempts may follow the first one, 0 to 50
     max_retries: int | None = None
     #: The delay before the first retry. Each later one doubles it, and each delay is drawn from its

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from scheduler_app.config import parsers as parse
 from scheduler_app.config.parsers import LogFormat, LogLevel
+from scheduler_app.domain.command_patterns import parse_patterns
 from scheduler_app.domain.errors import SchedulerError
 from scheduler_app.domain.ports import DENIED
 from scheduler_app.domain.retry import DEFAULT_MAX_RETRIES, MAX_RETRIES
@@ -100,6 +101,36 @@ class Settings:
     )
     callback_ca_bundle: str = _setting(
         "", parse.text, "a file of certificate authorities instead of certifi's"
+    )
+    allowed_commands: tuple[str, ...] = _setting(
+        (),
+        parse_patterns,
+        "patterns of the commands that may be run, separated by commas, or a JSON list; none by default",
+    )
+    command_user: str = _setting(
+        "",
+        parse.text,
+        "the user as whom commands run, where their worker is root; the worker's own by default",
+    )
+    command_directory: str = _setting(
+        "",
+        parse.text,
+        "the directory in which commands run; the one in which the worker was started by default",
+    )
+    command_concurrency: int = _setting(
+        20, parse.whole_number(1, 1000), "processes of one program that a worker runs at once"
+    )
+    command_memory_mib: int = _setting(
+        2048, parse.whole_number(16, 2**20), "address space of each process of a command, in MiB"
+    )
+    command_cpu_seconds: int = _setting(
+        600, parse.whole_number(1, 86_400), "CPU time of each process of a command"
+    )
+    command_open_files: int = _setting(
+        1024, parse.whole_number(16, 2**20), "open files of each process of a command"
+    )
+    command_file_mib: int = _setting(
+        1024, parse.whole_number(1, 2**20), "the largest file that a command may write, in MiB"
     )
     retention_days: int = _setting(30, parse.whole_number(1, 3650), "how long finished events are kept")
     message_retention_days: int = _setting(

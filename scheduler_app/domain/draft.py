@@ -6,10 +6,12 @@ from typing import TypeVar
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
+from scheduler_app.domain.command_action import COMMAND, CommandAction, unmasked
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import CarriedOver, Schedule, ScheduleState
@@ -59,6 +61,8 @@ class Draft(CarriedOver):
     retry_codes: Codes | NotGiven = NOT_GIVEN
     signing: bool | NotGiven = NOT_GIVEN
     """Whether callbacks are signed; whoever stores the schedule makes the secret."""
+    queue: str | NotGiven = NOT_GIVEN
+    """Which workers its events are for; commands have a queue of their own."""
     state: ScheduleState | NotGiven = NOT_GIVEN
     """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
     reason: str | NotGiven | None = NOT_GIVEN
@@ -75,10 +79,12 @@ class Draft(CarriedOver):
         following = recurrence.after(now) if state is ScheduleState.ACTIVE else None
         if state is ScheduleState.ACTIVE and following is None and trigger.fires_by_itself:
             state = ScheduleState.FINISHED
+        action = self._action(None, tenant_of(schedule_id))
         return Schedule(
             id=schedule_id,
             trigger=trigger,
-            action=self._action(None, tenant_of(schedule_id)),
+            action=action,
+            queue=self._queue(action, CALLBACKS),
             created_at=now,
             updated_at=now,
             retry=self._retry(self._default_retry(max_retries)),
@@ -96,6 +102,9 @@ class Draft(CarriedOver):
         itself when nothing does. Raises InvalidField."""
         old = schedule.trigger
         given = _given(self.trigger, {})
+        action = self._action(schedule.action, schedule.tenant)
+        queue = self._queue(action, schedule.queue)
+        moved = queue != schedule.queue
         trigger = edited_trigger(
             given,
             old,
@@ -107,7 +116,8 @@ class Draft(CarriedOver):
         same_time = trigger is old and calendar == schedule.calendar
         changed = replace(
             schedule,
-            action=self._action(schedule.action, schedule.tenant),
+            action=action,
+            queue=queue,
             retry=self._retry(schedule.retry),
             version=schedule.version + 1,
             updated_at=now,
@@ -115,10 +125,11 @@ class Draft(CarriedOver):
         )
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
         state = _given(self.state, schedule.state if same_time else kept)
-        if not same_time or state is not schedule.state:
+        # Events that were made already are in the old queue: those after the cut are made anew.
+        if not same_time or moved or state is not schedule.state:
             revised = changed.revise(now, trigger=trigger, state=state, calendar=calendar)
             # To a finished schedule "active" says nothing new while its rule has no occurrence left.
-            if not same_time or revised.state is not schedule.state:
+            if not same_time or moved or revised.state is not schedule.state:
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
@@ -180,10 +191,26 @@ class Draft(CarriedOver):
         if self.action is not NOT_GIVEN:
             if any(value is not NOT_GIVEN for value in http):
                 raise InvalidField("action", "give action, or callback_url and what belongs to it, not both")
+            if isinstance(self.action, CommandAction):
+                return unmasked(self.action, old)
             return self.action
+        if old is None and self.url is NOT_GIVEN:
+            raise InvalidField("callback_url", "give it, or an action")
         if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
             return old
         return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)
+
+    def _queue(self, action: Action, old: str) -> str:
+        """The new queue; `old` is the schedule's."""
+        if action.kind == COMMAND:
+            if self.queue is NOT_GIVEN or self.queue == COMMANDS:
+                return COMMANDS
+            raise InvalidField("queue", f"of a command is always {COMMANDS}: leave it out")
+        queue = _given(self.queue, CALLBACKS if old == COMMANDS else old)
+        if queue == COMMANDS:
+            raise InvalidField("queue", f"{COMMANDS} is for commands alone; take another")
+        check_queue(queue)
+        return queue
 
     def _new_http_action(self) -> HttpAction:
         method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.tenants import tenant_of
 
 if TYPE_CHECKING:
@@ -189,6 +190,8 @@ class Event(NamedTuple):
     the URL since, and what is known by its id alone has none."""
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
+    queue: str = CALLBACKS
+    """Its message travels in it, and only workers that serve it claim the event."""
     message: "Message | UnreadableMessage | None" = None
     """What a message delivers; None for an occurrence, and where only the event itself was read."""
 
@@ -203,7 +206,13 @@ def schedule_of(event_id: str) -> str:
     return "" if is_message(event_id) else event_id.rsplit("-", 2)[0]
 
 
-def scheduled(schedule_id: str, revision: int, run_time: datetime, origin: str = UNKNOWN_ORIGIN) -> Event:
+def scheduled(
+    schedule_id: str,
+    revision: int,
+    run_time: datetime,
+    origin: str = UNKNOWN_ORIGIN,
+    queue: str = CALLBACKS,
+) -> Event:
     """The event of one occurrence of a schedule's rule, due when it runs."""
     return Event(
         id=event_id(schedule_id, revision, run_time),
@@ -212,6 +221,7 @@ def scheduled(schedule_id: str, revision: int, run_time: datetime, origin: str =
         run_time=run_time,
         due_at=run_time,
         origin=origin,
+        queue=queue,
     )
 
 
@@ -232,6 +242,7 @@ def manual(
     request_seed: str | None = None,
     *,
     origin: str = UNKNOWN_ORIGIN,
+    queue: str = CALLBACKS,
     hops: int = 0,
 ) -> Event:
     """The event of a trigger: due at once."""
@@ -243,5 +254,6 @@ def manual(
         due_at=now,
         kind=Kind.MANUAL,
         origin=origin,
+        queue=queue,
         hops=hops,
     )

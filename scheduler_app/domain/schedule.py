@@ -10,6 +10,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.signing import Signing
@@ -121,6 +122,8 @@ class Schedule:
     """What edits left to beats, of revisions before this one, oldest first; `MAX_OWED` of them at most."""
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
+    queue: str = CALLBACKS
+    """Which workers its events are for."""
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None

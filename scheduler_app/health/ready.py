@@ -6,6 +6,7 @@ from typing import Protocol
 from scheduler_app.clock import monotonic
 from scheduler_app.health.check import Check, fine, wrong
 from scheduler_app.health.fleet import check_fleet
+from scheduler_app.health.queues import check_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.processes import ProcessRecord
 
@@ -24,11 +25,13 @@ class Broker(Protocol):
 
 
 def check_ready(store: Store, broker: Broker) -> list[Check]:
-    """Returns `mongodb`, `broker`, `beat`, `worker`, `clocks`, in this order."""
+    """Returns `mongodb`, `broker`, `beat`, `worker`, `clocks`, `queues`, in this order."""
     wait, started = broker.ask_queue_length(), monotonic()
     nodes: list[ProcessRecord] | None = None
+    named: list[str] = []
     try:
         with within(ANSWER_SECONDS):
+            named = store.outbox.named_queues()
             nodes = store.processes.alive()
         mongodb = fine("mongodb", "answers")
     except STORE_FAULTS as error:
@@ -36,7 +39,7 @@ def check_ready(store: Store, broker: Broker) -> list[Check]:
             "mongodb", f"does not answer: {type(error).__name__}", "start it, or see that MONGO_URI is right"
         )
     left = started + ANSWER_SECONDS - monotonic()
-    return [mongodb, _broker(broker, wait, left), *check_fleet(nodes)]
+    return [mongodb, _broker(broker, wait, left), *check_fleet(nodes), check_queues(nodes, named)]
 
 
 def _broker(broker: Broker, wait: Callable[[float], int], seconds: float) -> Check:

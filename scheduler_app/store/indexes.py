@@ -17,6 +17,7 @@ NAMESPACE_EXISTS = 48
 INDEX_NOT_FOUND = 27
 DAY_SECONDS = 86_400
 NODE_TTL_SECONDS = 60
+ROUTED = "routed_v1"
 
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
@@ -25,6 +26,12 @@ EVENTS = [
         [("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
         name="due_v2",
         partialFilterExpression={"due_at": {"$exists": True}},
+    ),
+    # The living events of queues that schedules name, and no others: a write for those alone.
+    IndexModel(
+        [("queue", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
+        name=ROUTED,
+        partialFilterExpression={"routed": True, "due_at": {"$exists": True}},
     ),
     IndexModel(
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"

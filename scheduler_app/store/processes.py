@@ -19,6 +19,7 @@ from scheduler_app.domain.field_types import (
     text,
     whole,
 )
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
 #: A process that has not written for this long is missed, seconds.
@@ -64,6 +65,8 @@ class ProcessRecord:
     """By how much mongod's clock has jumped, while the process goes on by monotonic time."""
     consuming: bool = True
     """Whether a worker takes messages."""
+    queues: tuple[str, ...] = (CALLBACKS,)
+    """The queues that a worker serves; older releases, which report none, serve this one."""
     events: int = 0
     """Events that a worker holds."""
     events_limit: int | None = None
@@ -127,6 +130,8 @@ def _record(row: Document) -> ProcessRecord | None:
     if not {"_id", "role", "seen_at", "age_seconds"} <= right.keys():
         return None
     right["id"] = right.pop("_id")
+    if "queues" in right:
+        right["queues"] = tuple(right["queues"])
     right["origins"] = tuple(_load(each) for each in right.get("origins", ()))
     return ProcessRecord(**right)
 
@@ -157,6 +162,10 @@ def _origins(value: object, name: str) -> list[Document]:
     return loads
 
 
+def _texts(value: object, name: str) -> list[str]:
+    return [text(each, f"an item of {name}") for each in items(value, name)]
+
+
 #: The fields that a record has, by their names in the document.
 _CHECKS: dict[str, Callable[[Any, str], object]] = {
     "_id": text,
@@ -171,6 +180,7 @@ _CHECKS: dict[str, Callable[[Any, str], object]] = {
     "clock_offset_seconds": _any_number,
     "clock_jump_seconds": _any_number,
     "consuming": flag,
+    "queues": _texts,
     "events": whole,
     "events_limit": whole,
     "origins": _origins,

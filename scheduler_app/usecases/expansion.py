@@ -318,5 +318,5 @@ def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None
 
 
 def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
-    origin = schedule.action.isolation_key
-    return [event.scheduled(schedule.id, schedule.revision, instant, origin) for instant in instants]
+    origin, queue = schedule.action.isolation_key, schedule.queue
+    return [event.scheduled(schedule.id, schedule.revision, instant, origin, queue) for instant in instants]

@@ -54,7 +54,9 @@ class OwedExpansion:
             return
         schedule_id, revision = claimed.schedule_id, claimed.range.revision
         # Events first, cursor second: a crash in between expands once more, onto the same ids.
-        events = [event.scheduled(schedule_id, revision, instant) for instant in instants]
+        events = [
+            event.scheduled(schedule_id, revision, instant, queue=claimed.queue) for instant in instants
+        ]
         insert_occurrences(self._store, events, now)
         if not self._store.owed.advance(schedule_id, token, remainder):
             cancel_late_inserts(self._store, [schedule_id], now)

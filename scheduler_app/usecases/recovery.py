@@ -5,6 +5,7 @@ from datetime import datetime
 
 from scheduler_app.clock import Clock, clock
 from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger, metrics
 
@@ -83,9 +84,13 @@ class Recovery:
             )
         return Recovered(workers=0, messages=back, set_aside=0)
 
-    def recover_messages(self, now: datetime, *, queue: QueueLengths) -> Recovered:
-        """Requeues overdue events whose message must be lost: hardly any message waits in the lane of the
-        queue that it was sent by. Raises a STORE_FAULT."""
+    def named_queues(self) -> list[str]:
+        """The queues beside CALLBACKS in which messages may be lost. Raises a STORE_FAULT."""
+        return self._outbox.named_queues()
+
+    def recover_messages(self, now: datetime, *, queue: QueueLengths, name: str = CALLBACKS) -> Recovered:
+        """Requeues overdue events of the queue of that name whose message must be lost: hardly any message
+        waits in the lane that it was sent by; `queue` is its lengths. Raises a STORE_FAULT."""
         by_time, behind = queue.urgent + queue.fresh <= NEARLY_EMPTY, queue.late <= NEARLY_EMPTY
         if not by_time and not behind:
             return Recovered(0, 0, 0)
@@ -94,6 +99,7 @@ class Recovery:
             grace_seconds=GRACE_SECONDS,
             limit=EVENTS_A_PAGE,
             sent_late=None if by_time and behind else behind,
+            queue=name,
         )
         if lost:
             metrics.recovered.labels("message").inc(len(lost))

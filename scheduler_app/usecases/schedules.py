@@ -194,6 +194,7 @@ class ScheduleService:
             now,
             request_seed,
             origin=schedule.action.isolation_key,
+            queue=schedule.queue,
             hops=hops,
         )
         self.store.events.insert([made], now, "Triggered by a person")

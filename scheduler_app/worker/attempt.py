@@ -46,6 +46,8 @@ class Attempt:
             "snippet": verdict.snippet,
             "worker": self.worker,
         }
+        if verdict.output is not None:
+            entry["output"] = verdict.output
         return Record(
             *(self.event.id, self.token, state, message, due_at, entry, ended_at),
             event=self.event,

@@ -1,10 +1,11 @@
 """The first step of a message in a worker: reserve room, and claim its events."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.telemetry import metrics
 from scheduler_app.worker.capacity import Capacity
@@ -29,7 +30,9 @@ class Delivery:
         horizon_seconds: float,
         now: Callable[[], datetime],
         worker: str,
+        queues: Collection[str] = (CALLBACKS,),
     ) -> None:
+        """`queues` are those that this worker serves: it claims no events of others."""
         self._store = store
         self._capacity = capacity
         self._leases = leases
@@ -37,6 +40,7 @@ class Delivery:
         self._horizon = timedelta(seconds=horizon_seconds)
         self._now = now
         self._worker = worker
+        self._queues = tuple(queues)
         self._turn = threading.BoundedSemaphore(CLAIMS_AT_ONCE)
 
     def deliver(self, ids: Sequence[str]) -> int:
@@ -57,6 +61,7 @@ class Delivery:
                     now=now,
                     lease_seconds=Lease.length(FIRST_TIMEOUT_SECONDS),
                     worker=self._worker,
+                    queues=self._queues,
                 )
             won = len(events)
         finally:

@@ -278,7 +278,8 @@ class Handover:
     ) -> Attempt | Result:
         kind = deliverable.action.kind
         if not self._serves(kind):
-            return self._left_to_others(event, lease, f"it executes no actions of kind {kind}")
+            queue = deliverable.queue if isinstance(deliverable, Schedule) else None
+            return self._left_to_others(event, lease, f"it executes no actions of kind {kind}", queue)
         named = destination_of(deliverable.action)
         if named is None:
             return Attempt(event, deliverable, lease.token, self._worker)
@@ -298,12 +299,13 @@ class Handover:
     def _set_aside(self, event: Event, lease: Lease, reason: str) -> Outcome:
         return Outcome(set_aside(event, lease.token, self._worker, reason, self._now()), lease)
 
-    def _left_to_others(self, event: Event, lease: Lease, reason: str) -> Delayed:
-        """Nothing is wrong with the event: another worker may have the key, or the release, that it needs."""
+    def _left_to_others(self, event: Event, lease: Lease, reason: str, queue: str | None = None) -> Delayed:
+        """Nothing is wrong with the event: another worker may have the key, or the release, that it needs. It
+        moves to `queue`, which an edit may have changed after it was made."""
         due_at = self._now() + LEFT_TO_OTHERS
         message = f"Postponed to {shown_instant(due_at)}: {self._worker} leaves it to others: {reason}"
         since = event.postponed_from or event.due_at
-        return Delayed(Postponement(event.id, lease.token, due_at, since, message), lease)
+        return Delayed(Postponement(event.id, lease.token, due_at, since, message, queue), lease)
 
     def _lease(self, lease: Lease, seconds: float, attempts: Iterable[Attempt]) -> Lease:
         """The lease of events of one timeout class: the claim knew no timeouts."""

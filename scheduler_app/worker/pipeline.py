@@ -1,11 +1,12 @@
 """The parts of delivery in one process: how they know each other, start and end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from scheduler_app.actions.executors import Executors
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.flow import Limiter
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity
@@ -35,11 +36,13 @@ class Pipeline:
         worker: str,
         horizon_seconds: float,
         max_events: int,
+        queues: Collection[str] = (CALLBACKS,),
         limiter: Limiter | None = None,
     ) -> None:
-        """`limiter` counts what destinations may be sent; None: those that have limits are not served.
-        `executors` are closed when the courier's thread ends. `max_events`: how many events the worker may
-        hold, waiting, in flight or unrecorded."""
+        """`executors` are closed when the courier's thread ends. `max_events`: how many events the worker may
+        hold, waiting, in flight or unrecorded. `queues`: whose events it claims. `limiter` counts what
+        destinations may be sent; None: those that have limits are not served."""
+        self.queues = tuple(sorted(queues))
         self.backlog = Backlog()
         self.capacity = Capacity(max_events, is_behind=lambda: self.backlog.is_behind(monotonic()))
         self.leases = Leases(store)
@@ -75,6 +78,7 @@ class Pipeline:
             horizon_seconds=horizon_seconds,
             now=now,
             worker=worker,
+            queues=self.queues,
         )
 
     def start(self) -> None:

@@ -12,7 +12,6 @@ from celery.exceptions import Reject
 from prometheus_client import REGISTRY
 
 from scheduler_app.broker import inspection, task
-from scheduler_app.broker.queues import QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.health.startup import serve_metrics_of
 from scheduler_app.telemetry import get_logger
@@ -113,7 +112,7 @@ class WorkerProcess:
         return {"in_flight": list(shown), **report(self.pipeline)}
 
     def _facts(self) -> dict[str, Any]:
-        return {"consuming": self._consuming, **report(self.pipeline)}
+        return {"consuming": self._consuming, "queues": list(self.pipeline.queues), **report(self.pipeline)}
 
     def _judge_clock(self, offset: float) -> None:
         """Celery holds a message until its eta by this host's own clock: where that is further off than the
@@ -124,10 +123,12 @@ class WorkerProcess:
             return
         # Noted only once the command is sent: a broker that is away is told again by the next measurement.
         if fit:
-            self._app.control.add_consumer(QUEUE, destination=[self._name])
+            for queue in self.pipeline.queues:
+                self._app.control.add_consumer(queue, destination=[self._name])
             log.info("worker.consuming", message="The clock is right again; consuming")
         else:
-            self._app.control.cancel_consumer(QUEUE, destination=[self._name])
+            for queue in self.pipeline.queues:
+                self._app.control.cancel_consumer(queue, destination=[self._name])
             log.error("worker.clock_unfit", message="The clock is too far off; not consuming until it is set")
         self._consuming = fit
 

@@ -6,6 +6,7 @@ made from these rows.
 
 from collections.abc import Iterable
 
+from api.wire.schedule_fields.action import ACTION
 from api.wire.schedule_fields.delivery import DELIVERY
 from api.wire.schedule_fields.field import (
     AnyField,
@@ -38,7 +39,7 @@ __all__ = [
 ]
 
 #: Every field, in the order of specifications, answers and the manual.
-SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (*NAMING, *TRIGGER, *REQUEST, *DELIVERY, *LIFECYCLE)
+SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (*NAMING, *TRIGGER, *REQUEST, *ACTION, *DELIVERY, *LIFECYCLE)
 
 #: Every field by its name.
 FIELDS = {row.name: row for row in SCHEDULE_FIELDS}

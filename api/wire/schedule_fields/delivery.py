@@ -5,12 +5,26 @@ from marshmallow import fields, validate
 from api.wire.field_types import Instant, StatusCodes
 from api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
+from scheduler_app.domain.queues import CALLBACKS, COMMANDS, MAX_QUEUE, NAME
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
 from scheduler_app.domain.schedule import DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
 
 LEAST_SECONDS = 0.1
 
 DELIVERY = (
+    ScheduleField(
+        name="queue",
+        meaning=f"Which workers deliver its events: those started with `-Q` and this name, of up to"
+        f" {MAX_QUEUE} letters, digits and hyphens",
+        default=f"`{CALLBACKS}`; of a command `{COMMANDS}`",
+        input=fields.String(
+            validate=validate.Regexp(NAME, error=f"must be 1 to {MAX_QUEUE} letters, digits and hyphens"),
+            metadata={"pattern": f"^[a-zA-Z0-9-]{{1,{MAX_QUEUE}}}$"},
+        ),
+        output=fields.String(),
+        shown=lambda it: it.schedule.queue,
+        shown_meaning="Which workers deliver its events",
+    ),
     ScheduleField(
         name="max_retries",
         meaning=f"How many attempts may follow the first one, 0 to {MAX_RETRIES}",

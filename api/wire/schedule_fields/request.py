@@ -2,7 +2,7 @@
 
 import binascii
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from marshmallow import ValidationError, fields, validate
@@ -18,7 +18,6 @@ from scheduler_app.domain.http_action import (
     Body,
     BodyKind,
     HttpAction,
-    http_action,
 )
 from scheduler_app.domain.masking import HARMLESS, MASK, MASKED_BODY, masked, masked_url
 from scheduler_app.domain.tenants import SEPARATOR
@@ -59,8 +58,14 @@ def _check_depth(value: object, depth: int = 0) -> None:
         _check_depth(child, depth + 1)
 
 
-def _action(it: ShownSchedule) -> HttpAction:
-    return http_action(it.schedule.action)
+def _of_request(show: Callable[[HttpAction], object]) -> Show:
+    """Shows a part of a schedule's request; nothing for an action of another kind."""
+
+    def of(it: ShownSchedule) -> object:
+        action = it.schedule.action
+        return show(action) if isinstance(action, HttpAction) else None
+
+    return of
 
 
 def _destination_name(action: HttpAction) -> str | None:
@@ -70,22 +75,25 @@ def _destination_name(action: HttpAction) -> str | None:
 def _mask_of(kind: BodyKind) -> Show:
     """Shows a mask where the schedule's body was given as `kind`."""
 
-    def show(it: ShownSchedule) -> str | None:
-        body = _action(it).body
-        return MASK if body and body.kind is kind else None
+    return _of_request(lambda action: MASK if action.body and action.body.kind is kind else None)
 
-    return show
+
+def _sealed(it: ShownSchedule) -> str | None:
+    action = it.schedule.action
+    if it.secret_box is None or not isinstance(action, HttpAction):
+        return None
+    return sealed_action(action, it.secret_box)
 
 
 REQUEST = (
     ScheduleField(
         name="callback_url",
         meaning="The http or https URL to call",
-        default="this or `destination` required",
+        default="this, `destination` or `action` required",
         input=fields.String(metadata=_URL),
         output=fields.String(),
         draft="url",
-        shown=lambda it: None if _action(it).destination else masked_url(_action(it).url),
+        shown=_of_request(lambda action: None if action.destination else masked_url(action.url)),
         shown_meaning=f"The URL to call, with `{MASK}` for the values of its query",
         aliases="url uri callback endpoint target webhook webhook_url callback_uri link address",
     ),
@@ -95,7 +103,7 @@ REQUEST = (
         " fast, and what a request needs besides",
         input=DestinationName(allow_none=True),
         output=fields.String(),
-        shown=lambda it: _destination_name(_action(it)),
+        shown=_of_request(_destination_name),
     ),
     ScheduleField(
         name="path",
@@ -103,7 +111,7 @@ REQUEST = (
         default="empty",
         input=fields.String(validate=check_path, metadata={"example": "/orders"}),
         output=fields.String(),
-        shown=lambda it: masked_url(_action(it).url) or None if _action(it).destination else None,
+        shown=_of_request(lambda action: masked_url(action.url) or None if action.destination else None),
         shown_meaning=f"The path and query below the destination's URL, with `{MASK}` for the values of the"
         " query",
     ),
@@ -115,7 +123,7 @@ REQUEST = (
             validate=validate.OneOf(METHODS, error="must be one of {choices}, in capital letters")
         ),
         output=fields.String(),
-        shown=lambda it: _action(it).method or None,
+        shown=_of_request(lambda action: action.method or None),
         aliases="http_method verb",
     ),
     ScheduleField(
@@ -125,7 +133,7 @@ REQUEST = (
         " stay the same",
         input=Headers(validate=validate.Length(max=MAX_HEADERS)),
         output=fields.Dict(keys=fields.String(), values=fields.String()),
-        shown=lambda it: dict(masked(_action(it).headers)),
+        shown=_of_request(lambda action: dict(masked(action.headers))),
         shown_meaning=f"Header names and values, with `{MASK}` for the values of all but harmless names"
         f" ({', '.join(sorted(HARMLESS))})",
         aliases="header http_headers",
@@ -165,6 +173,6 @@ REQUEST = (
         name="sealed",
         meaning=f"The encrypted values of an export, which its masks (`{MASK}`) stand for",
         input=fields.String(),
-        exported=lambda it: sealed_action(_action(it), it.secret_box) if it.secret_box else None,
+        exported=_sealed,
     ),
 )

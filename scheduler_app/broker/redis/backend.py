@@ -78,8 +78,8 @@ class RedisBackend(Backend):
     def impatient_options(self, seconds: float) -> dict[str, Any]:
         return {"socket_timeout": seconds, "socket_connect_timeout": seconds}
 
-    def queue_lengths(self, channel: Any) -> QueueLengths:
-        sizes = channel.sizes(QUEUE)
+    def queue_lengths(self, channel: Any, queue: str = QUEUE) -> QueueLengths:
+        sizes = channel.sizes(queue)
         return QueueLengths(**{lane.value: sizes[step] for lane, step in PRIORITIES.items()})
 
     def checks(self, channel: Any, address: str) -> list[Check]:

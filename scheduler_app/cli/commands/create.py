@@ -16,7 +16,7 @@ from scheduler_app.client import TRIGGERS, ScheduleFields, Scheduler
 @click.option("--name", help="[default: the URL without its query]")
 @click.option("--header", multiple=True, metavar="NAME: VALUE", help="May be repeated.")
 @click.option("--data", "json_body", metavar="JSON", help="A body of JSON, instead of --body.")
-@field_options(ScheduleFields, without=("callback_url", "name", "headers", "json", "sealed"))
+@field_options(ScheduleFields, without=("callback_url", "name", "headers", "json", "sealed", "action"))
 @json_option
 @with_client
 def create_schedule(

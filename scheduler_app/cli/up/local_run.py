@@ -17,6 +17,7 @@ from scheduler_app.cli.up.servers import Servers, prepare_servers
 from scheduler_app.cli.up.services import (
     api_service,
     beat_service,
+    commands_service,
     flower_service,
     server_service,
     with_metrics_port,
@@ -74,6 +75,9 @@ def _services(
         worker_service(number, settings, with_metrics_port(settings, shared, number))
         for number in range(1, settings.worker_processes + 1)
     ]
+    if settings.allowed_commands:
+        number = settings.worker_processes + 1
+        workers.append(commands_service(settings, with_metrics_port(settings, shared, number)))
     return [
         *embedded,
         api_service(settings, shared),

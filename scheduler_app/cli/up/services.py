@@ -2,12 +2,13 @@
 
 import http.client
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scheduler_app.cli.addresses import api_host
 from scheduler_app.cli.up.supervisor import Service
 from scheduler_app.config import Settings
+from scheduler_app.domain.queues import COMMANDS
 from scheduler_app.embedded import Server
 
 # Tiers: the processes that create work end before the workers, and the servers end last.
@@ -75,12 +76,20 @@ def with_metrics_port(settings: Settings, environment: Mapping[str, str], offset
 
 def worker_service(number: int, settings: Settings, environment: Mapping[str, str]) -> Service:
     """One worker process. After SIGTERM, requests in flight may finish for WORKER_SOFT_SHUTDOWN_SECONDS."""
-    name = f"worker{number}"
+    return _worker(f"worker{number}", (), settings, environment)
+
+
+def commands_service(settings: Settings, environment: Mapping[str, str]) -> Service:
+    """The worker that runs commands, and nothing else."""
+    return _worker("commands", ("-Q", COMMANDS), settings, environment)
+
+
+def _worker(name: str, queues: Sequence[str], settings: Settings, environment: Mapping[str, str]) -> Service:
     options = ("--pool", "threads", "--concurrency", str(settings.worker_concurrency))
     quiet = ("--without-gossip", "--without-mingle", "--task-events")
     return Service(
         name=name,
-        command=_celery("worker", *options, *quiet, "--hostname", f"{name}@%h"),
+        command=_celery("worker", *options, *quiet, *queues, "--hostname", f"{name}@%h"),
         environment=environment,
         tier=_WORKERS,
         grace=settings.worker_soft_shutdown_seconds + _WORKER_MARGIN,

@@ -1,11 +1,12 @@
 """Delivery's transitions: workers claim events, and release those that they do not send."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from itertools import repeat
 from typing import NamedTuple
 
 from scheduler_app.domain.event import Event, Kind, State, from_id
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease
 from scheduler_app.store.documents.per_document_update import own_value
 from scheduler_app.store.encryption import SecretBox
@@ -13,6 +14,7 @@ from scheduler_app.store.events.documents import (
     CLAIMED,
     READABLE,
     finish,
+    in_queues,
     sources,
     to_events,
     update_by_token,
@@ -46,6 +48,8 @@ class Postponement(NamedTuple):
     """When it was due before the first postponement."""
     message: str
     """Why, for its history."""
+    queue: str | None = None
+    """The queue that it moves to; None: it stays where it is."""
 
 
 class Claims:
@@ -55,15 +59,24 @@ class Claims:
         self._secret_box = secret_box
 
     def claim(
-        self, ids: Sequence[str], *, until: datetime, now: datetime, lease_seconds: float, worker: str
+        self,
+        ids: Sequence[str],
+        *,
+        until: datetime,
+        now: datetime,
+        lease_seconds: float,
+        worker: str,
+        queues: Collection[str] = (CALLBACKS,),
     ) -> tuple[str, list[Event]]:
-        """Claims the events that are unclaimed and due up to `until`, with a fresh token. Returns both.
+        """Claims the events in `queues` that are unclaimed and due up to `until`, with a fresh token. Returns
+        both.
 
         An event that is missing from the answer belongs to somebody else, is finished, or is not due. That
         is no error. An event that cannot be read is set aside. Messages are read whole: once claimed, they
         can no longer be cancelled or moved.
         """
         token, which = new_token(), {"_id": {"$in": list(ids)}, "due_at": {"$lte": until}} | READABLE
+        which |= in_queues(queues)
         claimed = _claimed(token, now, lease_seconds, worker)
         told = [event for event in map(from_id, ids) if event is not None]
         # Usually all events are claimed, and are as they were made: then their ids tell what a read would.
@@ -118,6 +131,8 @@ class Claims:
                         "due_at": "$row.due_at",
                         "dispatches": _HEARD_OF,
                         "postponed_from": "$row.postponed_from",
+                        "queue": {"$ifNull": ["$row.queue", "$queue"]},
+                        "routed": {"$ifNull": ["$row.routed", "$routed"]},
                         "status": appended("status", "$row.line"),
                     }
                 },
@@ -175,6 +190,8 @@ def _postponed(postponement: Postponement, now: datetime) -> Document:
     return {
         "due_at": postponement.due_at,
         "postponed_from": postponement.postponed_from,
+        "queue": postponement.queue,
+        "routed": None if postponement.queue is None else postponement.queue != CALLBACKS,
         "line": line(now, State.READY_QUEUE, postponement.message),
     }
 

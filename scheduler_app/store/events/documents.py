@@ -1,6 +1,6 @@
 """Events as MongoDB keeps them, and what their transitions have in common."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.origin import MAX_ORIGIN, UNKNOWN_ORIGIN
+from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.events.fields import DOCUMENT_VERSION, MESSAGE_VERSION, kind, owner_schedule
 from scheduler_app.store.events.history import appended, line
@@ -38,6 +39,8 @@ CLAIMED = {
     "postponed_from": 1,
     "origin": 1,
     "hops": 1,
+    "queue": 1,
+    "routed": 1,
 }
 
 #: Fields that a claim, or a postponement before it, notes on an event. The end of the claim removes them.
@@ -65,7 +68,7 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
         "run_time": event.run_time,
         "state": State.READY_QUEUE.value,
         "due_at": event.due_at,
-        "queue": "callbacks",
+        "queue": event.queue,
         "origin": event.origin,
         "attempt": 0,
         "dispatches": 0,
@@ -74,6 +77,8 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
         "attempts": [],
         "created_at": now,
     }
+    if event.queue != CALLBACKS:
+        document["routed"] = True
     if event.hops:
         document["hops"] = event.hops
     return document
@@ -96,6 +101,7 @@ def to_event(row: Document) -> Event:
         lost_leases=whole(row.get("lost_leases") or 0, "lost_leases"),
         hops=whole(row.get("hops") or 0, "hops"),
         origin=stored_origin(row),
+        queue=stored_queue(row),
         postponed_from=optional(instant, row.get("postponed_from"), "postponed_from"),
     )
 
@@ -104,6 +110,26 @@ def stored_origin(row: Document) -> str:
     """The origin as it was written; UNKNOWN_ORIGIN where none was, or nothing that could be one."""
     origin = row.get("origin")
     return origin if isinstance(origin, str) and len(origin) <= MAX_ORIGIN else UNKNOWN_ORIGIN
+
+
+def stored_queue(row: Document) -> str:
+    """The queue as it was written; CALLBACKS where none was, or nothing that could be one."""
+    queue = row.get("queue")
+    return str(queue) if row.get("routed") is True and is_queue(queue) else CALLBACKS
+
+
+def in_queues(queues: Collection[str]) -> Document:
+    """A condition for events in one of these queues.
+
+    Events in another queue than CALLBACKS are `routed`: a partial index has them alone, and those who name no
+    queue pay for none. What is in no queue that could be one counts as in CALLBACKS, until it is set aside.
+    """
+    named = sorted(queue for queue in queues if queue != CALLBACKS)
+    in_named: Document = {"routed": True, "queue": named[0] if len(named) == 1 else {"$in": named}}
+    if CALLBACKS not in queues:
+        return in_named
+    in_callbacks: Document = {"routed": {"$ne": True}}
+    return {"$or": [in_callbacks, in_named]} if named else in_callbacks
 
 
 def to_events(events: Documents, rows: Iterable[Document]) -> list[Event]:

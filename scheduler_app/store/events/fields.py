@@ -10,6 +10,7 @@ from scheduler_app.domain.field_types import (
     LATEST,
     Corrupt,
     fields,
+    flag,
     instant,
     items,
     one_of,
@@ -21,6 +22,7 @@ from scheduler_app.domain.field_types import (
     wrong,
 )
 from scheduler_app.domain.message_ids import is_message
+from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.tenants import tenant_of
 
 #: `v` of an occurrence's event.
@@ -86,6 +88,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "archived_at": instant,
     "hops": whole,
     "origin": text,
+    "routed": flag,
     "postponed_from": instant,
     "isolated": text,
     "isolated_losses": whole,
@@ -112,6 +115,8 @@ def faults_of(row: Mapping[str, Any]) -> dict[str, str]:
                 check(row[name], name)
             except Corrupt as error:
                 found[name] = str(error)
+    if row.get("routed") is True and not is_queue(row.get("queue")):
+        found["queue"] = "queue is no name that a queue may have"
     due_at = row.get("due_at")
     if ("due_at" in row or row.get("state") in _LIVING) and not _is_instant(due_at):
         found["due_at"] = str(wrong("due_at", due_at, "a date"))
@@ -137,6 +142,8 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
         "lost_leases": 0,
         "attempts_before": 0,
         "isolated_losses": 0,
+        "queue": CALLBACKS,
+        "routed": False,
         "created_at": _a_time_of(row),
         "status": _lines(row.get("status")),
         "attempts": _lines(row.get("attempts")),
@@ -173,6 +180,7 @@ _LINE: dict[str, tuple[type, ...]] = {
     "status_code": (int, float, type(None)),
     "error": (str, type(None)),
     "snippet": (str,),
+    "output": (str,),
     "worker": (str,),
     "late": (bool,),
 }

@@ -7,17 +7,21 @@ from typing import NamedTuple
 from scheduler_app.domain.event import State
 from scheduler_app.domain.field_types import EARLIEST, Corrupt, items, text
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.store.documents.leases import lease, lease_over
 from scheduler_app.store.documents.per_document_update import own_value
-from scheduler_app.store.events.documents import READABLE, sources, stored_origin
+from scheduler_app.store.events.documents import READABLE, in_queues, sources, stored_origin
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
+from scheduler_app.store.indexes import ROUTED
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
 
 PAGE_VERSION = 1
+#: Queues that one dispatch looks at; with more they take turns.
+MOST_QUEUES = 64
 
 
 class Due(NamedTuple):
@@ -53,11 +57,17 @@ class Outbox:
         self._pages = mongo.collection("outbox")
 
     def due(
-        self, until: datetime, *, limit: int, after: datetime | None = None, but: Collection[str] = ()
+        self,
+        until: datetime,
+        *,
+        limit: int,
+        after: datetime | None = None,
+        but: Collection[str] = (),
+        queue: str = CALLBACKS,
     ) -> list[Due]:
-        """Waiting events due up to `until` (and after `after`), oldest first; none of the origins in `but`,
-        which the index leaves out."""
-        which = _waiting(until)
+        """Waiting events of a queue, due up to `until` (and after `after`), oldest first; none of the origins
+        in `but`, which the index leaves out."""
+        which = _waiting(until) | in_queues((queue,))
         if after is not None:
             which["due_at"]["$gt"] = after
         if but:
@@ -65,7 +75,32 @@ class Outbox:
             which["origin"] = {"$nin": [*but, *([None] if UNKNOWN_ORIGIN in but else [])]}
         # In one batch, and so in one round trip: by default the first has 101 rows.
         rows = self._events.find(which, _DUE).sort("due_at", 1).limit(limit).batch_size(limit)
+        if queue != CALLBACKS:  # the other index has the backlog of CALLBACKS, too
+            rows = rows.hint(ROUTED)
         return self._readable(rows)
+
+    def named_queues(self, *, after: str = "", limit: int = MOST_QUEUES) -> list[str]:
+        """The queues beside CALLBACKS that living events are in, by their names from `after` on, and then
+        from the beginning. Each costs a look into an index that has nothing else."""
+        names: list[str] = []
+        last, wrapped = after, not after
+        while len(names) < limit:
+            row = self._events.find_one(
+                {"routed": True, "queue": {"$gt": last}, "due_at": {"$exists": True}},
+                {"queue": 1, "_id": 0},
+                sort=[("queue", 1)],
+            )
+            if row is None and wrapped:
+                break
+            if row is None:
+                last, wrapped = "", True
+                continue
+            last = str(row["queue"])
+            if last in names:
+                break
+            if is_queue(last):  # else an inspection sets its events aside
+                names.append(last)
+        return names
 
     def take(
         self, events: Sequence[Due], until: datetime, now: datetime, *, lease_seconds: float

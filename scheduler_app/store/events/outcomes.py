@@ -17,6 +17,9 @@ from scheduler_app.store.events.set_aside import set_aside
 from scheduler_app.store.faults import rejected_positions
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
+#: Characters of outputs in one write, which may not exceed 16 MiB.
+MAX_OUTPUT = 2**20
+
 
 class Record(NamedTuple):
     """How an attempt ended, to be written under the token of its claim."""
@@ -53,10 +56,14 @@ class Outcomes:
             # One write has each event once. A second claim's record of the same event follows in the next
             # write.
             first: dict[str, Record] = {}
+            printed = 0
             for record in records:
+                printed += len(record.attempt.get("output", ""))
+                if first and printed > MAX_OUTPUT:
+                    break
                 first.setdefault(record.event_id, record)
             refused += self._record(list(first.values()))
-            records = [record for record in records if first[record.event_id] is not record]
+            records = [record for record in records if first.get(record.event_id) is not record]
         return refused
 
     def record_late(self, records: Sequence[Record]) -> None:

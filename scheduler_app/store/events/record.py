@@ -28,6 +28,7 @@ class AttemptLine(TypedDict, total=False):
     status_code: int | None
     error: str | None
     snippet: str
+    output: str
     worker: str
     late: bool
 

@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
 from scheduler_app.domain.field_types import EARLIEST, Corrupt, whole
 from scheduler_app.domain.lane import FRESH_FOR
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease_over
-from scheduler_app.store.events.documents import finish, sources
+from scheduler_app.store.events.documents import finish, in_queues, sources
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.mongo import Document, Mongo
@@ -19,11 +20,17 @@ class Recoveries:
         self._events = mongo.collection("events")
 
     def recover_messages(
-        self, now: datetime, *, grace_seconds: float, limit: int, sent_late: bool | None = None
+        self,
+        now: datetime,
+        *,
+        grace_seconds: float,
+        limit: int,
+        sent_late: bool | None = None,
+        queue: str = CALLBACKS,
     ) -> list[str]:
-        """Requeues events whose message must be lost: they are overdue since they were dispatched, beyond a
-        grace that doubles with each dispatch that led to no claim. `sent_late`: only those that were, or were
-        not, late when they were dispatched. Returns their ids."""
+        """Requeues events of a queue whose message must be lost: they are overdue since they were dispatched,
+        beyond a grace that doubles with each dispatch that led to no claim. `sent_late`: only those
+        that were, or were not, late when they were dispatched. Returns their ids."""
         # A message that led to an attempt, or to a lease, was not lost: a retry's grace begins again. A
         # redrive counts dispatches and leases from 0.
         attempts = {"$subtract": [_number("$attempt", 0), _number("$attempts_before", 0)]}
@@ -40,7 +47,7 @@ class Recoveries:
             "state": sources("recover_message"),
             "due_at": {"$gte": EARLIEST, "$lt": now - timedelta(seconds=grace_seconds)},
             "$expr": {"$lt": [{"$max": ["$due_at", dispatched_at]}, {"$subtract": [now, grace_ms]}]},
-        }
+        } | in_queues((queue,))
         if sent_late is not None:
             lost["$and"] = [{"$expr": {"$eq": [_was_sent_late(), sent_late]}}]
         found = [row["_id"] for row in self._events.find(lost, {"_id": 1}).sort("due_at", 1).limit(limit)]

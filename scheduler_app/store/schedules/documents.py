@@ -22,6 +22,7 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of
@@ -76,6 +77,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         **_use_document(schedule.calendar),
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
+        "queue": schedule.queue if schedule.queue != CALLBACKS else None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -117,6 +119,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         signing=read_signing(get("signing"), envelope),
         owed=tuple([from_owed_document(each) for each in items(get("owed") or [], "owed")]),
         hops=whole(get("hops") or 0, "hops"),
+        queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
     )
@@ -137,6 +140,14 @@ def _use(row: Mapping[str, Any]) -> CalendarUse | None:
         cast(OnHoliday, one_of(row.get("on_holiday"), "on_holiday", get_args(OnHoliday))),
         whole(row.get("calendar_days"), "calendar_days"),
     )
+
+
+def _queue(value: Any) -> str:
+    if value is None:
+        return CALLBACKS
+    if not is_queue(value):
+        raise Corrupt("queue is no name that a queue may have")
+    return str(value)
 
 
 def _last_run(value: Any) -> LastRun | None:

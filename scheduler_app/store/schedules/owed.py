@@ -12,6 +12,7 @@ from typing import Any
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.leases import lease, unclaimed
@@ -27,6 +28,7 @@ class ClaimedOwed:
     schedule_id: str
     created_at: datetime | None
     range: OwedRange | None
+    queue: str = CALLBACKS
     reason: str = ""
 
 
@@ -53,7 +55,7 @@ class Owed:
                 hint=BY_ID,
             )
         which = {"_id": {"$in": list(ids)}, "owed_owner": token}
-        rows = self._majority.find(which, {"created_at": 1, "owed": 1})
+        rows = self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1})
         return token, [self._claimed(row) for row in rows]
 
     def _claimed(self, row: Document) -> ClaimedOwed:
@@ -62,11 +64,11 @@ class Owed:
             if owed.calendar is not None:
                 use = self._calendars.attached_use(owed.calendar, tenant=tenant_of(row["_id"]))
                 owed = replace(owed, calendar=use)
-            return ClaimedOwed(row["_id"], row["created_at"], owed)
+            return ClaimedOwed(row["_id"], row["created_at"], owed, row.get("queue") or CALLBACKS)
         except STORE_FAULTS:
             raise
         except Exception as error:  # somebody bent the document by hand: any error may come of it
-            return ClaimedOwed(row["_id"], None, None, f"{type(error).__name__}: {error}")
+            return ClaimedOwed(row["_id"], None, None, reason=f"{type(error).__name__}: {error}")
 
     def advance(self, schedule_id: str, token: str, remainder: OwedRange | None) -> bool:
         """Replaces the oldest range by `remainder`, or removes it for None, and releases the schedule.

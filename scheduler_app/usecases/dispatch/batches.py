@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import SUSPECT_AFTER
 from scheduler_app.domain.lane import FRESH_FOR, Lane
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.events.outbox import Due
 
 EVENTS_A_BATCH = 100
@@ -25,6 +26,7 @@ class Batch:
     ids: tuple[str, ...]
     eta: datetime | None
     lane: Lane = Lane.FRESH
+    queue: str = CALLBACKS
 
 
 def lane_of(event: Due, now: datetime) -> Lane:
@@ -34,23 +36,29 @@ def lane_of(event: Due, now: datetime) -> Lane:
 
 
 def grouped(
-    events: Sequence[Due], now: datetime, burst_ahead: timedelta, *, urgent: bool = False
+    events: Sequence[Due],
+    now: datetime,
+    burst_ahead: timedelta,
+    *,
+    queue: str = CALLBACKS,
+    urgent: bool = False,
 ) -> list[Batch]:
-    """Batches of events (sorted by due time) due within the same span; all past ones count as now.
+    """Batches of events (sorted by due time) due within the same span, for `queue`; all past ones count as
+    now.
 
     In the order in which they are to be published: what workers take first, and then what several share,
     before those of busy origins. Full ones are taken up `burst_ahead` of their time.
     """
     alone = [event for event in events if event.lost_leases >= SUSPECT_AFTER]
-    batches = [_batch([event], now, burst_ahead, Lane.LATE) for event in alone]
+    batches = [_batch([event], now, burst_ahead, Lane.LATE, queue) for event in alone]
     busy: list[Batch] = []
     others = [event for event in events if event.lost_leases < SUSPECT_AFTER] if alone else events
     for span in _spans(others, now):
         lane = Lane.URGENT if urgent else lane_of(span[0], now)
         shared, of_their_own = _shared_and_busy(span)
-        batches += [_batch(some, now, burst_ahead, lane) for some in _cut(shared)]
+        batches += [_batch(some, now, burst_ahead, lane, queue) for some in _cut(shared)]
         for origin in of_their_own:
-            busy += [_batch(some, now, burst_ahead, lane) for some in _cut(origin)]
+            busy += [_batch(some, now, burst_ahead, lane, queue) for some in _cut(origin)]
     order = list(Lane)
     return sorted([*batches, *busy], key=lambda batch: order.index(batch.lane))
 
@@ -89,7 +97,8 @@ def _cut(events: Sequence[Due]) -> Iterator[Sequence[Due]]:
         yield events[first : first + EVENTS_A_BATCH]
 
 
-def _batch(events: Sequence[Due], now: datetime, burst_ahead: timedelta, lane: Lane) -> Batch:
+def _batch(events: Sequence[Due], now: datetime, burst_ahead: timedelta, lane: Lane, queue: str) -> Batch:
     ahead = burst_ahead if len(events) == EVENTS_A_BATCH else CLAIM_AHEAD
     eta = max(events[0].due_at, now) - ahead
-    return Batch(ids=tuple(event.id for event in events), eta=eta if eta > now else None, lane=lane)
+    ids = tuple(event.id for event in events)
+    return Batch(ids, eta if eta > now else None, lane, queue)

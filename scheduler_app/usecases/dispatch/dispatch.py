@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from scheduler_app.clock import monotonic
@@ -10,6 +11,7 @@ from scheduler_app.config import DISPATCH_LEASE_SECONDS
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.lane import Lane, QueueLengths
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.parallel import Parallel
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due
@@ -28,6 +30,8 @@ SELECTION_SECONDS = 1.0
 #: usual makes that longer, but never by so much that its leases would be short.
 BURST_AHEAD_SHARE = 5
 MAX_BURST_AHEAD = timedelta(seconds=5)
+#: Queues whose room a process remembers.
+MOST_ESTIMATES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Publisher(Protocol):
 
     def publish(self, batches: Sequence[Batch]) -> None: ...
 
-    def queue_lengths(self) -> QueueLengths: ...
+    def queue_lengths(self, queue: str = CALLBACKS) -> QueueLengths: ...
 
 
 class Dispatch:
@@ -68,26 +72,42 @@ class Dispatch:
         self._horizon = timedelta(seconds=horizon_seconds)
         self._burst_ahead = min(self._horizon / BURST_AHEAD_SHARE, MAX_BURST_AHEAD)
         self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="dispatch")
-        self._estimate = RoomEstimate(publisher.queue_lengths)
+        self._estimates: dict[str, RoomEstimate] = {}
+        self._next_queue = ""
 
     def dispatch_page(self, now: datetime) -> DispatchResult:
-        """Dispatches what waits: what falls due now first, a share of what is late beside it, and each in
-        turn among its owners. It ends when little is left, the lanes are full, or time is over.
+        """Dispatches what waits, queue by queue: what falls due now first, a share of what is late beside it,
+        and each in turn among its owners. A queue ends when little is left, its lanes are full, or its time
+        is over: one that nobody serves holds up no other.
 
         Raises a STORE_FAULT or `publisher.unavailable`; what was taken then is put back, here or by recovery.
         """
+        results = [self._dispatch_queue(CALLBACKS, now)]
         began = monotonic()
-        room = Room.beside(self.publisher.queue_lengths())
+        for queue in self._outbox.named_queues(after=self._next_queue):
+            if monotonic() - began > SELECTION_SECONDS:
+                results.append(DispatchResult(0, full=True))
+                break
+            results.append(self._dispatch_queue(queue, now))
+            self._next_queue = queue
+        return DispatchResult(
+            sum(result.dispatched for result in results), full=any(result.full for result in results)
+        )
+
+    def _dispatch_queue(self, queue: str, now: datetime) -> DispatchResult:
+        began = monotonic()
+        room = Room.beside(self.publisher.queue_lengths(queue))
         if not room.fresh and not room.late:
             return DispatchResult(0, full=False)
         # "Full" counts candidates and not those won: another beat may have taken half of them, and both beats
         # would wait for their next tick.
-        selection = select(self._outbox, now, now + self._horizon, room)
+        waiting = partial(self._outbox.due, queue=queue)
+        selection = select(waiting, now, now + self._horizon, room)
         dispatched = 0
         for page in selection.pages(EVENTS_A_PAGE):
             if monotonic() - began > SELECTION_SECONDS:
                 return DispatchResult(dispatched, full=True)
-            done = self._dispatch(_that_have_room(page, now, room), now)
+            done = self._dispatch(_that_have_room(page, now, room), now, queue)
             dispatched, room = dispatched + done.events, room.without(done.lanes)
         return DispatchResult(dispatched, full=selection.more)
 
@@ -98,34 +118,48 @@ class Dispatch:
         Returns how many went out: what there is no room for is left to beat. Raises as `dispatch_page`.
         """
         until = now + self._horizon
-        due = sorted(
-            Due(event.due_at, event.id, event.origin, event.lost_leases)
-            for event in events
-            if event.due_at <= until
+        by_queue: dict[str, list[Due]] = {}
+        for event in events:
+            if event.due_at <= until:
+                due = Due(event.due_at, event.id, event.origin, event.lost_leases)
+                by_queue.setdefault(event.queue, []).append(due)
+        return sum(
+            self._dispatch_due(sorted(due), queue, now, urgent=urgent) for queue, due in by_queue.items()
         )
-        dispatched = 0
+
+    def _dispatch_due(self, due: Sequence[Due], queue: str, now: datetime, *, urgent: bool) -> int:
+        estimate, dispatched = self._estimate(queue), 0
         for first in range(0, len(due), EVENTS_A_PAGE):
-            room = self._estimate.room()
+            room = estimate.room()
             first_of_all = urgent and len(due) <= EVENTS_A_BATCH and room.urgent > 0
             page = due[first : first + EVENTS_A_PAGE]
-            done = self._dispatch(
-                page if first_of_all else _that_have_room(page, now, room), now, urgent=first_of_all
-            )
-            self._estimate.published(done.lanes)
+            chosen = page if first_of_all else _that_have_room(page, now, room)
+            done = self._dispatch(chosen, now, queue, urgent=first_of_all)
+            estimate.published(done.lanes)
             dispatched += done.events
         return dispatched
 
-    def _dispatch(self, due: Sequence[Due], now: datetime, *, urgent: bool = False) -> "_Done":
+    def _estimate(self, queue: str) -> RoomEstimate:
+        """The estimate of a queue; with too many queues they begin anew."""
+        found = self._estimates.get(queue)
+        if found is None:
+            if len(self._estimates) >= MOST_ESTIMATES:
+                self._estimates = {}
+            found = RoomEstimate(partial(self.publisher.queue_lengths, queue))
+            self._estimates[queue] = found
+        return found
+
+    def _dispatch(self, due: Sequence[Due], now: datetime, queue: str, *, urgent: bool = False) -> "_Done":
         due = self._lines.in_time(due, now + self._horizon, now)
         parts = self._parallel.each(
-            lambda part: self._dispatch_part(part, now, urgent=urgent), self._parallel.of(due)
+            lambda part: self._dispatch_part(part, now, queue, urgent=urgent), self._parallel.of(due)
         )
         return _Done(sum(part.events for part in parts), [lane for part in parts for lane in part.lanes])
 
-    def _dispatch_part(self, due: Sequence[Due], now: datetime, *, urgent: bool) -> "_Done":
+    def _dispatch_part(self, due: Sequence[Due], now: datetime, queue: str, *, urgent: bool) -> "_Done":
         until = now + self._horizon
         token, taken = self._outbox.take(due, until, now, lease_seconds=DISPATCH_LEASE_SECONDS)
-        batches = grouped(taken, now, self._burst_ahead, urgent=urgent)
+        batches = grouped(taken, now, self._burst_ahead, queue=queue, urgent=urgent)
         if batches:
             try:
                 self.publisher.publish(batches)

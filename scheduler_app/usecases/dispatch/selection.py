@@ -1,15 +1,16 @@
 """Selects what is dispatched next, where more waits than can be dispatched at once."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Protocol
 
 from scheduler_app.domain.event import SUSPECT_AFTER, schedule_of
 from scheduler_app.domain.lane import FRESH_FOR, Lane
 from scheduler_app.domain.turns import in_turn
-from scheduler_app.store.events.outbox import Due, Outbox
+from scheduler_app.store.events.outbox import Due
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, lane_of
 from scheduler_app.usecases.dispatch.room import Room
 
@@ -25,6 +26,14 @@ ROUNDS = 3
 LATE_SHARE = 4
 #: Within so much time those who are served in turn may overtake each other; what is due later comes later.
 SLICE = timedelta(seconds=1)
+
+
+class WaitingEvents(Protocol):
+    """`Outbox.due` of one queue."""
+
+    def __call__(
+        self, until: datetime, *, limit: int, after: datetime | None = None, but: Collection[str] = ()
+    ) -> list[Due]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +55,18 @@ class Selection:
             yield sorted(page)
 
 
-def select(outbox: Outbox, now: datetime, until: datetime, room: Room) -> Selection:
-    """Selects among the events that wait up to `until`. One read is enough, unless more wait than it
-    returns.
+def select(waiting: WaitingEvents, now: datetime, until: datetime, room: Room) -> Selection:
+    """Selects among the events of one queue that wait up to `until`. One read is enough, unless more wait
+    than it returns.
 
     Raises a STORE_FAULT.
     """
     stale = now - FRESH_FOR
     # A backlog that there is no room for is not even read.
-    found = outbox.due(until, limit=CANDIDATES, after=None if room.late else stale)
+    found = waiting(until, limit=CANDIDATES, after=None if room.late else stale)
     full = len(found) == CANDIDATES
     if full:
-        found = _beyond(outbox, found, stale, until)
+        found = _beyond(waiting, found, stale, until)
     fresh: list[Due] = []
     late: list[Due] = []
     for event in found:
@@ -70,28 +79,30 @@ def select(outbox: Outbox, now: datetime, until: datetime, room: Room) -> Select
     return Selection(fresh, late, more=more and bool(fresh or late))
 
 
-def _beyond(outbox: Outbox, found: list[Due], stale: datetime, until: datetime) -> list[Due]:
+def _beyond(waiting: WaitingEvents, found: list[Due], stale: datetime, until: datetime) -> list[Due]:
     """Reads on behind a full read, `found`, so that neither late nor fresh events, nor those of any origin,
     are hidden."""
     late = [event for event in found if event.due_at <= stale]
     if not late:
-        return _of_others(outbox, found, stale, until)
-    fresh = outbox.due(until, limit=CANDIDATES, after=stale)
+        return _of_others(waiting, found, stale, until)
+    fresh = waiting(until, limit=CANDIDATES, after=stale)
     if len(late) == CANDIDATES:
-        late = _of_others(outbox, late, None, stale)
+        late = _of_others(waiting, late, None, stale)
     if len(fresh) == CANDIDATES:
-        fresh = _of_others(outbox, fresh, stale, until)
+        fresh = _of_others(waiting, fresh, stale, until)
     return late + fresh
 
 
-def _of_others(outbox: Outbox, found: list[Due], after: datetime | None, until: datetime) -> list[Due]:
+def _of_others(
+    waiting: WaitingEvents, found: list[Due], after: datetime | None, until: datetime
+) -> list[Due]:
     """`found`, and the events behind it of origins that have fewer of them."""
     rows, hogs = found, set[str]()
     for _ in range(ROUNDS):
         hogs |= {origin for origin, count in Counter(map(_origin, rows)).items() if count >= EVENTS_OF_A_HOG}
         if not hogs or len(rows) < CANDIDATES:
             break
-        rows = outbox.due(until, limit=CANDIDATES, after=after, but=hogs)
+        rows = waiting(until, limit=CANDIDATES, after=after, but=hogs)
         there = {event.id for event in found}
         found = found + [event for event in rows if event.id not in there]
     return sorted(found)

@@ -10,6 +10,7 @@ import psutil
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.http_action import Body, HttpAction
 from tests.integration.actions.receiver import Behaviour, Receiver, hangs, says
 
@@ -99,7 +100,41 @@ class HttpHarness(Harness):
         return HttpAction("http://10.0.0.1/")
 
 
-HARNESSES: dict[str, Callable[[ExitStack], Harness]] = {harness.name: harness for harness in (HttpHarness,)}
+class CommandHarness(Harness):
+    name = "command"
+
+    def settings(self, **changes: Any) -> Settings:
+        return Settings(allowed_commands=("true", "false", "sleep *", "sh -c *", "/bin/\0"), **changes)
+
+    def succeeds(self) -> Action:
+        return CommandAction(("true",))
+
+    def fails(self) -> Action:
+        return CommandAction(("false",))
+
+    def fails_for(self, seconds: int) -> Action | None:
+        return None
+
+    def fails_for_good(self) -> Action:
+        return CommandAction(("sh", "-c", "exit 4"), retry_exit_codes=(1, 2))
+
+    def hangs(self) -> Action:
+        return CommandAction(("sleep", "1000"))
+
+    def broken(self) -> Action:
+        return CommandAction(("/bin/\0",))
+
+    def echoes_secret(self) -> Action:
+        line = 'echo "you sent $PASSWORD"; exit 1'
+        return CommandAction(("sh", "-c", line), env=(("PASSWORD", SECRET),))
+
+    def refused(self) -> Action:
+        return CommandAction(("rm", "-rf", "/"))
+
+
+HARNESSES: dict[str, Callable[[ExitStack], Harness]] = {
+    harness.name: harness for harness in (HttpHarness, CommandHarness)
+}
 
 
 def missing() -> set[str]:

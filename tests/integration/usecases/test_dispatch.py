@@ -13,6 +13,7 @@ from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
 from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.usecases.dispatch import Batch, Dispatch
 from scheduler_app.usecases.dispatch.batches import CLAIM_AHEAD
@@ -118,7 +119,7 @@ def test_when_publishing_fails_the_events_wait_again_at_once(
         def publish(self, batches: Sequence[Batch]) -> None:
             raise OSError("the broker is away")
 
-        def queue_lengths(self) -> QueueLengths:
+        def queue_lengths(self, queue: str = CALLBACKS) -> QueueLengths:
             return QueueLengths()
 
     store.events.insert([event(now)], now, "made")

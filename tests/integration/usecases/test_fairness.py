@@ -17,6 +17,7 @@ from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual
 from scheduler_app.domain.lane import Lane, QueueLengths
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.usecases.dispatch import Batch, Dispatch
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH
@@ -45,7 +46,7 @@ class Queue:
     def publish(self, batches: Sequence[Batch]) -> None:
         self.batches += batches
 
-    def queue_lengths(self) -> QueueLengths:
+    def queue_lengths(self, queue: str = CALLBACKS) -> QueueLengths:
         count = Counter(batch.lane for batch in self.batches)
         return QueueLengths() if self._workers else QueueLengths(*(count[lane] for lane in Lane))
 

@@ -1,0 +1,140 @@
+"""One thread that starts all commands of a worker, reads what they print, and ends them at their limits.
+
+It is the parent of the guardians: they end when it does. It waits for all of them at once, by their pidfds
+and pipes.
+"""
+
+import os
+import queue
+import selectors
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+from scheduler_app.actions.command.limits import Limits
+from scheduler_app.actions.command.running import Running
+from scheduler_app.actions.command.validation import check_command
+from scheduler_app.actions.command.verdict import broken, not_allowed, not_started, unusable, verdict_of
+from scheduler_app.actions.executor import Verdict
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.command_action import CommandAction
+from scheduler_app.domain.command_patterns import AllowedCommands
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.event import Event
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+#: Limits are looked at so often at least.
+LOOK_SECONDS = 0.5
+
+
+class Asked(NamedTuple):
+    """An attempt that was asked for at the monotonic time `at`; a verdict is told under its round."""
+
+    event: Event
+    action: CommandAction
+    timeout_seconds: float
+    round: int
+    at: float
+
+
+class CommandLoop(threading.Thread):
+    """Any thread may call `put`, `interrupt` and `stop`: they do not wait."""
+
+    def __init__(
+        self, allowed: AllowedCommands, limits: Limits, tell: Callable[[int, Verdict], None]
+    ) -> None:
+        super().__init__(name="commands", daemon=True)
+        self._allowed = allowed
+        self._limits = limits
+        self._tell = tell
+        self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
+        self._stopping = False
+        self._running: dict[Running, int] = {}
+        self._selector = selectors.DefaultSelector()
+        self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._selector.register(self._wakeup, selectors.EVENT_READ, self._take_up)
+
+    def put(self, asked: Asked) -> None:
+        self._asked.put(asked)
+        os.eventfd_write(self._wakeup, 1)
+
+    def interrupt(self) -> None:
+        """Ends all that was put before."""
+        self._asked.put(None)
+        os.eventfd_write(self._wakeup, 1)
+
+    def stop(self) -> None:
+        """Interrupts, and ends the thread when nothing is left."""
+        self._stopping = True
+        self.interrupt()
+
+    def run(self) -> None:
+        try:
+            while not self._stopping or self._running or not self._asked.empty():
+                for key, _ in self._selector.select(self._pause()):
+                    key.data()
+                at = monotonic()
+                for running in [each for each in self._running if each.limit_at <= at]:
+                    running.enforce(at)
+        finally:
+            self._selector.close()
+            os.close(self._wakeup)
+
+    def _pause(self) -> float | None:
+        if not self._running:
+            return None
+        first = min(running.limit_at for running in self._running)
+        return min(LOOK_SECONDS, max(0.0, first - monotonic()))
+
+    def _take_up(self) -> None:
+        os.eventfd_read(self._wakeup)
+        while not self._asked.empty():
+            asked = self._asked.get()
+            if asked is None:
+                at = monotonic()
+                for running in self._running:
+                    running.terminate(at)
+            else:
+                self._start(asked)
+
+    def _start(self, asked: Asked) -> None:
+        """Starts an attempt, or says why not: whatever is wrong with one harms no other."""
+        try:
+            check_command(asked.action)
+            if not self._allowed.allow(asked.action):
+                self._tell(asked.round, not_allowed(asked))
+                return
+            running = Running.start(
+                asked.event, asked.action, asked.timeout_seconds, self._limits, at=asked.at
+            )
+        except InvalidField as error:
+            self._tell(asked.round, unusable(asked, error.message))
+        except OSError as error:  # no process, descriptor or memory is left for it now
+            self._tell(asked.round, not_started(asked, error))
+        except Exception as error:
+            log.exception("command.broken", message="A command breaks our code", event_id=asked.event.id)
+            self._tell(asked.round, broken(asked.event.id, error))
+        else:
+            self._running[running] = asked.round
+            self._selector.register(running.pidfd, selectors.EVENT_READ, lambda: self._end(running))
+            self._selector.register(running.printed, selectors.EVENT_READ, lambda: self._read(running))
+
+    def _read(self, running: Running) -> None:
+        if running in self._running and not running.read():
+            self._selector.unregister(running.printed)
+
+    def _end(self, running: Running) -> None:
+        number = self._running.pop(running)
+        self._selector.unregister(running.pidfd)
+        if running.printed in self._selector.get_map():
+            self._selector.unregister(running.printed)
+        try:
+            verdict = verdict_of(running, running.finish(), monotonic())
+        except Exception as error:
+            log.exception("command.broken", message="A command breaks our code", event_id=running.event.id)
+            verdict = broken(running.event.id, error)
+        finally:
+            running.close()
+        self._tell(number, verdict)

@@ -1,0 +1,34 @@
+"""Queues that nobody serves: what waits in them waits for ever."""
+
+from collections.abc import Sequence
+
+from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.health.check import Check, fine, note, unknown
+from scheduler_app.store.processes import ProcessRecord
+
+#: How many queues a sentence names.
+NAMED = 5
+
+
+def unserved(nodes: Sequence[ProcessRecord], named: Sequence[str]) -> dict[str, bool]:
+    """For each queue that events are in whether no worker takes its messages; `named` are those beside
+    CALLBACKS."""
+    served = {queue for node in nodes if node.role == "worker" and node.consuming for queue in node.queues}
+    return {queue: queue not in served for queue in (CALLBACKS, *named)}
+
+
+def check_queues(nodes: Sequence[ProcessRecord] | None, named: Sequence[str] = ()) -> Check:
+    """`nodes` is None when MongoDB did not answer."""
+    if nodes is None:
+        return unknown("queues", "MongoDB does not answer")
+    judged = unserved(nodes, named)
+    alone = [queue for queue, nobody in judged.items() if nobody]
+    if not alone:
+        return fine("queues", f"{len(judged)} in use, each with a worker", unserved=[])
+    more = f" and {len(alone) - NAMED} more" if len(alone) > NAMED else ""
+    return note(
+        "queues",
+        f"no worker serves {', '.join(alone[:NAMED])}{more}: their events wait",
+        f"start one: celery -A scheduler_app worker -Q {alone[0]}, or name another queue in their schedules",
+        unserved=alone,
+    )

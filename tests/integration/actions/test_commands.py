@@ -1,0 +1,268 @@
+"""Commands as real processes: whatever they do, they are ended, capped or refused, and nothing is left."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psutil
+import pytest
+
+from scheduler_app.actions.command.kind import CommandKind
+from scheduler_app.actions.executor import Executor, Outcome, Verdict
+from scheduler_app.config import InvalidSetting, Settings
+from scheduler_app.domain.command_action import CommandAction
+from tests.builders import event, schedule
+from tests.processes import wait_until
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+PATIENCE_SECONDS = 20.0
+Run = Callable[..., Verdict]
+
+
+def executor(**settings: Any) -> Executor:
+    return CommandKind().executor(Settings(**{"allowed_commands": ("*", "shell:*")} | settings), lambda: None)
+
+
+def begin(
+    executor: Executor, action: CommandAction, *, timeout_seconds: float = 15.0, name: str = "s1"
+) -> None:
+    made = replace(schedule(NOON, name), action=action, timeout_seconds=timeout_seconds)
+    executor.start(event(NOON, name), made, NOON)
+
+
+def collect(executor: Executor, count: int = 1) -> list[Verdict]:
+    found: list[Verdict] = []
+    until = time.monotonic() + PATIENCE_SECONDS
+    while len(found) < count:
+        assert time.monotonic() < until, f"{len(found)} of {count} verdicts"
+        found += executor.wait(1.0)
+    return found
+
+
+@pytest.fixture
+def mark() -> Iterator[str]:
+    """Stands in the environment of the test's processes."""
+    made = uuid4().hex
+    yield made
+    for process in marked(made):
+        process.kill()
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("MARK") == mark:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def guardians() -> list[list[str]]:
+    """The command lines of those of this process; other children are servers of the test's session."""
+    found = []
+    for child in psutil.Process().children():
+        try:
+            line = child.cmdline()
+        except psutil.Error:  # it has ended
+            continue
+        if any(word.endswith("guardian.py") for word in line):
+            found.append(line)
+    return found
+
+
+@pytest.fixture
+def run(mark: str) -> Run:
+    """Runs a line of the shell to its end; nothing of it may be left then."""
+
+    def run(line: str, *, timeout_seconds: float = 15.0, **settings: Any) -> Verdict:
+        with closing(executor(**settings)) as made:
+            action = CommandAction((line,), shell=True, env=(("MARK", mark),))
+            begin(made, action, timeout_seconds=timeout_seconds)
+            (verdict,) = collect(made)
+            assert marked(mark) == []
+            return verdict
+
+    return run
+
+
+def test_status_output_and_duration_are_told(run: Run) -> None:
+    verdict = run("echo one; echo two >&2; exit 3")
+    assert (verdict.outcome, verdict.status_code, verdict.error) == (Outcome.RETRY, 3, None)
+    assert verdict.output == "one\ntwo\n"
+    assert verdict.snippet == "one two "
+    assert verdict.duration_ms > 0
+
+
+def test_the_environment_is_clean_and_names_the_event(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONGO_URI", "mongodb://user:password@host")
+    verdict = run("env")
+    variables = dict(line.split("=", 1) for line in (verdict.output or "").splitlines())
+    assert variables.pop("SCHEDULER_EVENT_ID") == event(NOON).id
+    assert variables.pop("SCHEDULER_RUN_TIME") == "2026-03-02T12:00:00Z"
+    assert variables["SCHEDULER_ATTEMPT"] == "1"
+    assert not {"MONGO_URI", "PYTHONPATH"} & set(variables)
+
+
+def test_what_a_command_leaves_behind_is_killed(run: Run) -> None:
+    verdict = run("sleep 600 & setsid sleep 600 & (setsid sh -c 'sleep 600 & sleep 600' &) ; exit 0")
+    assert (verdict.outcome, verdict.status_code) == (Outcome.SUCCESS, 0)
+
+
+def test_what_ignores_sigterm_is_killed_at_its_limit(run: Run) -> None:
+    verdict = run("trap '' TERM; (trap '' TERM; sleep 600) & sleep 600", timeout_seconds=0.3)
+    assert (verdict.outcome, verdict.status_code) == (Outcome.RETRY, None)
+    assert verdict.error == "the command took longer than 0.3 s and was ended"
+
+
+def test_a_command_may_end_by_itself_at_its_limit(run: Run) -> None:
+    verdict = run("trap 'echo tidied; exit 9' TERM; while :; do :; done", timeout_seconds=0.5)
+    assert verdict.output == "tidied\n"
+    assert "0.5 s" in (verdict.error or "")
+
+
+def test_a_tree_that_forks_on_and_on_is_killed(run: Run) -> None:
+    line = "f() { if [ $1 -gt 0 ]; then f $(($1 - 1)) & f $(($1 - 1)) & fi; sleep 600; }; f 5"
+    assert run(line, timeout_seconds=0.5).outcome is Outcome.RETRY
+
+
+def test_a_hundred_megabytes_are_capped(run: Run) -> None:
+    verdict = run("echo begin; head -c 100000000 /dev/zero | tr '\\0' x; echo end")
+    text = verdict.output or ""
+    assert verdict.outcome is Outcome.SUCCESS
+    assert text.startswith("begin\nxxx")
+    assert text.endswith("xend\n")
+    assert len(text) < 140_000
+
+
+def test_memory_is_limited(run: Run) -> None:
+    line = f"{sys.executable} -c 'bytearray(2**30)'"
+    verdict = run(line, command_memory_mib=256)
+    assert (verdict.outcome, verdict.status_code) == (Outcome.RETRY, 1)
+    assert "MemoryError" in (verdict.output or "")
+
+
+def test_the_size_of_files_is_limited(run: Run, tmp_path: Path) -> None:
+    target = tmp_path / "large"
+    verdict = run(f"exec head -c 3000000 /dev/zero > {target}", command_file_mib=1)
+    assert "SIGXFSZ: it reached the limit COMMAND_FILE_MIB" in (verdict.error or "")
+    assert target.stat().st_size == 2**20
+
+
+def test_cpu_time_is_limited(run: Run) -> None:
+    verdict = run("while :; do :; done", command_cpu_seconds=1)
+    assert verdict.error is not None
+    assert "SIGXCPU" in verdict.error or "SIGKILL" in verdict.error
+
+
+def test_open_files_are_limited(run: Run) -> None:
+    assert run("ulimit -n", command_open_files=77).output == "77\n"
+
+
+def test_commands_run_where_the_setting_says(run: Run, tmp_path: Path) -> None:
+    assert run("pwd", command_directory=str(tmp_path)).output == f"{tmp_path}\n"
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        (CommandAction(("rm", "-rf", "/")), "ALLOWED_COMMANDS"),
+        (CommandAction(("true; rm",), shell=True), "ALLOWED_COMMANDS"),
+        (CommandAction(()), "must name a program"),
+        (CommandAction(("true",), env=(("LD_PRELOAD", "/tmp/x.so"),)), "LD_PRELOAD"),
+        (CommandAction(("true",), env=(("PATH", "/tmp"),)), "PATH"),
+        (CommandAction(("true",), env=(("a=b", "c"),)), "env"),
+    ],
+)
+def test_what_is_not_allowed_or_unusable_never_runs(action: CommandAction, said: str) -> None:
+    with closing(executor(allowed_commands=("true", "shell:true"))) as made:
+        begin(made, action)
+        (verdict,) = collect(made)
+    assert verdict.outcome is Outcome.PERMANENT
+    assert said in verdict.reason
+
+
+def test_a_program_that_is_not_there_is_a_permanent_failure(run: Run) -> None:
+    with closing(executor()) as made:
+        begin(made, CommandAction(("no-such-program",)))
+        (verdict,) = collect(made)
+    assert verdict.outcome is Outcome.PERMANENT
+    assert "No such file" in verdict.reason
+
+
+@pytest.mark.parametrize(("code", "outcome"), [(1, Outcome.RETRY), (4, Outcome.PERMANENT)])
+def test_exit_statuses_say_whether_it_is_tried_again(code: int, outcome: Outcome) -> None:
+    with closing(executor()) as made:
+        begin(made, CommandAction(("sh", "-c", f"exit {code}"), retry_exit_codes=(1, 2)))
+        (verdict,) = collect(made)
+    assert (verdict.outcome, verdict.status_code) == (outcome, code)
+
+
+def test_fifty_that_hang_hold_up_no_other() -> None:
+    with closing(executor()) as made:
+        for number in range(50):
+            begin(made, CommandAction(("sleep", "600")), name=f"hung-{number}")
+        begin(made, CommandAction(("true",)), name="quick")
+        (verdict,) = collect(made)
+        assert verdict.event_id == event(NOON, "quick").id
+    wait_until(lambda: guardians() == [], "the guardians to end")
+
+
+WORKER = """
+import sys, time
+from tests.integration.actions.test_commands import begin, executor
+from scheduler_app.domain.command_action import CommandAction
+line = "trap '' TERM; setsid sleep 600 & (trap '' TERM; sleep 600) & echo $$ > " + sys.argv[2] + "; sleep 600"
+begin(executor(), CommandAction((line,), shell=True, env=(("MARK", sys.argv[1]),)), timeout_seconds=60)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_is_left_of_a_worker_that_was_killed(mark: str, tmp_path: Path, number: int) -> None:
+    started = tmp_path / "started"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    worker = subprocess.Popen((sys.executable, "-c", WORKER, mark, str(started)), env=environment)
+    wait_until(started.exists, "the command to start", PATIENCE_SECONDS)
+    worker.send_signal(number)
+    worker.wait(10)
+    wait_until(lambda: marked(mark) == [], "its processes to end", PATIENCE_SECONDS)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user")
+def test_a_worker_of_root_runs_commands_as_another_user(run: Run, tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    verdict = run("id -un; id -Gn", command_user="nobody", command_directory="/")
+    assert (verdict.output or "").split() == ["nobody", "nogroup"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"allowed_commands": ()}, "ALLOWED_COMMANDS"),
+        ({"command_user": "nobody-at-all"}, "COMMAND_USER"),
+        ({"command_directory": "/no/such/folder"}, "COMMAND_DIRECTORY"),
+    ],
+)
+def test_a_worker_refuses_settings_it_cannot_work_with(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidSetting, match=said):
+        executor(**settings)
+
+
+def test_no_secret_is_in_a_command_line(mark: str) -> None:
+    with closing(executor()) as made:
+        begin(made, CommandAction(("sleep", "600"), env=(("MARK", mark), ("PASSWORD", "s3cret-of-mine"))))
+        wait_until(lambda: len(marked(mark)) == 1, "the command to run")
+        lines = json.dumps([*guardians(), *[each.cmdline() for each in marked(mark)]])
+        assert "s3cret-of-mine" not in lines
