@@ -99,7 +99,7 @@ def test_instants_are_bounded_and_the_calendar_says_up_to_when(client: FlaskClie
     assert len(times_of(calendar(client, "/api/schedules/s.ics"), "s", 5_000)) == 1
     create(client, id="now", rrule="DTSTART;TZID=Europe/Berlin:19700101T000000\nRRULE:FREQ=SECONDLY")
     client.post("/api/schedules/now/pause")
-    assert "UID:now" not in calendar(client, "/api/schedules/now.ics")
+    assert "UID:now\r\n" not in calendar(client, "/api/schedules/now.ics")
     create(
         client, id="hourly", tags=["t"], rrule="DTSTART;TZID=Europe/Berlin:19700101T000000\nRRULE:FREQ=HOURLY"
     )
