@@ -12,6 +12,7 @@ COOKIE = "canary-cookie-e2f9"
 BASIC = "canary-basic-password-08aa"
 BODY = "canary-json-body-51ce"
 TEXT_BODY = "canary-text-body-9d3f"
+METADATA = "canary-metadata-3e8a"
 QUERY = "canary/query+value-c6e1"
 API_KEY = "canary-api-key-0123456789abcdef"
 SECRETS_KEY = Fernet.generate_key().decode()
@@ -24,6 +25,7 @@ CANARIES = {
     "basic": BASIC,
     "body": BODY,
     "text body": TEXT_BODY,
+    "metadata": METADATA,
     "query": QUERY,
     "API key": API_KEY,
     "SECRETS_KEY": SECRETS_KEY,
@@ -43,6 +45,13 @@ def request_fields(url: str) -> dict[str, Any]:
         },
         "json": {"order": {"secret": BODY}},
     }
+
+
+def message_fields(url: str) -> dict[str, Any]:
+    """The same for a message, which has metadata, too."""
+    fields = request_fields(url)
+    body = fields.pop("json")
+    return {**fields, "payload": body, "metadata": {"trace": METADATA}}
 
 
 def found_in(text: str, **more: str) -> list[str]:

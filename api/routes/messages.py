@@ -24,6 +24,7 @@ from api.wire import (
 )
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.message_ids import message_id_of
 from scheduler_app.usecases.messages import Scheduled
 
 blueprint = ApiBlueprint(
@@ -75,9 +76,13 @@ def _outcome(made: Scheduled | InvalidField | Conflict) -> View | Problem:
         return of_field(made)
     if isinstance(made, Conflict):
         return Problem(409, str(made))
-    shown = message_shown(made.record)
-    result: View = {"status": 201 if made.created else 200}
-    result |= {name: shown[name] for name in ("id", "event_id", "scheduled_at")}
+    event = made.record.event
+    result: View = {
+        "status": 201 if made.created else 200,
+        "id": message_id_of(event.id),
+        "event_id": event.id,
+        "scheduled_at": event.run_time,
+    }
     if made.signing_secret:
         result["signing_secret"] = idempotency.shown_once(made.signing_secret)
     return result

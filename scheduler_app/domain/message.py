@@ -134,7 +134,7 @@ class MessageDraft:
                 "metadata", f"and headers together must not have more than {MAX_HEADERS} names"
             )
         return Message(
-            action=replace(action, headers=headers),
+            action=replace(action, headers=headers) if self.metadata else action,
             event_name=self.event_name,
             timing=self.timing,
             retry=self.draft.new_retry(max_retries),

@@ -170,7 +170,7 @@ class MessageService:
             kind=Kind.MESSAGE,
             origin=message.action.isolation_key,
             hops=hops,
-            message=replace(message, hops=hops),
+            message=replace(message, hops=hops) if hops else message,
         )
 
 

@@ -156,4 +156,19 @@ def _new(event: Event, document: Document) -> MessageRecord:
     """The record of a message that was stored as `event` says, without reading its document again."""
     if not isinstance(event.message, Message):
         raise ValueError(f"{event.id} has no content")
-    return MessageRecord(to_record(document), event.message)
+    record = EventRecord(
+        id=event.id,
+        schedule_id="",
+        revision=event.revision,
+        kind=event.kind,
+        run_time=event.run_time,
+        state=State.READY_QUEUE,
+        attempt=0,
+        status=document["status"],
+        attempts=(),
+        created_at=document["created_at"],
+        due_at=event.due_at,
+        archived_at=None,
+        corrupt=None,
+    )
+    return MessageRecord(record, event.message)
