@@ -28,7 +28,7 @@ def register(app: Flask, settings: Settings) -> None:
             _require_local_name()
             g.owner = "open"
             return
-        if request.path == FEED_PATH and "token" in request.args:
+        if request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
             return
         given = _given_key()
         # Every key is compared in constant time, so that the time an answer takes says nothing about them.

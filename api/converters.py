@@ -9,10 +9,10 @@ MESSAGE_WORDS = ("bulk",)
 
 
 class ScheduleIds(BaseConverter):
-    """`<schedule:…>` in a route."""
+    """`<schedule:…>` in a route. Its calendar is another resource, and no id has a dot."""
 
     part_isolating = True
-    regex = rf"(?!(?:{'|'.join(SCHEDULE_WORDS)})(?:/|$))[^/]+"
+    regex = rf"(?!(?:{'|'.join(SCHEDULE_WORDS)})(?:/|$))(?![^/]*\.ics(?:/|$))[^/]+"
 
 
 class EventIds(BaseConverter):

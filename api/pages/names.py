@@ -8,7 +8,8 @@ from scheduler_app.store.events.record import EventRecord
 
 
 def names_of(events: Iterable[EventRecord]) -> dict[str, str]:
-    """Each schedule's name by its id, deleted ones included; none where the document is gone or corrupt."""
-    ids = {event.schedule_id for event in events}
+    """Each schedule's name by its id, deleted ones included; none where the document is gone or corrupt.
+    A message belongs to no schedule."""
+    ids = {event.schedule_id for event in events} - {""}
     found = services().store.schedules.for_delivery(sorted(ids)) if ids else {}
     return {each.id: each.name for each in found.values() if isinstance(each, Schedule)}

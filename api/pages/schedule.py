@@ -46,7 +46,7 @@ def schedule(query: Loaded, schedule_id: str) -> str:
         Window(limit=PENDING), tenant=tenant(), schedule_id=schedule_id, states=LIVING, soonest_first=True
     )
     try:
-        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, OCCURRENCES)
+        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, {"limit": OCCURRENCES})
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
     return render_template(

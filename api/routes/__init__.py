@@ -11,12 +11,14 @@ from api.routes import (
     calendars,
     destinations,
     events,
+    explanation,
     export,
     ics_import,
     messages,
     preview,
     schedules,
     signing,
+    zone_check,
 )
 
 
@@ -25,8 +27,8 @@ def register(app: Flask) -> Api:
     converters.register(app)
     api = Api(app)
     for module in (
-        *(schedules, bulk, bulk_edits, export, ics_import, preview, signing, events, messages, calendars),
-        *(calendar_feeds, destinations),
+        *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
+        *(calendars, calendar_feeds, destinations, zone_check),
     ):
         api.register_blueprint(module.blueprint)
     return api

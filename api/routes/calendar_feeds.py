@@ -27,7 +27,7 @@ blueprint = ApiBlueprint(
 @blueprint.route("/calendar.ics", methods=["GET"])
 @blueprint.arguments(CalendarQuery, location="query")
 @blueprint.response(200, FILE, content_type=CALENDAR)
-def get_calendar(query: Loaded) -> Response:
+def get_calendar_file(query: Loaded) -> Response:
     """Get the calendar of all active schedules, or of those with a tag
 
     It takes an API key, or the token of a feed in the URL. What is coming is a rule where that is exact,
@@ -49,9 +49,9 @@ def get_calendar(query: Loaded) -> Response:
     return _file(services().calendar_feeds.of_schedules(services().now(), tenant=owner, tag=tag))
 
 
-@blueprint.route("/schedules/<schedule:schedule_id>.ics", methods=["GET"])
+@blueprint.route("/schedules/<schedule_id>.ics", methods=["GET"])
 @blueprint.response(200, FILE, content_type=CALENDAR)
-def get_schedule_calendar(schedule_id: str) -> Response:
+def get_schedule_calendar_file(schedule_id: str) -> Response:
     """Get a schedule's calendar: what is coming, and its newest past events"""
     schedule = services().manager.get(schedule_id, tenant=tenant())
     return _file(services().calendar_feeds.of_schedule(schedule, services().now()))

@@ -28,4 +28,4 @@ def preview_schedule(query: Loaded, schedule_id: str) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id, tenant=tenant())
     after = query.get("after", services().now())
-    return previewed(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query["limit"])
+    return previewed(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query)

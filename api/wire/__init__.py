@@ -13,6 +13,7 @@ from api.wire.calendar import (
 from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
+from api.wire.explanation import WhyOutput, WhyQuery, explained
 from api.wire.ics_import import ImportInput, ImportOutput
 from api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
 from api.wire.message_output import (
@@ -36,6 +37,7 @@ from api.wire.schedule_output import (
     SchedulePage,
 )
 from api.wire.signing import SigningInput, SigningOutput
+from api.wire.zone_check import ZoneCheckOutput, ZoneCheckQuery, zone_check_shown
 
 __all__ = [
     "BulkInput",
@@ -88,7 +90,13 @@ __all__ = [
     "SigningInput",
     "SigningOutput",
     "Triggered",
+    "WhyOutput",
+    "WhyQuery",
+    "ZoneCheckOutput",
+    "ZoneCheckQuery",
     "check_same_id",
+    "explained",
     "message_shown",
     "window",
+    "zone_check_shown",
 ]

@@ -5,6 +5,7 @@ from datetime import timedelta
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
 from api.json_types import Loaded, View
+from api.services import services
 from api.wire.field_types import BoundedList, Instant, check_visible
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
@@ -19,6 +20,9 @@ from scheduler_app.domain.calendars import (
     NamedCalendar,
     NamedDate,
 )
+from scheduler_app.ics import closed_days
+from scheduler_app.ics.calendar_file import MAX_CHARACTERS
+from scheduler_app.ics.closed_days import YEARS_AHEAD
 from scheduler_app.store.calendars.calendars import CorruptCalendar
 
 #: The longest stretch of days in one answer.
@@ -73,10 +77,22 @@ class CalendarInput(InputSchema):
         metadata={"description": "Days of the week that are closed; SA and SU by default"},
     )
 
+    ics = fields.String(
+        validate=validate.Length(min=1, max=MAX_CHARACTERS),
+        metadata={
+            "description": "An iCalendar file whose events without a time become `dates`, recurring ones for"
+            f" {YEARS_AHEAD} years"
+        },
+    )
+
     @post_load
     def calendar(self, data: Loaded, **_: object) -> Calendar:
-        if "dates" in data:
-            data["dates"] = tuple(data["dates"])
+        dates = list(data.get("dates", ()))
+        if text := data.pop("ics", None):
+            found = closed_days(text, services().now(), most=MAX_DATES)
+            dates += [NamedDate(day, name) for day, name in found]
+        if dates:
+            data["dates"] = tuple(dates)
         if "weekend" in data:
             data["weekend"] = tuple(WEEKDAYS.index(day) for day in data["weekend"])
         return Calendar.of(**data)

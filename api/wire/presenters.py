@@ -4,6 +4,7 @@ from datetime import datetime
 
 from api.json_types import View
 from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
+from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import SecretBox
 from scheduler_app.store.events.record import EventRecord
@@ -42,6 +43,11 @@ def _exported(row: ScheduleField, source: ShownSchedule) -> object:
     if value is None or row.output is None:
         return value
     return row.output._serialize(value, row.name, source)
+
+
+def time_shown(instant: datetime, timezone: str) -> View:
+    """An instant as an occurrence is shown, with its local time in an IANA zone."""
+    return {"run_time": instant, "local": local_in(instant, timezone).isoformat(), "dst": None}
 
 
 def event_shown(event: EventRecord) -> View:

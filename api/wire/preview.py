@@ -1,12 +1,21 @@
 """Previews: when a trigger fires, before or after it is saved."""
 
-from marshmallow import fields, validate
+from datetime import datetime
+from typing import Final
 
+from marshmallow import ValidationError, fields, validate, validates, validates_schema
+
+from api.json_types import Loaded
 from api.wire.field_types import Instant
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OmitNone, OutputSchema
-from api.wire.paging import MAX_LIMIT
 from api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS
+from api.wire.schedule_fields.trigger import MAX_TIMEZONE
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.local_time import timezone_named
+
+#: Occurrences in one answer.
+MAX_OCCURRENCES: Final = 1_000
 
 
 class PreviewQuery(InputSchema):
@@ -15,11 +24,32 @@ class PreviewQuery(InputSchema):
     after = Instant(
         metadata={"description": "The first occurrence shown comes after this instant; default: now"}
     )
+    until = Instant(metadata={"description": "No occurrence shown comes after this instant; default: no end"})
     limit = fields.Integer(
         load_default=10,
-        validate=validate.Range(1, MAX_LIMIT),
+        validate=validate.Range(1, MAX_OCCURRENCES),
         metadata={"description": "How many at most"},
     )
+    display_timezone = fields.String(
+        validate=validate.Length(min=1, max=MAX_TIMEZONE),
+        metadata={
+            "description": "The IANA zone of the local times shown; default: the trigger's own",
+            "example": "Asia/Tokyo",
+        },
+    )
+
+    @validates("display_timezone")
+    def check_zone(self, value: str, **_: object) -> None:
+        try:
+            timezone_named(value)
+        except InvalidField as error:
+            raise ValidationError(error.message) from None
+
+    @validates_schema
+    def check_span(self, data: Loaded, **_: object) -> None:
+        after: datetime | None = data.get("after")
+        if after is not None and "until" in data and data["until"] < after:
+            raise ValidationError("must not be before after", "until")
 
 
 class PreviewInput(PreviewQuery):
@@ -43,7 +73,7 @@ class OccurrenceOutput(OmitNone):
     local = fields.String(
         required=True,
         metadata={
-            "description": "The same instant in the trigger's zone, with its offset",
+            "description": "The same instant in the trigger's zone or in `display_timezone`, with its offset",
             "example": "2026-10-25T02:30:00+02:00",
         },
     )

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from api.json_types import Loaded, View
+from api.wire.preview import PreviewQuery
 from api.wire.schedule_fields import warnings_of
 from scheduler_app.domain.calendars import CalendarUse, days_of
 from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Recurrence
 from scheduler_app.domain.schedule import TICK
@@ -21,8 +23,8 @@ END = datetime(9999, 12, 31, tzinfo=UTC)
 def previewed_input(given: Loaded, store: Store, now: datetime, *, tenant: str) -> View:
     """The fields of PreviewOutput for a trigger that is not saved. `given` is what PreviewInput has loaded,
     and is used up; the trigger is given at `now` unless it says otherwise. Raises InvalidField."""
-    at = given.pop("at", None) or now
-    limit, after = given.pop("limit"), given.pop("after", at)
+    at: datetime = given.pop("at", None) or now
+    query = {name: given.pop(name) for name in PreviewQuery().fields if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
     name, on_holiday = given.pop("calendar", NOT_GIVEN), given.pop("on_holiday", NOT_GIVEN)
     draft = with_calendar(Draft(calendar=name, on_holiday=on_holiday), store, tenant=tenant)
@@ -30,34 +32,43 @@ def previewed_input(given: Loaded, store: Store, now: datetime, *, tenant: str) 
     trigger = new_trigger(written, context)
     calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
     observing = recurrence if calendar is None else calendar.observed_by(recurrence)
-    return previewed(trigger, calendar, observing, after, limit)
+    return previewed(trigger, calendar, observing, query.get("after", at), query)
 
 
 def previewed(
-    trigger: Trigger, calendar: CalendarUse | None, recurrence: AnyRecurrence, after: datetime, limit: int
+    trigger: Trigger, calendar: CalendarUse | None, recurrence: AnyRecurrence, after: datetime, query: Loaded
 ) -> View:
-    """The fields of PreviewOutput: at most `limit` occurrences of `recurrence`, which is the trigger's as
-    `calendar` leaves it, after `after`. Raises InvalidRecurrence when it takes too long to tell."""
-    found = recurrence.occurrences(after + TICK, END, limit) if after < END else []
+    """The fields of PreviewOutput: occurrences of `recurrence`, which is the trigger's as `calendar` leaves
+    it, after `after`, as many and in the zone that the PreviewQuery `query` says. Raises InvalidRecurrence
+    when it takes too long to tell."""
+    # `until` is included.
+    end, limit = min(query.get("until", END), END - TICK) + TICK, query["limit"]
+    found = recurrence.occurrences(after + TICK, end, limit) if after < end else []
+    shown_in = query.get("display_timezone")
     view: View = {
         "trigger": dict(trigger.written),
         "occurrences": [
-            {"run_time": each.instant, "local": each.local.isoformat(), "dst": each.dst}
-            | _rolled(each, calendar)
+            {"run_time": each.instant, "local": _shown(each.local, shown_in), "dst": each.dst}
+            | _rolled(each, calendar, shown_in)
             for each in found
         ],
-        **_skipped(recurrence, calendar, after, found, limit),
+        **_skipped(recurrence, calendar, (after, end), found, query),
         "warnings": warnings_of(trigger, calendar, recurrence),
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
 
 
-def _rolled(each: Occurrence, calendar: CalendarUse | None) -> View:
+def _shown(local: datetime, timezone: str | None) -> str:
+    """An aware time, in the zone that is asked for or else its own."""
+    return (local if timezone is None else local_in(local, timezone)).isoformat()
+
+
+def _rolled(each: Occurrence, calendar: CalendarUse | None, timezone: str | None) -> View:
     if each.rolled_from is None:
         return {}
     return {
-        "rolled_from": each.rolled_from.isoformat(),
+        "rolled_from": _shown(each.rolled_from, timezone),
         "reason": _closed_by(calendar, each.rolled_from),
     }
 
@@ -65,16 +76,17 @@ def _rolled(each: Occurrence, calendar: CalendarUse | None) -> View:
 def _skipped(
     recurrence: AnyRecurrence,
     calendar: CalendarUse | None,
-    after: datetime,
+    span: tuple[datetime, datetime],
     found: Sequence[Occurrence],
-    limit: int,
+    query: Loaded,
 ) -> View:
     """What a calendar takes away up to the last occurrence that is shown, `limit` at most."""
-    if not isinstance(recurrence, Recurrence) or after >= END:
+    (after, end), limit = span, query["limit"]
+    if not isinstance(recurrence, Recurrence) or after >= end:
         return {}
-    end = found[-1].instant if len(found) == limit else END
+    end = found[-1].instant if len(found) == limit else end
     skipped = [
-        {"local": each.isoformat(), "reason": _closed_by(calendar, each)}
+        {"local": _shown(each, query.get("display_timezone")), "reason": _closed_by(calendar, each)}
         for each in recurrence.left_out(after + TICK, end, limit)
     ]
     return {"skipped": skipped} if skipped else {}

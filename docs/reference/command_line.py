@@ -1,5 +1,7 @@
 """The page of the command line, as `--help` prints it."""
 
+from collections.abc import Iterator
+
 import click
 from click.testing import CliRunner
 
@@ -15,11 +17,20 @@ exit status is 0 when the command is done, 1 when it failed, 2 for wrong usage.
 
 def command_line() -> str:
     """Returns the page, with a section for each command."""
-    parts = [INTRODUCTION]
-    context = click.Context(main)
-    for name in main.list_commands(context):
-        done = CliRunner().invoke(main, [name, "--help"], prog_name="scheduler", max_content_width=100)
+    return "\n".join([INTRODUCTION, *_sections(main, [])])
+
+
+def _sections(group: click.Group, path: list[str]) -> Iterator[str]:
+    """A section for each command of a group and of the groups in it."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        words = [*path, name]
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from _sections(command, words)
+            continue
+        done = CliRunner().invoke(main, [*words, "--help"], prog_name="scheduler", max_content_width=100)
+        called = " ".join(words)
         if done.exit_code:
-            raise RuntimeError(f"scheduler {name} --help: {done.output}")
-        parts.append(f"## scheduler {name}\n\n```text\n{done.output.strip()}\n```\n")
-    return "\n".join(parts)
+            raise RuntimeError(f"scheduler {called} --help: {done.output}")
+        yield f"## scheduler {called}\n\n```text\n{done.output.strip()}\n```\n"

@@ -23,7 +23,9 @@ _COMMANDS = {
     "reseal": "reseal:reseal",
     "resume": "resume:resume_schedules",
     "trigger": "trigger:trigger_schedule",
+    "tzdata": "tzdata:tzdata",
     "up": "up:up",
+    "why": "why:why",
 }
 
 

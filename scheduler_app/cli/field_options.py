@@ -2,11 +2,18 @@
 
 from collections.abc import Callable, Collection, Sequence
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 import click
 
+from scheduler_app.cli.durations import duration
+
 Command = Callable[..., None]
+
+#: A short option for a field of triggers; the one by the field's name means the same.
+_SHORT: Final = {"every_seconds": "--every", "delay_seconds": "--in", "run_at": "--at"}
+#: Fields in seconds that are given as durations.
+_DURATIONS: Final = frozenset({"every_seconds", "delay_seconds"})
 
 
 def field_options(kind: type, *, without: Collection[str]) -> Callable[[Command], Command]:
@@ -33,13 +40,17 @@ def given_fields(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def flag(name: str) -> str:
-    """The option of a field."""
+    """The option of a field, the short one where it has two."""
+    return _SHORT.get(name) or _long_flag(name)
+
+
+def _long_flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
 def _option(name: str, kind: Any, meaning: str) -> Callable[[Command], Command]:
     """The option for a field of this type."""
-    option = flag(name)
+    option = _long_flag(name)
     help_text = meaning.replace("`", "") + "."
     if get_origin(kind) in (Union, UnionType):
         kind = next(each for each in reversed(get_args(kind)) if each is not NoneType)
@@ -55,4 +66,8 @@ def _option(name: str, kind: Any, meaning: str) -> Callable[[Command], Command]:
         # Each use of the option adds one value, so its name is the singular: `tags` is --tag.
         option = option.removesuffix("s")
         return click.option(option, name, multiple=True, help=f"{help_text} May be repeated.")
-    return click.option(option, name, type=kind if kind in (int, float) else str, help=help_text)
+    options = (_SHORT[name], option) if name in _SHORT else (option,)
+    if name in _DURATIONS:
+        help_text = f"{help_text} Such as 90s, 10m, 1h30m, 2d."
+        return click.option(*options, name, type=duration, help=help_text)
+    return click.option(*options, name, type=kind if kind in (int, float) else str, help=help_text)

@@ -12,7 +12,15 @@ from scheduler_app.client.async_messages import AsyncMessages
 from scheduler_app.client.calls import EditOfMany, Listing
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.record import Json
-from scheduler_app.client.results import BulkResult, EditResult, Event, Preview, Schedule
+from scheduler_app.client.results import (
+    BulkResult,
+    EditResult,
+    Event,
+    Explanation,
+    MovedSchedule,
+    Preview,
+    Schedule,
+)
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
 
 T = TypeVar("T")
@@ -148,11 +156,21 @@ class AsyncScheduler:
         rrule: str | None = None,
         /,
         *,
+        at: datetime | str | None = None,
         after: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int | None = None,
+        display_timezone: str | None = None,
         **fields: Unpack[TriggerFields],
     ) -> Preview:
-        return await self._http.send(operations.preview(rrule, after, limit, fields))
+        shown = operations.shown(after, until, limit, display_timezone)
+        return await self._http.send(operations.preview(rrule, at, shown, fields))
+
+    async def why(self, schedule_id: str, at: datetime | str) -> Explanation:
+        return await self._http.send(operations.why(schedule_id, at))
+
+    def tzdata_check(self) -> AsyncIterator[MovedSchedule]:
+        return self._all(operations.tzdata_check())
 
     async def _edit(self, edit: EditOfMany) -> EditResult:
         for call in edit.calls():

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, post, put, without_none
 from scheduler_app.client.record import Json
-from scheduler_app.client.results import BulkResult, Event, Preview, Schedule
+from scheduler_app.client.results import BulkResult, Event, Explanation, MovedSchedule, Preview, Schedule
 from scheduler_app.client.schedule_fields import TRIGGERS
 
 
@@ -129,12 +129,29 @@ def redrive_many(which: Json) -> EditOfMany:
     return EditOfMany("/api/events/redrive", "redriven", _event_filters(which))
 
 
+def shown(
+    after: datetime | str | None, until: datetime | str | None, limit: int | None, zone: str | None
+) -> Json:
+    """Which occurrences a preview shows, and in which zone."""
+    times = {"after": _maybe_instant(after), "until": _maybe_instant(until)}
+    return times | {"limit": limit, "display_timezone": zone}
+
+
 def preview(
-    rrule: str | None, after: datetime | str | None, limit: int | None, fields: Mapping[str, object]
+    rrule: str | None, at: datetime | str | None, which: Json, fields: Mapping[str, object]
 ) -> Call[Preview]:
-    given = {"rrule": rrule, "after": _maybe_instant(after), "limit": limit}
+    given = {"rrule": rrule, "at": _maybe_instant(at)} | which
     body = without_none(given) | without_none(_wire(fields))
     return post("/api/schedules/preview", Preview.of, body)
+
+
+def why(schedule_id: str, at: datetime | str) -> Call[Explanation]:
+    text = at.isoformat() if isinstance(at, datetime) else at
+    return get(_path(schedule_id, "why"), Explanation.of, {"at": text})
+
+
+def tzdata_check() -> Listing[MovedSchedule]:
+    return Listing("/api/tzdata/check", "moved", MovedSchedule.of)
 
 
 def _path(schedule_id: str, rest: str = "") -> str:

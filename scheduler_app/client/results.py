@@ -86,6 +86,51 @@ class Preview(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Reason(Record):
+    """Why a schedule does not fire: `code` is a part of RFC 5545, such as `BYDAY`, or a word such as
+    `paused`."""
+
+    code: str
+    message: str
+    rule: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Explanation(Record):
+    """Why a schedule fires at an instant, or does not; `reason` is the first reason."""
+
+    at: Occurrence
+    fires: bool
+    reason: Reason | None = None
+    further_reasons: tuple[Reason, ...] = ()
+    previous: Occurrence | None = None
+    next: Occurrence | None = None
+    event: Event | None = None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Move(Record):
+    """An occurrence as it is planned and as newer zone data compute it, and how much later that is."""
+
+    before: datetime | None = None
+    after: datetime | None = None
+    seconds: int | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MovedSchedule(Record):
+    """A schedule that newer zone data would move; `error` says why that cannot be told."""
+
+    id: str
+    name: str | None = None
+    timezone: str | None = None
+    zone_data: str | None = None
+    moves: tuple[Move, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class BulkResult(Record):
     """What became of the schedule at the same place in the request: 201, or another status and a problem."""
 

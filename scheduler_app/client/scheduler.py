@@ -12,7 +12,15 @@ from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
 from scheduler_app.client.messages import Messages
 from scheduler_app.client.record import Json
-from scheduler_app.client.results import BulkResult, EditResult, Event, Preview, Schedule
+from scheduler_app.client.results import (
+    BulkResult,
+    EditResult,
+    Event,
+    Explanation,
+    MovedSchedule,
+    Preview,
+    Schedule,
+)
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
 
 T = TypeVar("T")
@@ -188,16 +196,34 @@ class Scheduler:
         rrule: str | None = None,
         /,
         *,
+        at: datetime | str | None = None,
         after: datetime | str | None = None,
+        until: datetime | str | None = None,
         limit: int | None = None,
+        display_timezone: str | None = None,
         **fields: Unpack[TriggerFields],
     ) -> Preview:
         """When a trigger that is not saved would fire: its `occurrences` and `warnings`.
 
-        Give a rule, or another trigger by its field; `timezone`, `gap` and `overlap` beside it. The first
-        occurrence shown comes after `after` (default: now); `limit` is how many at most (default: 10).
+        Give a rule, or another trigger by its field; `timezone`, `gap` and `overlap` beside it. The trigger
+        is read as if given `at` an instant (default: now). The occurrences shown come after `after` (default:
+        `at`), and none after `until`; `limit` is how many at most (default: 10, at most 1,000).
+        `display_timezone` is the zone of the local times (default: the trigger's own).
         """
-        return self._http.send(operations.preview(rrule, after, limit, fields))
+        shown = operations.shown(after, until, limit, display_timezone)
+        return self._http.send(operations.preview(rrule, at, shown, fields))
+
+    def why(self, schedule_id: str, at: datetime | str) -> Explanation:
+        """Why a schedule fires at an instant, past or future, or why it does not; also of a deleted one.
+
+        A time without an offset is read in the schedule's zone.
+        """
+        return self._http.send(operations.why(schedule_id, at))
+
+    def tzdata_check(self) -> Iterator[MovedSchedule]:
+        """Yields the schedules that the API's zone data would move, each with its first moves. It changes
+        nothing: beats with that data do."""
+        return self._all(operations.tzdata_check())
 
     def _edit(self, edit: EditOfMany) -> EditResult:
         for call in edit.calls():

@@ -34,3 +34,8 @@ def instant_at(local: datetime, timezone: str, overlap: Overlap = "first") -> da
     second = reading.late if overlap == "last" and reading.kind == "overlap" else reading.early
     found = to_datetime(min(max(second, FIRST_SECOND), LAST_SECOND)).astimezone(UTC)
     return found + timedelta(microseconds=local.microsecond)
+
+
+def local_in(instant: datetime, timezone: str) -> datetime:
+    """An aware `instant` as the clocks of an IANA zone show it, aware. Raises InvalidField("timezone")."""
+    return instant.astimezone(timezone_named(timezone).info)

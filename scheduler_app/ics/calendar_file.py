@@ -22,7 +22,7 @@ MAX_UNREAD: Final = 50
 _NAME: Final = re.compile(r"[A-Za-z0-9-]+")
 _READ: Final = frozenset(
     (
-        *("UID", "SUMMARY", "STATUS", "DTSTART", "DUE", "RECURRENCE-ID"),
+        *("UID", "SUMMARY", "STATUS", "DTSTART", "DTEND", "DUE", "RECURRENCE-ID"),
         *("RRULE", "RDATE", "EXDATE", "EXRULE", "X-WR-TIMEZONE", "METHOD"),
         *("TZID", "X-LIC-LOCATION", "TZOFFSETFROM", "TZOFFSETTO"),
     )

@@ -67,13 +67,13 @@ def read_items(text: str, *, timezone: str, now: datetime) -> list[Item]:
     for calendar in read_calendars(text, max_items=MAX_ITEMS):
         zones = CalendarZones(calendar, given=timezone, now=now)
         cancelled = (calendar.text("METHOD") or "").upper() == "CANCEL"
-        for group in _groups(calendar):
+        for group in groups_of(calendar):
             reason = "the calendar's METHOD is CANCEL" if cancelled else None
             found.append(_item(group, zones, now, reason))
     return found
 
 
-def _groups(calendar: Component) -> list[list[Component]]:
+def groups_of(calendar: Component) -> list[list[Component]]:
     """The components of each item: a master first, if there is one, and then its overrides."""
     groups: dict[object, list[Component]] = {}
     for number, each in enumerate(calendar.components):
@@ -104,7 +104,7 @@ def _item(group: Sequence[Component], zones: CalendarZones, now: datetime, reaso
     if status not in _PLAIN:
         notes.append(f"STATUS {status[:40]} makes no difference.")
     try:
-        patterns = _patterns(group, zones, notes)
+        patterns = patterns_of(group, zones, notes)
         series, over = list[Series](), list[Series]()
         for pattern in patterns:
             made = Series(name, pattern.text(), pattern.start.zone)
@@ -122,11 +122,12 @@ def _item(group: Sequence[Component], zones: CalendarZones, now: datetime, reaso
 
 def _ignored(component: Component) -> list[str]:
     inner = [each.name for each in component.components]
-    return [name for name in (*component.unread, *inner) if name not in _BOOKKEEPING]
+    ends = [each.name for each in component.all("DTEND")]
+    return [name for name in (*component.unread, *ends, *inner) if name not in _BOOKKEEPING]
 
 
-def _patterns(group: Sequence[Component], zones: CalendarZones, notes: list[str]) -> list[Pattern]:
-    """Raises InvalidField."""
+def patterns_of(group: Sequence[Component], zones: CalendarZones, notes: list[str]) -> list[Pattern]:
+    """When the events of an item are; `notes` collects how that was read. Raises InvalidField."""
     for each in group:
         if each.problem:
             raise InvalidField("ics", each.problem)

@@ -7,7 +7,7 @@ from typing import Final
 
 from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of, new_token
 from scheduler_app.domain.errors import Conflict, InvalidRecurrence, NotFound
-from scheduler_app.domain.event import State
+from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.standard_rule import StandardRule, standard_rule
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -107,14 +107,16 @@ class CalendarFeedService:
         if found.next is not None:
             left_out.append(f"past events before the newest {MAX_PAST}")
         names = {each.id: each.name for each in schedules}
-        missing = list({each.schedule_id for each in found.rows} - names.keys())
+        # Messages are nobody's schedule.
+        past = [each for each in found.rows if each.kind is not Kind.MESSAGE]
+        missing = list({each.schedule_id for each in past} - names.keys())
         for each in self.store.schedules.for_delivery(missing).values():
             if isinstance(each, Schedule):
                 names[each.id] = each.name
         return write_calendar(
             tag or "Scheduler",
             coming,
-            _past(found.rows, names),
+            _past(past, names),
             now=now,
             description=_leaving_out(left_out),
         )

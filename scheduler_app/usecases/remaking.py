@@ -45,8 +45,7 @@ class Remaking:
         if schedule.next_run_at and schedule.next_run_at <= now:
             return Waits()  # what is owed up to now comes first
         made = self._made(schedule, now)
-        planned = made | ({schedule.next_run_at} if schedule.next_run_at else set())
-        would_be = _would_be(schedule, now)
+        planned, would_be = _planned(schedule, made), _would_be(schedule, now)
         if planned == would_be:
             return Unchanged()
         # A cut, as an edit makes it: events due up to now stay, later ones are cancelled and computed again.
@@ -65,6 +64,11 @@ class Remaking:
             )
         return Moved(_shown(planned - would_be), _shown(would_be - planned))
 
+    def compared(self, schedule: Schedule, now: datetime) -> tuple[set[datetime], set[datetime]]:
+        """The occurrences after `now` as they are planned, and as today's facts compute the same stretch of
+        future. Raises as `remake` does, and changes nothing."""
+        return _planned(schedule, self._made(schedule, now)), _would_be(schedule, now)
+
     def _made(self, schedule: Schedule, now: datetime) -> set[datetime]:
         """The occurrences to come that are events already, whatever became of them: one may be sent while
         its page is compared, and one that a person has withdrawn must not come back."""
@@ -80,6 +84,11 @@ class Remaking:
             # What a beat is making at this moment is looked at when it has moved the cursor on.
             and (schedule.next_run_at is None or row.run_time < schedule.next_run_at)
         }
+
+
+def _planned(schedule: Schedule, made: set[datetime]) -> set[datetime]:
+    """The future as it stands: the events, and the next occurrence that is none yet."""
+    return made | ({schedule.next_run_at} if schedule.next_run_at else set())
 
 
 def _would_be(schedule: Schedule, now: datetime) -> set[datetime]:

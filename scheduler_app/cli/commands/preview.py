@@ -13,22 +13,46 @@ from scheduler_app.client import TRIGGERS, Scheduler, TriggerFields
 @click.command()
 @click.argument("rrule", required=False)
 @field_options(TriggerFields, without=("rrule",))
-@click.option("--after", help="The first instant that counts.  [default: now]")
-@click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Show at most so many.")
+@click.option("--given-at", help="The instant from which delays and intervals count.  [default: now]")
+@click.option("--after", help="Show what comes after this instant.  [default: that of --given-at]")
+@click.option("--until", help="Show nothing that comes after this instant.  [default: no end]")
+@click.option(
+    "--limit", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Show at most so many."
+)
+@click.option("--display-timezone", metavar="ZONE", help="The zone of local times.  [default: the trigger's]")
 @json_option
 @with_client
 def preview(
-    scheduler: Scheduler, rrule: str | None, after: str | None, limit: int, as_json: bool, **options: Any
+    scheduler: Scheduler,
+    rrule: str | None,
+    given_at: str | None,
+    after: str | None,
+    until: str | None,
+    limit: int,
+    display_timezone: str | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """Show when RRULE, or another trigger, would run, without saving anything."""
+    """Show when RRULE, or another trigger, would run, and what it became, without saving anything."""
     fields = given_fields(options)
     if (rrule is not None) + sum(name in fields for name in TRIGGERS) != 1:
         others = ", ".join(flag(name) for name in TRIGGERS if name != "rrule")
         raise click.UsageError(f"give RRULE, or one of {others}")
-    found = scheduler.preview(rrule, after=after, limit=limit, **fields)
+    found = scheduler.preview(
+        rrule,
+        at=given_at,
+        after=after,
+        until=until,
+        limit=limit,
+        display_timezone=display_timezone,
+        **fields,
+    )
     if as_json:
         show_json(found)
         return
+    say(found["description"])
+    for line in found.get("recurrence", "").splitlines():
+        say(f"  {line}")
     table(
         ["UTC", "local"],
         [[one["run_time"], one["local"]] for one in found["occurrences"]],

@@ -18,6 +18,7 @@ from .occurrence import Occurrence
 from .once import Once
 from .recurrence import Recurrence
 from .rules.closed_days import ClosedDays, Observance, OnHoliday
+from .why import Reason, Verdict
 from .zones.zone import zone_data_version
 
 __all__ = [
@@ -31,7 +32,9 @@ __all__ = [
     "OnHoliday",
     "Once",
     "Overlap",
+    "Reason",
     "Recurrence",
+    "Verdict",
     "zone_data_version",
 ]
 

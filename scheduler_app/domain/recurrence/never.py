@@ -6,6 +6,7 @@ from typing import Any
 
 from .occurrence import Occurrence
 from .timeline import require_aware
+from .why import Reason, Verdict
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ class Never:
         """Always empty."""
         self.between(start, end, limit)
         return []
+
+    def why(self, instant: datetime) -> Verdict:
+        """It never fires by itself."""
+        require_aware(instant, "instant")
+        reason = Reason("on_demand", "It has no times of its own: it runs when somebody triggers it.")
+        return Verdict(False, (reason,))
 
     def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
         """Always None: there is nothing to count."""

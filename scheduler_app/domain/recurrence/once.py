@@ -6,6 +6,7 @@ from typing import Any
 
 from .occurrence import Occurrence
 from .timeline import require_aware
+from .why import Reason, Verdict
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,15 @@ class Once:
     def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
         """As `between`."""
         return [Occurrence(instant, instant, None) for instant in self.between(start, end, limit)]
+
+    def why(self, instant: datetime) -> Verdict:
+        """Whether it is the aware `instant`."""
+        require_aware(instant, "instant")
+        if instant == self.instant:
+            return Verdict(fires=True)
+        reason = Reason("run_at", f"It fires once only. {self.description}.")
+        earlier = self.instant < instant
+        return Verdict(False, (reason,), self.instant if earlier else None, None if earlier else self.instant)
 
     def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
         """None: there is nothing to count."""

@@ -23,6 +23,7 @@ from .text.parsed_text import read_text, zone_named
 from .timeline import DAY, ceil_second, floor_second, local_datetime, require_aware, to_datetime
 from .warnings.closed_day_warnings import closed_day_warnings
 from .warnings.warnings import Warnings, outlook
+from .why import Asked, Verdict, verdict
 
 MAX_RESULTS: Final = 1_000_000
 _GAPS: Final = ("shift", "skip")
@@ -157,6 +158,16 @@ class Recurrence:
         """As `between`, each with its local time and what a clock change did to it."""
         shifted: set[int] = set()
         return [self._occurrence(second, shifted) for second in self._between(start, end, limit, shifted)]
+
+    def why(self, instant: datetime) -> Verdict:
+        """Whether it fires at an aware `instant`, and if not, the first reason of each rule.
+
+        All of the answer costs one budget of steps. Raises InvalidRecurrence where that is too little to find
+        even the occurrence after the instant.
+        """
+        return verdict(
+            Asked(self._set, self._fires, self._start, self.observed), require_aware(instant, "instant")
+        )
 
     def left_out(self, start: datetime, end: datetime, limit: int) -> list[datetime]:
         """The local times from `start` up to `end` (both aware), `limit` at most, at which nothing fires

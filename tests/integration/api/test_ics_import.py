@@ -112,6 +112,20 @@ def test_what_is_wrong_with_the_whole_request_is_named(
     assert pointer in [each["pointer"] for each in answer.get_json()["errors"]]
 
 
+def test_a_calendar_s_days_come_of_a_file(client: FlaskClient) -> None:
+    text = calendar("DTSTART;VALUE=DATE:20400102\nDTEND;VALUE=DATE:20400104")
+    made = client.put("/api/calendars/school", json={"ics": text, "dates": [{"date": "2040-05-01"}]})
+    assert made.status_code == 201, made.text
+    days = client.get("/api/calendars/school/days?from=2040-01-02&to=2040-01-04").get_json()["days"]
+    assert [(each["date"], each["name"]) for each in days] == [
+        ("2040-01-02", "Event 0"),
+        ("2040-01-03", "Event 0"),
+    ]
+    refused = client.put("/api/calendars/school", json={"ics": calendar(ZONED)})
+    assert refused.status_code == 422
+    assert refused.get_json()["errors"][0]["pointer"] == "/ics"
+
+
 def test_a_file_of_10_mb_is_refused_unread(client: FlaskClient) -> None:
     size = 10_000_000
     assert size > max_body_bytes("/api/schedules/import")

@@ -127,7 +127,7 @@ def test_a_cause_is_sent_again_a_page_at_a_time(
     client: FlaskClient, create: Create, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dead_letters, "PAGE", 2)
-    made, now = create(every_seconds=86_400), clock.now()
+    made, now = create(), clock.now()
     schedule_id = str(made["id"])
     alike = [fail(store, schedule_id, now - timedelta(seconds=each), 503) for each in range(1, 4)]
     other = fail(store, schedule_id, now - timedelta(seconds=9), 404)
@@ -160,3 +160,14 @@ def test_a_first_schedule_is_offered_a_receiver_where_callbacks_may_reach_it(
     assert 'data-use="http://localhost/health"' in client.get("/new-schedule").text
     guarded = make_api(callback_allowed_networks="").test_client()
     assert "own-receiver" not in guarded.get("/new-schedule").text
+
+
+def test_a_message_is_listed_among_the_events_and_links_to_no_schedule(client: FlaskClient) -> None:
+    given = {"callback_url": "http://127.0.0.1:9/", "body": "x", "delay_seconds": 3_600}
+    made = client.post("/api/messages", json=given)
+    assert made.status_code == 201, made.text
+    listed = client.get("/events").text
+    (path,) = set(re.findall(r'href="(/events/[^"?]+)"', listed))
+    for page in (listed, client.get(path).text):
+        assert "a message" in page
+        assert 'href="/schedules/"' not in page

@@ -64,6 +64,33 @@ def test_a_form_of_another_origin_is_refused(client: FlaskClient) -> None:
     assert (refused.status_code, "another origin" in refused.text) == (403, True)
 
 
+def page_operations(app: Flask) -> list[tuple[str, str]]:
+    """Each method and path of the pages, with an id that nothing has."""
+    found = []
+    for rule in app.url_map.iter_rules():
+        if rule.endpoint.startswith("pages.") and rule.endpoint != "pages.static":
+            _, path = rule.build(dict.fromkeys(rule.arguments, "none-such"), append_unknown=False) or ("", "")
+            found += [(method, path) for method in sorted((rule.methods or set()) - {"OPTIONS", "HEAD"})]
+    assert len(found) > 12
+    return found
+
+
+def test_every_form_refuses_other_origins_other_types_and_missing_tokens(client: FlaskClient) -> None:
+    token = form_token(client, "/new-schedule")
+    foreign = {"Origin": "http://localhost:3000", "Sec-Fetch-Site": "same-site"}
+    for path in (path for method, path in page_operations(client.application) if method == "POST"):
+        form = {"form_token": token}
+        assert "another origin" in client.post(path, data=form, headers=foreign).text, path
+        assert "no longer valid" in client.post(path, data={}).text, path
+        assert client.post(path, json=form).status_code == 403, path
+
+
+def test_every_page_refuses_parameters_that_it_does_not_take(client: FlaskClient) -> None:
+    for path in (path for method, path in page_operations(client.application) if method == "GET"):
+        answer = client.get(f"{path}?limt=3")
+        assert (answer.status_code, "limt" in answer.text) == (422, True), path
+
+
 def test_unknown_parameters_and_fields_are_refused(client: FlaskClient) -> None:
     assert client.get("/schedules?colour=red").status_code == 422
     token = form_token(client, "/new-schedule")

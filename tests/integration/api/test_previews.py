@@ -68,7 +68,10 @@ def test_the_ends_of_the_calendar_are_answered(client: FlaskClient, after: str) 
     [
         ({"rrule": "FREQ=NEVER"}, "/rrule"),
         ({"timezone": "Mars/Phobos"}, "/timezone"),
-        ({"limit": 501}, "/limit"),
+        ({"limit": 1001}, "/limit"),
+        ({"until": "2026-10-23T11:59:59Z"}, "/until"),
+        ({"until": "later"}, "/until"),
+        ({"display_timezone": "Mars/Phobos"}, "/display_timezone"),
         ({"after": "soon"}, "/after"),
         ({"name": "x"}, "/name"),
     ],
@@ -79,3 +82,44 @@ def test_a_wrong_field_of_a_preview_is_named(
     answer = client.post("/api/schedules/preview", json=ZONED | fields)
     assert answer.status_code == 422
     assert answer.get_json()["errors"][0]["pointer"] == pointer
+
+
+def test_until_is_inclusive(client: FlaskClient) -> None:
+    answer = client.post("/api/schedules/preview", json=ZONED | {"until": "2026-10-25T00:30:00Z"})
+    assert [each["run_time"] for each in answer.get_json()["occurrences"]] == [
+        "2026-10-24T00:30:00Z",
+        "2026-10-25T00:30:00Z",
+    ]
+    far = client.post("/api/schedules/preview", json=ZONED | {"until": "9999-12-31T23:59:59Z"})
+    assert len(far.get_json()["occurrences"]) == 3
+
+
+def test_local_times_are_shown_in_the_zone_that_is_asked_for(
+    client: FlaskClient, create: Callable[..., dict[str, Any]]
+) -> None:
+    asked = {"display_timezone": "Asia/Tokyo", "limit": 1}
+    shown = client.post("/api/schedules/preview", json=ZONED | asked).get_json()
+    assert shown["occurrences"] == [
+        {"run_time": "2026-10-24T00:30:00Z", "local": "2026-10-24T09:30:00+09:00"}
+    ]
+    assert "Europe/Zurich" in shown["recurrence"]
+    made = create(run_at="2040-01-01T00:00:00Z")["id"]
+    saved = client.get(f"/api/schedules/{made}/preview", query_string=asked).get_json()
+    assert saved["occurrences"][0]["local"] == "2040-01-01T09:00:00+09:00"
+
+
+def test_a_thousand_occurrences_are_the_most_of_one_answer(client: FlaskClient) -> None:
+    answer = client.post("/api/schedules/preview", json={"every_seconds": 60, "limit": 1000})
+    assert len(answer.get_json()["occurrences"]) == 1000
+
+
+def test_a_trigger_counts_from_the_instant_at_which_it_is_given(client: FlaskClient) -> None:
+    at = {"at": "2030-01-01T00:00:00Z", "limit": 1}
+    for given, run_time in (
+        ({"delay_seconds": 90}, "2030-01-01T00:01:30Z"),
+        ({"every_seconds": 60}, "2030-01-01T00:01:00Z"),
+        ({"phrase": "in 10 minutes"}, "2030-01-01T00:10:00Z"),
+        ({"cron": "0 9 * * *"}, "2030-01-01T09:00:00Z"),
+    ):
+        shown = client.post("/api/schedules/preview", json=given | at).get_json()
+        assert [each["run_time"] for each in shown["occurrences"]] == [run_time]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -265,3 +266,73 @@ def test_what_others_wrote_does_not_drive_the_terminal(
     for done in shown:
         assert not set("\x1b\x07\x9b\u202e\u2066\x7f\r\u2028") & set(done.output), done.output
     assert any("\\u001b" in done.output for done in shown)
+
+
+def test_why_says_the_reason_and_the_occurrences_around_it(
+    shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    scheduler.schedule(URL, rrule=YEARLY, timezone="Europe/Zurich", id=tag)
+    lines = shell.run("why", tag, "2041-03-01T00:00").stdout.splitlines()
+    assert lines[0] == "2041-03-01T00:00:00Z (2041-03-01T00:00:00+00:00): it does not fire."
+    assert lines[1].startswith("  BYMONTH: The rule has no BYMONTH, so DTSTART implies BYMONTH=1")
+    assert lines[2] == "    of the rule FREQ=YEARLY"
+    assert lines[3:] == [
+        "previous  2041-01-01T00:00:00Z (2041-01-01T00:00:00+00:00)",
+        "next      2042-01-01T00:00:00Z (2042-01-01T00:00:00+00:00)",
+    ]
+    assert shell.json("why", tag, "2041-01-01T00:00:00Z")["fires"]
+
+
+def test_why_answers_for_a_deleted_schedule(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    scheduler.schedule(URL, rrule=YEARLY, id=tag)
+    scheduler.cancel(tag)
+    found = scheduler.why(tag, datetime(2041, 1, 1, tzinfo=UTC))
+    assert (found["fires"], found["reason"]["code"]) == (False, "deleted")
+
+
+@pytest.mark.parametrize(
+    ("options", "local"),
+    [
+        (("--cron", "0 9 * * *"), "2040-07-01T09:00:00+02:00"),
+        (("--every", "1h30m"), "2040-07-01T01:30:00+00:00"),
+        (("--phrase", "every day at 9:34"), "2040-07-01T09:34:00+02:00"),
+        (("--in", "10m"), "2040-07-01T00:10:00+00:00"),
+        (("--at", "2040-07-01T12:00:00"), "2040-07-01T12:00:00+02:00"),
+    ],
+)
+def test_create_and_preview_take_each_trigger_by_its_option(
+    shell: Shell, options: tuple[str, ...], local: str
+) -> None:
+    zone = ("--timezone", "Europe/Zurich")
+    found = shell.json("preview", *options, *zone, "--given-at", "2040-07-01T00:00:00Z", "--limit", "1")
+    assert [each["local"] for each in found["occurrences"]] == [local]
+    made = shell.json("create", URL, *options, *zone)
+    assert next(iter(found["trigger"])) in made
+
+
+def test_preview_says_what_a_trigger_became(shell: Shell) -> None:
+    span = ("--after", "2040-01-01T00:00:00Z", "--until", "2040-01-02T09:00:00Z")
+    lines = shell.run("preview", "--cron", "0 9 * * *", *span, "--display-timezone", "Asia/Tokyo").stdout
+    assert lines.startswith("Every day at 09:00")
+    assert "RRULE:FREQ=DAILY" in lines
+    assert lines.splitlines()[-2:] == [
+        "2040-01-01T09:00:00Z  2040-01-01T18:00:00+09:00",
+        "2040-01-02T09:00:00Z  2040-01-02T18:00:00+09:00",
+    ]
+    on_demand = shell.run("preview", "--on-demand").stdout
+    assert on_demand.startswith("Only on demand")
+
+
+def test_the_client_previews_a_span_in_a_zone(scheduler: Scheduler) -> None:
+    found = scheduler.preview(
+        every_seconds=3600,
+        at=datetime(2040, 1, 1, tzinfo=UTC),
+        until="2040-01-01T02:00:00Z",
+        display_timezone="Asia/Tokyo",
+    )
+    assert [each["local"][11:16] for each in found["occurrences"]] == ["10:00", "11:00"]
+
+
+def test_tzdata_check_says_what_would_move(shell: Shell) -> None:
+    assert shell.run("tzdata", "check").stdout == "No schedule would move.\n"
+    assert shell.json("tzdata", "check") == []

@@ -51,3 +51,17 @@ def test_a_word_that_is_none_of_the_choices_is_refused() -> None:
     done = CliRunner().invoke(command, ["--gap", "sideways"])
     assert done.exit_code == 2
     assert "shift" in done.output
+
+
+def test_a_trigger_has_a_short_option_beside_the_name_of_its_field() -> None:
+    assert run("--every", "1h30m") == run("--every-seconds", "5400") == {"every_seconds": 5_400}
+    assert run("--in", "10m") == run("--delay-seconds", "600") == {"delay_seconds": 600}
+    assert run("--at", "2040-01-01T00:00:00Z") == {"run_at": "2040-01-01T00:00:00Z"}
+    assert run("--cron", "0 9 * * *") == {"cron": "0 9 * * *"}
+    assert run("--phrase", "every monday at noon") == {"phrase": "every monday at noon"}
+
+
+def test_a_duration_that_is_none_is_refused_with_examples() -> None:
+    done = CliRunner().invoke(command, ["--in", "soon"])
+    assert done.exit_code == 2
+    assert "10m" in done.output

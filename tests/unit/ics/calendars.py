@@ -186,6 +186,13 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
             )
         ],
     ),
+    "apple: from this one on, which is named in UTC": (
+        file(
+            event(f"{ZURICH}:20261130T080000\nRRULE:FREQ=WEEKLY;COUNT=3"),
+            event(f"RECURRENCE-ID;RANGE=THISANDFUTURE:20261207T070000Z\n{ZURICH}:20261207T093000"),
+        ),
+        [taken("2026-11-30T07:00", "2026-12-07T08:30", "2026-12-14T08:30")],
+    ),
     "apple: from this one on, on another day": (
         file(
             event(f"{ZURICH}:20261130T080000\nRRULE:FREQ=WEEKLY;BYDAY=MO,TH;UNTIL=20261218"),
@@ -197,6 +204,20 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
             taken(
                 *("2026-11-30T07:00", "2026-12-03T07:00", "2026-12-08T07:00"),
                 *("2026-12-11T07:00", "2026-12-15T07:00", "2026-12-18T07:00"),
+            )
+        ],
+    ),
+    "apple: every other week, from this one on a day later": (
+        file(
+            event(f"{ZURICH}:20261130T080000\nRRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,SU;COUNT=6"),
+            event(
+                f"RECURRENCE-ID;RANGE=THISANDFUTURE;TZID=Europe/Zurich:20261214T080000\n{ZURICH}:20261215T080000"
+            ),
+        ),
+        [
+            taken(
+                *("2026-11-30T07:00", "2026-12-06T07:00", "2026-12-15T07:00"),
+                *("2026-12-21T07:00", "2026-12-29T07:00", "2027-01-04T07:00"),
             )
         ],
     ),
@@ -299,6 +320,13 @@ CALENDARS: dict[str, tuple[str, list[Expected]]] = {
             event("DTSTART;VALUE=DATE:20270412\nDTEND;VALUE=DATE:20270424", uid="spring"),
         ),
         [taken("2026-12-20T23:00"), taken("2027-04-11T22:00")],
+    ),
+    "school: days until a day, written as an instant": (
+        file(
+            event("DTSTART;VALUE=DATE:20270101\nRRULE:FREQ=DAILY;UNTIL=20270103T000000Z"),
+            head="X-WR-TIMEZONE:America/New_York\n",
+        ),
+        [taken("2027-01-01T05:00", "2027-01-02T05:00", "2027-01-03T05:00")],
     ),
     "school: lessons with days left out": (
         file(

@@ -6,6 +6,7 @@ import pytest
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
 from scheduler_app.ics import MAX_ITEMS, Item, Series, TooLarge, read_items
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS, MAX_DEPTH, MAX_LINES
 from tests.unit.ics.calendars import CALENDARS, NOW, Expected, event, file
@@ -58,6 +59,27 @@ def test_a_calendar_is_read_as_a_careful_person_reads_it(name: str) -> None:
     assert len(found) == len(expected)
     for item, each in zip(found, expected, strict=True):
         check(item, each)
+
+
+def test_a_second_since_1970_costs_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 0
+    spend, found = StepBudget.spend, StepBudget.found
+
+    def counted_spend(self: StepBudget, count: int = 1) -> None:
+        nonlocal steps
+        steps += count
+        spend(self, count)
+
+    def counted_found(self: StepBudget) -> None:
+        nonlocal steps
+        steps += 1
+        found(self)
+
+    monkeypatch.setattr(StepBudget, "spend", counted_spend)
+    monkeypatch.setattr(StepBudget, "found", counted_found)
+    (item,) = read(file(event("DTSTART:19700101T000000Z\nRRULE:FREQ=SECONDLY")))
+    assert item.outcome == "schedules"
+    assert 0 < steps < 1_000
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""Why a schedule fires at an instant, or does not: its recurrence, its state, and the event there is."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.recurrence import Reason, Verdict
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+
+#: Final states of events that no request was made for, or no longer is.
+UNSENT = frozenset({State.CANCELLED, State.EXPIRED, State.SKIPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class EventFacts:
+    """What an explanation asks of the event at the instant."""
+
+    revision: int
+    state: State
+    message: str
+    """Of the last line of its history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Whether a schedule fires, or fired, at an instant, and why not."""
+
+    at: datetime
+    fires: bool
+    verdict: Verdict
+    """Of the recurrence alone."""
+    reasons: tuple[Reason, ...]
+    """The first one first; empty where it fires."""
+    warnings: tuple[str, ...]
+
+
+def explain(
+    schedule: Schedule, verdict: Verdict, at: datetime, event: EventFacts | None, now: datetime
+) -> Explanation:
+    """Why `schedule` fires at the aware instant `at`, or does not. `verdict` is that of its recurrence.
+
+    `event` is the newest one of its rule at that instant, which goes before what the schedule says now:
+    an edit changes no past.
+    """
+    warnings = list(_warnings(verdict, schedule, at, event, now))
+    if event is not None:
+        reasons = _of_event(schedule, at, event)
+    else:
+        reasons = (*verdict.reasons, *_of_schedule(schedule, at, now))
+    return Explanation(at, not reasons, verdict, reasons, tuple(warnings))
+
+
+def _of_event(schedule: Schedule, at: datetime, event: EventFacts) -> tuple[Reason, ...]:
+    if event.state in UNSENT:
+        return (Reason(event.state.value, event.message or f"Its event is {event.state.value}."),)
+    if event.state in (State.READY_QUEUE, State.RETRYING) and schedule.voids(event.revision, at):
+        cut = shown_instant(schedule.revised_at)
+        return (Reason("cut", f"Its event is being withdrawn: the schedule was changed at {cut}."),)
+    return ()
+
+
+def _of_schedule(schedule: Schedule, at: datetime, now: datetime) -> tuple[Reason, ...]:
+    """What keeps a schedule from an occurrence that has no event."""
+    cut = shown_instant(schedule.revised_at)
+    if schedule.state is ScheduleState.DELETED and at > schedule.updated_at:
+        return (Reason("deleted", f"The schedule was deleted at {shown_instant(schedule.updated_at)}."),)
+    if at < schedule.created_at:
+        created = shown_instant(schedule.created_at)
+        return (Reason("created", f"The schedule was created later, at {created}."),)
+    if schedule.state is ScheduleState.PAUSED and at > schedule.revised_at:
+        return (Reason("paused", f"The schedule has been paused since {cut}; resume it."),)
+    if schedule.state is ScheduleState.ERROR and at > now:
+        return (Reason("error", f"The schedule is set aside: {schedule.reason or 'no reason is kept'}"),)
+    if schedule.state is ScheduleState.FINISHED and at > schedule.revised_at and at > now:
+        return (Reason("finished", "The schedule is finished: it has no occurrence any more."),)
+    if at <= schedule.revised_at and schedule.revision > schedule.first_revision:
+        return (
+            Reason(
+                "cut",
+                f"The schedule was edited, paused or resumed at {cut}, which made its future anew from then"
+                " on; what an earlier trigger planned before that is told by events only, and there is none.",
+            ),
+        )
+    return ()
+
+
+def _warnings(
+    verdict: Verdict, schedule: Schedule, at: datetime, event: EventFacts | None, now: datetime
+) -> list[str]:
+    found = []
+    if not verdict.previous_searched:
+        found.append("The occurrence before it was not searched for further: that takes too many steps.")
+    if event is None and at <= now and verdict.fires and not _of_schedule(schedule, at, now):
+        found.append(
+            "There is no event of it: it was removed after the retention, or has not been expanded yet."
+        )
+    return found

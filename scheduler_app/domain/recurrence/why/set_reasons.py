@@ -1,0 +1,103 @@
+"""Why a recurrence set fires at an instant, or does not."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduler_app.domain.recurrence.rules.bound_rule import Start
+from scheduler_app.domain.recurrence.rules.closed_days import Observance
+from scheduler_app.domain.recurrence.rules.counted_rule import CountedRule
+from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
+from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
+from scheduler_app.domain.recurrence.timeline import DAY, ceil_second, floor_second, to_datetime
+
+from .neighbours import AnySet, last_before
+from .reason import Reason, Verdict
+from .rule_reasons import gives, rule_reason
+from .sentences import day_in_words, on_the_clock, rule_text
+
+
+class WholeBudget(StepBudget):
+    """One budget for everything that an answer needs: what was found does not renew it."""
+
+    __slots__ = ()
+
+    def allow(self, rules: int) -> None:
+        """However many rules there are."""
+
+    def found(self) -> None:
+        """Costs nothing, and gives nothing back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked why."""
+
+    own: RecurrenceSet
+    """The recurrence set without a calendar."""
+    fires: AnySet
+    """What is left of it by the calendar, if there is one: the judge."""
+    start: Start
+    observed: Observance | None = None
+
+
+def verdict(asked: Asked, instant: datetime, steps: StepBudget | None = None) -> Verdict:
+    """Whether a recurrence fires at an aware instant, and why not. `steps` is what it may cost.
+
+    Raises InvalidRecurrence when even the occurrence after the instant cannot be found within that.
+    """
+    steps = steps or WholeBudget()
+    second, later = floor_second(instant), ceil_second(instant)
+    reasons: tuple[Reason, ...] = ()
+    if second != later:
+        reasons = (Reason("whole_second", "A recurrence fires at whole seconds, and this has a fraction."),)
+    elif next(asked.fires.instants(second, steps), None) != second:
+        reasons = tuple(_reasons(asked, second, steps))
+    following = next(asked.fires.instants(second + 1, steps), None)
+    try:
+        previous, searched = last_before(asked.fires, later, steps), True
+    except OutOfSteps:
+        previous, searched = None, False
+    return Verdict(
+        not reasons,
+        reasons,
+        None if previous is None else to_datetime(previous),
+        None if following is None else to_datetime(following),
+        searched,
+    )
+
+
+def _reasons(asked: Asked, second: int, steps: StepBudget) -> list[Reason]:
+    of, start = asked.own, asked.start
+    local = second + of.zone.offset(second)
+    if asked.observed is not None and next(of.instants(second, steps), None) == second:
+        return [_holiday(asked.observed, local)]
+    found = [reason for rule in of.rules if (reason := rule_reason(rule, second, steps)) is not None]
+    if len(found) < len(of.rules) or second in of.dates:
+        return _exceptions(of, second, local, steps)
+    if of.rules:
+        return found
+    if len(of.dates) == 1 and of.dates[0] == start.instant:
+        return [Reason("DTSTART", f"It fires once, at DTSTART, {on_the_clock(start.local)}.")]
+    return [Reason("RDATE", f"No RDATE names {on_the_clock(local)}, and there is no rule.")]
+
+
+def _exceptions(of: RecurrenceSet, second: int, local: int, steps: StepBudget) -> list[Reason]:
+    """What takes away an instant that rules or dates give."""
+    found = []
+    if second in of.exception_dates:
+        found.append(Reason("EXDATE", f"An EXDATE takes {on_the_clock(local)} away."))
+    if local // DAY in of.exception_days:
+        found.append(Reason("EXDATE", f"An EXDATE takes {day_in_words(local)} away as a whole."))
+    for rule in of.exception_rules:
+        if gives(rule, second, steps):
+            text = rule_text(rule.bound if isinstance(rule, CountedRule) else rule)
+            found.append(Reason("EXRULE", f"EXRULE:{text} takes {on_the_clock(local)} away.", text))
+    return found
+
+
+def _holiday(observed: Observance, local: int) -> Reason:
+    """The rules name the instant, and the calendar is closed."""
+    closed = f"The calendar {observed.name} is closed on {day_in_words(local)}, and on_holiday="
+    if observed.on_holiday == "skip":
+        return Reason("holiday", f"{closed}skip leaves it out.")
+    return Reason("holiday", f"{closed}{observed.on_holiday} moves it to the {observed.on_holiday} open day.")

@@ -1,0 +1,59 @@
+"""Explain: why does a schedule fire at an instant, or why does it not?"""
+
+from datetime import datetime
+
+from scheduler_app.domain.errors import Conflict, NotFound
+from scheduler_app.domain.event import Kind
+from scheduler_app.domain.explanation import EventFacts, Explanation, explain
+from scheduler_app.domain.local_time import instant_at
+from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.schedule import TICK, Schedule
+from scheduler_app.store import Store
+from scheduler_app.store.events.record import EventRecord
+from scheduler_app.store.paging import Window
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
+
+#: Events of one schedule at one instant that are looked at: its revisions', and those made by hand.
+EVENTS_AT_ONCE = 100
+
+
+def explain_schedule(
+    store: Store, schedule_id: str, at: datetime, now: datetime, *, tenant: str
+) -> tuple[Schedule, Explanation, EventRecord | None]:
+    """Why a schedule, which may be deleted, fires at `at` or does not; and the event there, if there is one.
+
+    A naive `at` is a local time in the schedule's zone. Raises NotFound, Conflict for a schedule that cannot
+    be read, and InvalidRecurrence where the answer takes too many steps.
+    """
+    schedule = _schedule(store, schedule_id, tenant)
+    if at.tzinfo is None:
+        at = instant_at(at, zone_of(schedule), schedule.trigger.overlap)
+    event = _event(store, schedule, at)
+    facts = None
+    if event is not None:
+        last = event.status[-1] if event.status else {}
+        facts = EventFacts(event.revision, event.state, last.get("message", ""))
+    return schedule, explain(schedule, schedule.recurrence().why(at), at, facts, now), event
+
+
+def zone_of(schedule: Schedule) -> str:
+    """The zone in which a schedule's times are read and shown."""
+    recurrence = schedule.recurrence()
+    return recurrence.timezone if isinstance(recurrence, Recurrence) else schedule.trigger.timezone
+
+
+def _schedule(store: Store, schedule_id: str, tenant: str) -> Schedule:
+    found = store.schedules.for_delivery([schedule_id]).get(schedule_id)
+    if isinstance(found, CorruptSchedule) and store.schedules.exists(schedule_id, tenant=tenant):
+        raise Conflict(f"the stored document of {schedule_id} cannot be read: {found.reason}")
+    if not isinstance(found, Schedule) or found.tenant != tenant:
+        raise NotFound(f"there is no schedule {schedule_id}")
+    return found
+
+
+def _event(store: Store, schedule: Schedule, at: datetime) -> EventRecord | None:
+    """The newest event that the schedule's rule made for the instant."""
+    window = Window(limit=EVENTS_AT_ONCE, since=at, until=at + TICK)
+    page = store.event_lists.page(window, tenant=schedule.tenant, schedule_id=schedule.id)
+    planned = [event for event in page.rows if event.kind is Kind.SCHEDULED]
+    return max(planned, key=lambda event: event.revision, default=None)

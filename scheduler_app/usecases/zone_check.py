@@ -1,0 +1,89 @@
+"""Zone check: which schedules would newer zone data move, and by how much, before beats make it so."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import zip_longest
+from typing import Final
+
+from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.recurrence import zone_data_version
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store import Store
+from scheduler_app.store.paging import Position, Window
+from scheduler_app.usecases.remaking import Remaking
+
+#: Moves of one schedule that are told one by one.
+MOVES_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """An occurrence as older zone data computed it, and as this process's data do; one of the two may be
+    missing."""
+
+    before: datetime | None
+    after: datetime | None
+
+    @property
+    def by(self) -> timedelta | None:
+        """How much later it would be; negative where it would be earlier."""
+        return None if self.before is None or self.after is None else self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class MovedSchedule:
+    """A schedule that would move: the first of its moves."""
+
+    schedule: Schedule
+    moves: tuple[Move, ...]
+    error: str | None = None
+    """Why it cannot be told: its rule no longer evaluates."""
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneCheck:
+    """What a page of the check found."""
+
+    version: str
+    """Of the zone data of this process."""
+    checked: int
+    """Active schedules of the page that were computed with older data."""
+    moved: tuple[MovedSchedule, ...]
+    next: Position | None
+    """Where the next page begins; None at the end."""
+
+
+def check_zones(store: Store, window: Window, now: datetime, *, tenant: str) -> ZoneCheck:
+    """Looks at a page of a tenant's active schedules, and changes nothing: what `Rezoning` of a beat with
+    the zone data of this process would move after `now`. Raises a STORE_FAULT."""
+    version, remaking = zone_data_version(), Remaking(store)
+    page = store.schedules.page(window, tenant=tenant, state=ScheduleState.ACTIVE.value)
+    older = [
+        each
+        for each in page.rows
+        if isinstance(each, Schedule) and each.zone_data is not None and each.zone_data < version
+    ]
+    found = (_check(remaking, schedule, now) for schedule in older)
+    return ZoneCheck(version, len(older), tuple(each for each in found if each is not None), page.next)
+
+
+def _check(remaking: Remaking, schedule: Schedule, now: datetime) -> MovedSchedule | None:
+    try:
+        planned, would_be = remaking.compared(schedule, now)
+    except InvalidRecurrence as error:
+        return MovedSchedule(schedule, (), str(error))
+    if planned == would_be:
+        return None
+    return MovedSchedule(schedule, tuple(_moves(planned, would_be)))
+
+
+def _moves(planned: set[datetime], would_be: set[datetime]) -> list[Move]:
+    """The first moves, paired in the order of time. Where occurrences come earlier, the stretch as it would
+    be ends with one more: that one is not told."""
+    end = max(planned, default=None)
+    found = []
+    for before, after in zip_longest(sorted(planned - would_be), sorted(would_be - planned)):
+        if before is None and after is not None and end is not None and after > end:
+            break
+        found.append(Move(before, after))
+    return found[:MOVES_SHOWN]

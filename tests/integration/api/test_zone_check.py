@@ -1,0 +1,103 @@
+"""Which schedules newer zone data would move, told before beats make it so."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from scheduler_app.domain.recurrence import zone_data_version
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store
+from tests.builders import schedule
+
+CREATED = datetime(2026, 3, 2, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+RULE = "DTSTART;TZID=Europe/Zurich:20400102T090000\nRRULE:FREQ=DAILY"
+
+
+def computed_with_old_data(store: Store, schedule_id: str, moved: timedelta) -> Schedule:
+    """A schedule that some older release computed, with an offset that was `moved` since."""
+    made = schedule(CREATED, schedule_id, rrule=RULE, name=schedule_id)
+    assert made.next_run_at is not None
+    old = replace(made, zone_data="2020a", next_run_at=made.next_run_at + moved)
+    assert store.schedules.insert(old)
+    return old
+
+
+def check(client: FlaskClient, **query: Any) -> dict[str, Any]:
+    answer = client.get("/api/tzdata/check", query_string=query)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.get_json()
+    return found
+
+
+def test_a_schedule_that_would_move_is_told_with_its_moves(client: FlaskClient, store: Store) -> None:
+    computed_with_old_data(store, "moves", HOUR)
+    computed_with_old_data(store, "stays", timedelta(0))
+    store.schedules.insert(schedule(CREATED, "current", rrule=RULE))
+    assert check(client) == {
+        "zone_data": zone_data_version(),
+        "checked": 2,
+        "moved": [
+            {
+                "id": "moves",
+                "name": "moves",
+                "timezone": "UTC",
+                "zone_data": "2020a",
+                "moves": [
+                    {"before": "2040-01-02T09:00:00Z", "after": "2040-01-02T08:00:00Z", "seconds": -3600}
+                ],
+            }
+        ],
+        "next_cursor": None,
+    }
+
+
+def test_the_check_changes_nothing(client: FlaskClient, store: Store) -> None:
+    old = computed_with_old_data(store, "moves", HOUR)
+    check(client)
+    found = store.schedules.get("moves", tenant=TENANT)
+    assert isinstance(found, Schedule)
+    assert (found.revision, found.zone_data, found.next_run_at) == (1, "2020a", old.next_run_at)
+
+
+def test_the_check_goes_on_page_by_page(client: FlaskClient, store: Store) -> None:
+    for number in range(5):
+        computed_with_old_data(store, f"s{number}", HOUR)
+    found, query = list[str](), dict[str, Any](limit=2)
+    while True:
+        page = check(client, **query)
+        assert page["checked"] <= 2
+        found += [each["id"] for each in page["moved"]]
+        if page["next_cursor"] is None:
+            break
+        query["cursor"] = page["next_cursor"]
+    assert sorted(found) == [f"s{number}" for number in range(5)]
+
+
+def test_a_schedule_that_no_longer_evaluates_is_told_beside_the_others(
+    client: FlaskClient, store: Store
+) -> None:
+    computed_with_old_data(store, "moves", HOUR)
+    bent = computed_with_old_data(store, "bent", HOUR)
+    store.mongo.collection("schedules").update_one({"_id": bent.id}, {"$set": {"pinned": "RRULE:FREQ=NEVER"}})
+    moved = {each["id"]: each for each in check(client)["moved"]}
+    assert moved["moves"]["moves"]
+    assert "error" in moved["bent"]
+
+
+def test_a_paused_schedule_is_not_looked_at(
+    client: FlaskClient, create: Callable[..., dict[str, Any]]
+) -> None:
+    made = create(rrule=RULE)["id"]
+    client.post(f"/api/schedules/{made}/pause")
+    assert check(client)["checked"] == 0
+
+
+@pytest.mark.parametrize("limit", [0, 201, "many"])
+def test_a_page_is_bounded(client: FlaskClient, limit: object) -> None:
+    assert client.get("/api/tzdata/check", query_string={"limit": limit}).status_code == 422

@@ -1,0 +1,259 @@
+"""Why a rule does not fire at an instant: the reason for each part, beside the nearest occurrences."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from scheduler_app.domain.recurrence import Never, Observance, Once, OnHoliday, Recurrence
+from scheduler_app.domain.recurrence.rules.step_budget import LIMIT
+from scheduler_app.domain.recurrence.why.set_reasons import Asked, WholeBudget, verdict
+from scheduler_app.domain.recurrence.year_kinds import weekday_sets, year_kind
+
+CREATED = datetime(2027, 1, 1, tzinfo=UTC)
+START = "DTSTART:20270105T090000\n"  # a Tuesday
+
+
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def parsed(text: str, zone: str = "UTC", *, gap: str = "shift", overlap: str = "first") -> Recurrence:
+    return Recurrence.parse(text, created_at=CREATED, timezone=zone, gap=gap, overlap=overlap)
+
+
+REASONS = [
+    (
+        "RRULE:FREQ=DAILY",
+        "2027-01-04T09:00",
+        "DTSTART",
+        "It comes before DTSTART, Tuesday 5 January 2027, 09:00:00.",
+    ),
+    (
+        "RRULE:FREQ=WEEKLY;INTERVAL=2",
+        "2027-01-12T09:00",
+        "INTERVAL",
+        (
+            "INTERVAL=2 takes one week in 2, counted from that of DTSTART, and the week of Tuesday 12 January"
+            " 2027 is not one of them."
+        ),
+    ),
+    (
+        "RRULE:FREQ=HOURLY;INTERVAL=5",
+        "2027-01-05T10:00",
+        "INTERVAL",
+        "INTERVAL=5 takes one hour in 5, counted from that of DTSTART, and this hour is not one of them.",
+    ),
+    (
+        "RRULE:FREQ=DAILY;BYMONTH=3,4",
+        "2027-02-05T09:00",
+        "BYMONTH",
+        "BYMONTH=3,4 does not name Friday 5 February 2027.",
+    ),
+    (
+        "RRULE:FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO",
+        "2027-05-10T09:00",
+        "BYWEEKNO",
+        "BYWEEKNO=20 does not name Monday 10 May 2027.",
+    ),
+    (
+        "RRULE:FREQ=YEARLY;BYYEARDAY=100",
+        "2027-04-11T09:00",
+        "BYYEARDAY",
+        "BYYEARDAY=100 does not name Sunday 11 April 2027.",
+    ),
+    (
+        "RRULE:FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR",
+        "2027-02-12T09:00",
+        "BYMONTHDAY",
+        "BYMONTHDAY=13 does not name Friday 12 February 2027.",
+    ),
+    (
+        "RRULE:FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR",
+        "2027-02-13T09:00",
+        "BYDAY",
+        "BYDAY=FR does not name Saturday 13 February 2027.",
+    ),
+    (
+        "RRULE:FREQ=WEEKLY",
+        "2027-01-13T09:00",
+        "BYDAY",
+        "The rule has no BYDAY, so DTSTART implies BYDAY=TU, which does not name Wednesday 13 January 2027.",
+    ),
+    ("RRULE:FREQ=DAILY;BYHOUR=8,20", "2027-01-06T09:00", "BYHOUR", "BYHOUR=8,20 does not name the hour 9."),
+    (
+        "RRULE:FREQ=DAILY",
+        "2027-01-06T09:30",
+        "BYMINUTE",
+        "The rule has no BYMINUTE, so DTSTART implies BYMINUTE=0, and not the minute 30.",
+    ),
+    (
+        "RRULE:FREQ=MINUTELY;BYMINUTE=10",
+        "2027-01-06T09:10:30",
+        "BYSECOND",
+        "The rule has no BYSECOND, so DTSTART implies BYSECOND=0, and not the second 30.",
+    ),
+    (
+        "RRULE:FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+        "2027-01-28T09:00",
+        "BYSETPOS",
+        "The other parts name it, but BYSETPOS=-1 picks other times of the month.",
+    ),
+    (
+        "RRULE:FREQ=DAILY;UNTIL=20270110T090000Z",
+        "2027-01-11T09:00",
+        "UNTIL",
+        "The rule ends with UNTIL=20270110T090000Z.",
+    ),
+    ("RRULE:FREQ=DAILY;COUNT=3", "2027-01-08T09:00", "COUNT", "The rule has ended: COUNT=3 came before it."),
+    (
+        "RRULE:FREQ=DAILY\nEXDATE:20270108T090000",
+        "2027-01-08T09:00",
+        "EXDATE",
+        "An EXDATE takes Friday 8 January 2027, 09:00:00 away.",
+    ),
+    (
+        "RRULE:FREQ=DAILY\nEXDATE;VALUE=DATE:20270108",
+        "2027-01-08T09:00",
+        "EXDATE",
+        "An EXDATE takes Friday 8 January 2027 away as a whole.",
+    ),
+    (
+        "RRULE:FREQ=DAILY\nEXRULE:FREQ=WEEKLY;BYDAY=FR",
+        "2027-01-08T09:00",
+        "EXRULE",
+        "EXRULE:FREQ=WEEKLY;BYDAY=FR takes Friday 8 January 2027, 09:00:00 away.",
+    ),
+    (
+        "RDATE:20270109T090000",
+        "2027-01-08T09:00",
+        "RDATE",
+        "No RDATE names Friday 8 January 2027, 09:00:00, and there is no rule.",
+    ),
+    (
+        "RRULE:FREQ=DAILY",
+        "2027-01-08T09:00:00.500",
+        "whole_second",
+        "A recurrence fires at whole seconds, and this has a fraction.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "instant", "code", "message"), REASONS)
+def test_the_first_part_that_leaves_an_instant_out_is_named(
+    text: str, instant: str, code: str, message: str
+) -> None:
+    found = parsed(START + text).why(at(instant))
+    assert not found.fires
+    assert (found.reasons[0].code, found.reasons[0].message) == (code, message)
+
+
+def test_an_occurrence_has_no_reason_and_two_neighbours() -> None:
+    found = parsed(START + "RRULE:FREQ=DAILY").why(at("2027-01-08T09:00"))
+    assert found.fires
+    assert not found.reasons
+    assert (found.previous, found.following) == (at("2027-01-07T09:00"), at("2027-01-09T09:00"))
+
+
+def test_each_rule_has_its_own_reason() -> None:
+    text = START + "RRULE:FREQ=DAILY;BYHOUR=8\nRRULE:FREQ=WEEKLY;BYDAY=MO"
+    found = parsed(text).why(at("2027-01-08T09:00"))
+    assert [(reason.code, reason.rule) for reason in found.reasons] == [
+        ("BYHOUR", "FREQ=DAILY;BYHOUR=8"),
+        ("BYDAY", "FREQ=WEEKLY;BYDAY=MO"),
+    ]
+
+
+def test_a_time_that_clocks_leave_out_is_a_gap_where_gaps_are_skipped() -> None:
+    text = "DTSTART:20270320T023000\nRRULE:FREQ=DAILY"
+    found = parsed(text, "Europe/Zurich", gap="skip").why(at("2027-03-28T01:30"))
+    assert found.reasons[0].code == "gap"
+    assert found.reasons[0].message == (
+        "Sunday 28 March 2027, 02:30:00 does not exist in Europe/Zurich, where clocks are put forward then,"
+        " and gap=skip leaves it out."
+    )
+    assert parsed(text, "Europe/Zurich").why(at("2027-03-28T01:30")).fires
+
+
+def test_of_a_time_that_comes_twice_the_other_one_is_an_overlap() -> None:
+    text = "DTSTART:20271020T023000\nRRULE:FREQ=DAILY"
+    first, last = at("2027-10-31T00:30"), at("2027-10-31T01:30")
+    assert parsed(text, "Europe/Zurich").why(last).reasons[0].code == "overlap"
+    assert parsed(text, "Europe/Zurich", overlap="last").why(first).reasons[0].message == (
+        "Sunday 31 October 2027, 02:30:00 comes twice in Europe/Zurich, where clocks are put back then, and"
+        " overlap=last takes the last time."
+    )
+
+
+def test_after_the_end_there_is_only_a_previous_occurrence() -> None:
+    found = parsed(START + "RRULE:FREQ=DAILY;COUNT=3").why(at("2100-01-01T00:00"))
+    assert (found.previous, found.following) == (at("2027-01-07T09:00"), None)
+
+
+def test_a_rule_from_1970_costs_what_one_from_yesterday_costs() -> None:
+    old = parsed("DTSTART:19700101T000000\nRRULE:FREQ=SECONDLY;INTERVAL=7;BYMONTH=2;BYDAY=MO")
+    steps = WholeBudget()
+    verdict(Asked(old._set, old._set, old._start), at("2027-06-15T12:00"), steps)
+    assert LIMIT - steps.left < 500
+
+
+def test_a_search_for_the_previous_occurrence_is_given_up_within_the_budget() -> None:
+    rare = parsed("DTSTART:20000101T000000\nRRULE:FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO")
+    steps = WholeBudget()
+    steps.left = 150
+    found = verdict(Asked(rare._set, rare._set, rare._start), at("2044-11-05T19:04"), steps)
+    assert not found.previous_searched
+    assert found.previous is None
+    assert found.following is not None
+
+
+def test_a_single_instant_and_nothing_at_all_can_be_asked_too() -> None:
+    once = Once(at("2027-01-08T09:00"))
+    assert once.why(once.instant).fires
+    assert once.why(at("2027-01-07T00:00")).following == once.instant
+    assert once.why(at("2027-01-09T00:00")).previous == once.instant
+    assert once.why(at("2027-01-09T00:00")).reasons[0].code == "run_at"
+    assert Never().why(once.instant).reasons[0].code == "on_demand"
+
+
+class Weekends:
+    """Saturdays and Sundays are closed."""
+
+    irregular_until = 0
+
+    def of_year(self, year: int) -> int:
+        sets = weekday_sets(year_kind(year))
+        return sets[5] | sets[6]
+
+
+def observing(on_holiday: OnHoliday) -> Recurrence:
+    observed = Observance("office", Weekends(), on_holiday)
+    return parsed(START + "RRULE:FREQ=MONTHLY;BYMONTHDAY=13,27").observing(observed)
+
+
+def test_a_closed_day_of_the_calendar_is_a_holiday() -> None:
+    found = observing("skip").why(at("2027-02-13T09:00"))  # a Saturday
+    assert [reason.code for reason in found.reasons] == ["holiday"]
+    assert found.reasons[0].message == (
+        "The calendar office is closed on Saturday 13 February 2027, and on_holiday=skip leaves it out."
+    )
+    assert (found.previous, found.following) == (at("2027-01-27T09:00"), at("2027-04-13T09:00"))
+    assert observing("skip").why(at("2027-02-12T09:00")).reasons[0].code == "BYMONTHDAY"
+
+
+def test_an_occurrence_that_the_calendar_moved_fires_where_it_went() -> None:
+    later = observing("next")
+    assert later.why(at("2027-02-15T09:00")).fires
+    assert (
+        later.why(at("2027-02-13T09:00"))
+        .reasons[0]
+        .message.endswith("on_holiday=next moves it to the next open day.")
+    )
+    earlier = observing("previous").why(at("2027-02-12T09:00"))
+    assert earlier.fires
+    assert (earlier.previous, earlier.following) == (at("2027-01-27T09:00"), at("2027-02-26T09:00"))
+
+
+def test_the_first_occurrence_may_be_moved_to_before_dtstart() -> None:
+    text = "DTSTART:20270214T090000\nRRULE:FREQ=YEARLY"  # a Sunday
+    moved = parsed(text).observing(Observance("office", Weekends(), "previous"))
+    assert moved.why(at("2027-02-13T00:00")).previous == moved.after(at("2027-01-01T00:00"))
