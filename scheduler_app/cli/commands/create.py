@@ -12,8 +12,8 @@ from scheduler_app.client import TRIGGERS, ScheduleFields, Scheduler
 
 
 @click.command("create")
-@click.argument("callback_url")
-@click.option("--name", help="[default: the URL without its query]")
+@click.argument("callback_url", required=False)
+@click.option("--name", help="[default: the URL without its query, or the destination's name]")
 @click.option("--header", multiple=True, metavar="NAME: VALUE", help="May be repeated.")
 @click.option("--data", "json_body", metavar="JSON", help="A body of JSON, instead of --body.")
 @field_options(ScheduleFields, without=("callback_url", "name", "headers", "json", "sealed", "action"))
@@ -21,15 +21,17 @@ from scheduler_app.client import TRIGGERS, ScheduleFields, Scheduler
 @with_client
 def create_schedule(
     scheduler: Scheduler,
-    callback_url: str,
+    callback_url: str | None,
     name: str | None,
     header: tuple[str, ...],
     json_body: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Create a schedule that calls CALLBACK_URL by a rule, or once."""
+    """Create a schedule that calls CALLBACK_URL, or a --destination, by a rule or once."""
     fields = given_fields(options)
+    if (callback_url is None) == (fields.get("destination") is None):
+        raise click.UsageError("give CALLBACK_URL or --destination")
     if sum(trigger in fields for trigger in TRIGGERS) != 1:
         raise click.UsageError(f"give exactly one of {', '.join(map(flag, TRIGGERS))}")
     if header:

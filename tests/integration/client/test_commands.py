@@ -186,6 +186,7 @@ def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (("--rrule", YEARLY, "--destination", "billing"), "give CALLBACK_URL or --destination"),
         ((), "give exactly one of --rrule,"),
         (("--rrule", YEARLY, "--header", "no colon"), "is not NAME: VALUE"),
         (("--rrule", YEARLY, "--data", "{"), "is not JSON"),
