@@ -65,7 +65,8 @@ def test_what_would_hold_up_callbacks_or_do_nothing_is_refused_with_the_way_that
     assert "start a worker with -Q tasks" in done.stderr
     for queues, options, sentence in (
         ("callbacks,tasks", ("-I", "my_tasks"), "callbacks need workers of their own"),
-        ("calbacks", (), "no task of this application goes there; callbacks come by callbacks"),
+        ("tasks", (), "no schedule can name tasks; callbacks come by callbacks"),
+        ("callbacks,commands", (), "commands need workers of their own"),
     ):
         command = (sys.executable, "-m", "celery", "-A", "scheduler_app", "worker", "-Q", queues, *options)
         refused = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)

@@ -208,6 +208,7 @@ ACROSS_TENANTS = {
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "take", "put_off", "sent", "put_back", "put_back_abandoned")),
+    *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "sent", "put_back", "put_back_abandoned")),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
