@@ -104,7 +104,7 @@ def test_without_the_key_a_message_is_left_to_those_who_have_it(
     assert won.message.readable_elsewhere
 
 
-@pytest.mark.parametrize("key", ["", KEY])
+@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "sealed"])
 def test_a_cancelled_message_keeps_no_secret(
     with_keys: Callable[[str], Store], now: datetime, key: str
 ) -> None:
