@@ -165,7 +165,7 @@ def _new(event: Event, document: Document) -> MessageRecord:
         state=State.READY_QUEUE,
         attempt=0,
         status=document["status"],
-        attempts=(),
+        attempts=document["attempts"],
         created_at=document["created_at"],
         due_at=event.due_at,
         archived_at=None,
