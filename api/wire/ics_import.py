@@ -4,12 +4,13 @@ import re
 
 from marshmallow import fields, validate
 
+from api.json_types import Loaded
 from api.wire.bulk import BulkResult
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
 from api.wire.schedule_fields import CREATION_FIELDS
 from api.wire.schedule_fields.trigger import MAX_TIMEZONE
-from api.wire.schedule_input import ScheduleInput
+from api.wire.schedule_input import ScheduleInput, note_missing_action
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 from scheduler_app.ics import MAX_ITEMS
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS
@@ -25,6 +26,9 @@ class ImportedSchedule(ScheduleInput):
     class Meta(ScheduleInput.Meta):
         include = {"callback_url": CREATION_FIELDS["callback_url"]}  # noqa: RUF012 (marshmallow's own name)
         exclude = tuple(sorted(_OF_THE_EVENT))
+
+    def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        note_missing_action(data, problems)
 
 
 class ImportInput(InputSchema):

@@ -45,12 +45,18 @@ class NewSchedule(ScheduleInput):
         include = CREATION_FIELDS
 
     def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
-        note_missing_receiver(data, problems)
+        note_missing_action(data, problems)
 
     @validates("id")
     def check_id(self, value: str, **_: object) -> None:
         if value in SCHEDULE_WORDS:
             raise ValidationError(f"{value} is a word of this API's paths; take another")
+
+
+def note_missing_action(data: Loaded, problems: dict[str, list[str]]) -> None:
+    """Notes a problem where nothing says what a new schedule does: no URL, no destination and no action."""
+    if "action" not in data:
+        note_missing_receiver(data, problems)
 
 
 def _draft_values(data: Loaded) -> Loaded:

@@ -194,8 +194,8 @@ class Draft(CarriedOver):
             if isinstance(self.action, CommandAction):
                 return unmasked(self.action, old)
             return self.action
-        if old is None and self.url is NOT_GIVEN:
-            raise InvalidField("callback_url", "give it, or an action")
+        if old is None and self.url is NOT_GIVEN and _given(self.destination, None) is None:
+            raise InvalidField("callback_url", "is missing: give it, the name of a destination, or an action")
         if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
             return old
         return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)

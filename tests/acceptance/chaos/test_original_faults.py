@@ -373,6 +373,6 @@ def test_10_the_history_has_an_index_and_an_end(store: Store) -> None:
     indexes = store.mongo.collection("events").index_information()
     keys = [[name for name, _ in index["key"]] for index in indexes.values()]
     assert ["schedule_id", "run_time", "_id"] in keys
-    (ttl,) = [index for index in indexes.values() if "expireAfterSeconds" in index]
+    (ttl,) = [index for name, index in indexes.items() if name == "retention_v2"]
     assert ttl["key"][0][0] == "archived_at"
     assert ttl["expireAfterSeconds"] == 30 * 24 * 3600

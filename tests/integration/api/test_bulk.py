@@ -32,7 +32,7 @@ def test_each_item_is_taken_or_refused_by_itself(client: FlaskClient, store: Sto
     assert (shown["created"], shown["refused"]) == (3, 5)
     assert results[1]["problem"]["errors"][0]["pointer"] == "/rrule"
     assert results[3]["problem"]["detail"].startswith("there is a schedule mine already")
-    assert results[4]["problem"]["detail"].startswith("colour: Unknown field: this takes body,")
+    assert results[4]["problem"]["detail"].startswith("colour: Unknown field: this takes action, body,")
     assert results[6]["signing_secret"].startswith("whsec_")
     assert results[0]["next_run_at"] == "2040-01-01T00:00:00Z"
     assert client.get(f"/api/schedules/{results[0]['id']}").get_json()["rrule"] == GOOD["rrule"]

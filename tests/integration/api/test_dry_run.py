@@ -35,6 +35,14 @@ def everything(store: Store, redis_url: str) -> Any:
         return kept, {key: broker.llen(key) for key in broker.keys("callbacks*")}
 
 
+MESSAGE = {
+    "id": "m1",
+    "payload": {"order": 1},
+    "scheduled_at": "2040-01-01T00:00:00Z",
+    "callback_url": "http://127.0.0.1:9/",
+}
+
+
 @pytest.fixture
 def dead(client: FlaskClient, store: Store) -> str:
     """A dead letter of the schedule `there`, which waits, signed, among `mine`, which is paused."""
@@ -84,6 +92,20 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("PUT", "/api/calendars/zurich", {"country": "CH", "subdivision": "ZH"}),
         ("DELETE", "/api/calendars/zurich", None),
         ("DELETE", "/api/calendars/zurich", None),
+        ("POST", "/api/messages", MESSAGE),
+        ("POST", "/api/messages", MESSAGE),
+        ("POST", "/api/messages/bulk", {"messages": [MESSAGE | {"id": "m2"}, {}]}),
+        ("POST", "/api/messages/m1/reschedule", {"delay_seconds": 600}),
+        ("POST", "/api/messages/m1/cancel", None),
+        ("DELETE", "/api/messages/m2", None),
+        ("DELETE", "/api/messages/none", None),
+        ("PUT", "/api/destinations/billing", {"url": "http://127.0.0.1:9/"}),
+        ("PATCH", "/api/destinations/billing", {"rate_per_second": 5}),
+        ("POST", "/api/destinations/billing/pause", None),
+        ("POST", "/api/destinations/billing/resume", None),
+        ("POST", "/api/destinations/billing/test", None),
+        ("DELETE", "/api/destinations/billing", None),
+        ("DELETE", "/api/destinations/billing", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
         ("POST", SCHEDULES, BODY | {"id": "there"}),
@@ -136,7 +158,13 @@ def generic(path: str) -> str:
     if len(parts) > 3 and not (
         parts[3] in ("bulk", "import", "pause", "resume", "delete", "redrive") and len(parts) == 4
     ):
-        names = {"events": "{event_id}", "calendars": "{name}", "calendar-feeds": "{feed_id}"}
+        names = {
+            "events": "{event_id}",
+            "calendars": "{name}",
+            "calendar-feeds": "{feed_id}",
+            "messages": "{message_id}",
+            "destinations": "{name}",
+        }
         parts[3] = names.get(parts[2], "{schedule_id}")
     return "/".join(parts)
 

@@ -159,6 +159,8 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.outbox.put_back(token, now) == len(ids)
     store.outbox.put_back_abandoned(now, limit=10)
     store.outbox.sent(token)
+    assert store.outbox.named_queues() == []
+    store.outbox.named_queues(after="eu")
     store.events.insert([event(now)], now, "again")
     claimed, won = store.claims.claim(ids, until=due, now=now, lease_seconds=5, worker="w")
     assert store.claims.renew(ids, claimed, 10) == ids
