@@ -268,3 +268,15 @@ def test_a_count_is_the_same_with_its_checkpoint() -> None:
                 text, created_at=datetime(2026, 1, 1, tzinfo=UTC), timezone="Europe/Zurich", checkpoint=kept
             ).observing(Observance("test", days_of(WEEKENDS), on_holiday))
             assert again.between(moment, YEAR[1]) == observed.between(moment, YEAR[1])
+
+
+def test_where_clocks_go_back_over_midnight_the_end_of_an_open_day_comes_once_more() -> None:
+    """St John's put its clocks back at 00:01: a minute of a closed Sunday lies between two ends of Saturday."""
+    rule = Recurrence.parse(
+        "DTSTART;TZID=America/St_Johns:20071103T233000\nRRULE:FREQ=MINUTELY;INTERVAL=30",
+        created_at=datetime(2007, 11, 1, tzinfo=UTC),
+    )
+    sunday = days_of(Calendar.of(dates=(NamedDate(date(2007, 11, 4)),), weekend=()))
+    skipping = rule.observing(Observance("test", sunday, "skip"))
+    found = skipping.between(datetime(2007, 11, 4, 2, tzinfo=UTC), datetime(2007, 11, 4, 4, tzinfo=UTC))
+    assert [f"{each:%H:%M}" for each in found] == ["02:00", "03:00"]

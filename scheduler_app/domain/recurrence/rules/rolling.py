@@ -143,7 +143,9 @@ class RolledSet:
             is_inside = run.first <= window.day <= run.last
             waiting = iter(()) if run == done else self._moved(run, second, steps, shifted)
             at = instant
-            if is_inside:
+            if is_inside and self._day(window.end) < run.first:
+                at = window.end  # clocks go back over midnight: the end of the day before comes once more
+            elif is_inside:
                 behind = self._begin(run.last + 1)
                 at = behind if run != done else max(behind, window.end)
             done = run
@@ -215,6 +217,10 @@ class RolledSet:
             time = (instant + (before if instant in moved else window.offset)) % DAY
             times[time >> 3] |= 1 << (time & 7)
         return int.from_bytes(times, "little")
+
+    def _day(self, second: int) -> int:
+        """The local day of a UTC second."""
+        return (second + self.own.zone.offset(second)) // DAY if second <= LAST_SECOND else LAST_DAY + 1
 
     def _begin(self, day: int) -> int:
         """A UTC second that is not after the first one of a local day, and hardly before it."""
