@@ -31,7 +31,7 @@ PROBLEMS = {
         "Conflict",
         "Its state does not allow this, or a request with this Idempotency-Key is still being answered",
     ),
-    412: ("PreconditionFailed", "The schedule is not at the version that If-Match names"),
+    412: ("PreconditionFailed", "It is not at the version that If-Match names, or exists where it must not"),
     413: (
         "ContentTooLarge",
         "The body is larger than 1 MiB (bulk: 16 MiB, import: 8 MiB), or holds too many values",
@@ -53,7 +53,11 @@ EXTRA_HEADERS: dict[int, Node] = {
 }
 
 #: Operations that answer with an ETag, and those that take If-Match.
-TAGGED = {"create_schedule", "get_schedule", "update_schedule", "pause_schedule", "resume_schedule"}
+TAGGED = {
+    *("create_schedule", "get_schedule", "update_schedule", "pause_schedule", "resume_schedule"),
+    *("get_calendar", "put_calendar", "get_destination", "put_destination", "change_destination"),
+    *("pause_destination", "resume_destination"),
+}
 CONDITIONAL = {
     "update_schedule",
     "delete_schedule",
@@ -61,9 +65,14 @@ CONDITIONAL = {
     "resume_schedule",
     "make_signing_secret",
     "remove_signing_secret",
+    *("put_calendar", "delete_calendar"),
+    *("put_destination", "change_destination", "delete_destination"),
+    *("pause_destination", "resume_destination"),
 }
+#: Operations that answer 304 to the ETag of a copy that is current.
+CACHEABLE = {"get_schedule", "get_calendar", "get_destination"}
 
-ETAG = {"ETag": {"description": "The schedule's version, for If-Match", "schema": {"type": "string"}}}
+ETAG = {"ETag": {"description": "Its version, for If-Match", "schema": {"type": "string"}}}
 REPLAY = {
     REPLAYED: {
         "description": f"`true` where this is the answer that an earlier request with this {HEADER} had",
@@ -84,7 +93,7 @@ PARAMETERS = {
     "IfMatch": {
         "name": "If-Match",
         "in": "header",
-        "description": "The ETag under which the schedule was read: if it was edited since, nothing is done",
+        "description": "The ETag under which it was read: if it was edited since, nothing is done",
         "schema": {"type": "string"},
     },
     "IfNoneMatch": {
@@ -205,7 +214,7 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
         for status, response in operation["responses"].items()
         if str(status).startswith("2")
     }
-    if name == "get_schedule":
+    if name in CACHEABLE:
         parameters.append({"$ref": "#/components/parameters/IfNoneMatch"})
         responses["304"] = {"description": "The copy you have is current", "headers": ETAG}
     responses |= {

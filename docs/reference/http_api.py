@@ -16,7 +16,7 @@ Node = dict[str, Any]
 
 #: What stands above it in the page is written by hand.
 MARKER = "<!-- made from the code by `make docs`: edit nothing below this line -->"
-METHODS = ("get", "post", "put", "delete")
+METHODS = ("get", "post", "put", "patch", "delete")
 #: A parameter of so many routes is explained once for all of them.
 SHARED_BY = 3
 SCHEDULE = "#fields-of-a-schedule"

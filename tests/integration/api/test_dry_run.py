@@ -35,6 +35,8 @@ def everything(store: Store, redis_url: str) -> Any:
         return kept, {key: broker.llen(key) for key in broker.keys("callbacks*")}
 
 
+#: What `POST /api/destinations/{name}/test` shows of a call that was made.
+ANSWER_OF_A_RECEIVER = {"outcome", "duration_ms", "error", "snippet", "status_code"}
 MESSAGE = {
     "id": "m1",
     "payload": {"order": 1},
@@ -123,7 +125,9 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         if dry.status_code in OK:
             shown = dry.get_json()
             assert shown.pop("dry_run") is True
-            assert shown.keys() == real.get_json().keys(), path
+            # A dry run calls nobody, and so has no answer of a receiver to show.
+            seen = ANSWER_OF_A_RECEIVER if path.endswith("/test") else set()
+            assert shown.keys() == real.get_json().keys() - seen, path
             assert "whsec_" not in dry.text
             assert not {"ETag", "Location"} & {name for name, _ in dry.headers}
             told, done = _told(shown), _told(real.get_json())

@@ -20,7 +20,7 @@ from scheduler_app.store import SecretBox
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIVEN = [row for row in SCHEDULE_FIELDS if row.input is not None]
-#: A Draft's fields that no request gives: what was found behind `sealed`, and the calendar found under its name.
+#: A Draft's fields that no request gives: what was found behind `sealed`, and the calendar under its name.
 NOT_ASKED_FOR = {"known", "named_calendar"}
 
 
