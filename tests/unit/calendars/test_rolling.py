@@ -271,7 +271,7 @@ def test_a_count_is_the_same_with_its_checkpoint() -> None:
 
 
 def test_where_clocks_go_back_over_midnight_the_end_of_an_open_day_comes_once_more() -> None:
-    """St John's put its clocks back at 00:01: a minute of a closed Sunday lies between two ends of Saturday."""
+    """St John's put clocks back at 00:01: a minute of a closed Sunday lies between two ends of Saturday."""
     rule = Recurrence.parse(
         "DTSTART;TZID=America/St_Johns:20071103T233000\nRRULE:FREQ=MINUTELY;INTERVAL=30",
         created_at=datetime(2007, 11, 1, tzinfo=UTC),
