@@ -229,7 +229,9 @@ def test_7_a_500_is_a_failure_and_its_retries_wait(stack: Stack, journal: Journa
     assert (done["state"], done["attempt"]) == ("error", 3)
     assert [attempt["status_code"] for attempt in done["attempts"]] == [500, 500, 500]
     first, second = gaps(journal, "/broken")
-    assert 0.25 <= first < second
+    # Each is drawn from the upper half of its delay; a busy machine only adds to it.
+    assert first >= 0.25
+    assert second >= 0.5
 
 
 def test_7_receivers_that_hang_stop_nobody(stack: Stack, journal: Journal) -> None:
