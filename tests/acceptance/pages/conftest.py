@@ -1,4 +1,4 @@
-"""One browser for the stories, and a page of its own for each."""
+"""A browser for each module of stories, and a page of its own for each story."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,9 @@ from tests.acceptance.pages.browser import launched, watched_page
 from tests.acceptance.stack import Stack
 
 
-@pytest.fixture(scope="session")
+# Of a module and not of the session: while it is open, Playwright keeps an event loop running in this thread,
+# and tests that call asyncio.run() would fail after the first story.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         playwright.selectors.set_test_id_attribute("data-test")
