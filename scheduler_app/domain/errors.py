@@ -16,10 +16,10 @@ class InvalidField(SchedulerError):
 
 class InvalidRecurrence(InvalidField):
     """A rule is not usable: `part` names the piece of it (`BYMONTH`, `DTSTART`, `RRULE` for the whole, …), or
-    a choice beside it, which is a field of its own (`timezone`, `gap`, `overlap`, `calendar`)."""
+    a choice beside it, which is a field of its own (`timezone`, `gap`, `overlap`, `calendar`, `limit`)."""
 
     def __init__(self, part: str, message: str) -> None:
-        beside = part in ("timezone", "gap", "overlap", "calendar")
+        beside = part in ("timezone", "gap", "overlap", "calendar", "limit")
         whole = beside or part == "RRULE"
         super().__init__(part if beside else "rrule", message if whole else f"{part}: {message}")
         self.part = part

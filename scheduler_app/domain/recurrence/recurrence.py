@@ -18,7 +18,7 @@ from .rules.counted_rule import CountedRule
 from .rules.instance_count import Mark
 from .rules.recurrence_set import RecurrenceSet
 from .rules.rolling import RolledSet
-from .rules.step_budget import StepBudget
+from .rules.step_budget import ListingBudget, StepBudget
 from .text.parsed_text import read_text, zone_named
 from .timeline import DAY, ceil_second, floor_second, local_datetime, require_aware, to_datetime
 from .warnings.closed_day_warnings import closed_day_warnings
@@ -205,7 +205,9 @@ class Recurrence:
         stop = ceil_second(require_aware(end, "end"))
         if limit == 0:
             return
-        for number, second in enumerate(self._fires.instants(first, StepBudget(), shifted), 1):
+        # What is listed for a person has a bound in all: a request must not hold a thread of the API.
+        steps = StepBudget() if shifted is None else ListingBudget()
+        for number, second in enumerate(self._fires.instants(first, steps, shifted), 1):
             if second >= stop:
                 return
             if limit is None and number > MAX_RESULTS:

@@ -12,6 +12,8 @@ from scheduler_app.domain.errors import InvalidRecurrence
 
 LIMIT: Final = 50_000
 PARSE_LIMIT: Final = 10_000
+#: What all occurrences that are listed for a person may cost together: some seconds at the most.
+LISTING_LIMIT: Final = 2_000_000
 
 
 class StepBudget:
@@ -41,6 +43,26 @@ class StepBudget:
             self.spend()
         else:
             self.left = self.limit
+
+
+class ListingBudget(StepBudget):
+    """The steps for a list of occurrences: each has its own budget, and all together have `LISTING_LIMIT`."""
+
+    __slots__ = ("together",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.together = LISTING_LIMIT
+
+    def found(self) -> None:
+        self.together -= self.limit - self.left
+        if self.together < 0:
+            raise InvalidRecurrence(
+                "limit",
+                f"they take more than {LISTING_LIMIT} steps of the evaluator together; ask for fewer, or for"
+                " an earlier end",
+            )
+        super().found()
 
 
 class OutOfSteps(InvalidRecurrence):
