@@ -1,4 +1,4 @@
-"""`X-Scheduler-Hops`: protection against callbacks that trigger each other for ever.
+"""`X-Scheduler-Hops`: protection against callbacks that trigger each other in a loop.
 
 Every callback carries the number of callbacks that led to it. One that calls the scheduler's own API may
 trigger another, and so on, up to `MAX_HOPS`.

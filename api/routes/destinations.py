@@ -157,7 +157,7 @@ def _show_secret(view: View, found: Destination, draft: DestinationDraft) -> Non
 
 
 def _tagged(found: Destination) -> Tagged:
-    """The ETag tells a destination from one that was deleted and created anew, too."""
+    """The destination and its ETag, which also differs after a deletion and a new creation."""
     digest = zlib.crc32(found.created_at.isoformat().encode())
     return destination_shown(found), {"ETag": f'"{found.version}-{digest:08x}"'}
 

@@ -204,7 +204,7 @@ class Handover:
             except STORE_FAULTS as error:
                 log.warning(
                     "deliver.delayed",
-                    message="The schedules of claimed events cannot be read; they are asked for again",
+                    message="MongoDB does not give what claimed events need; the worker asks again",
                     retry_in_seconds=pause,
                     error=str(error)[:300],
                 )
