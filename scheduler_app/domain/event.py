@@ -72,7 +72,9 @@ LIFE: dict[State, Life] = {
         "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True
     ),
     State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True),
-    State.SKIPPED: Life("the overlap policy said no", "retention", "", final=True),
+    State.SKIPPED: Life(
+        "an earlier event was not finished, and run_overlap said no", "retention", "", final=True
+    ),
 }
 
 FINAL = frozenset(state for state, life in LIFE.items() if life.final)
@@ -111,6 +113,12 @@ TRANSITIONS: dict[str, Transition] = {
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
     "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # The policy of overlapping runs holds it back, before its request.
+    "skip": _move({State.RUNNING}, {State.SKIPPED, State.CANCELLED}),
+    # A later event of its schedule has begun, and ends what is left of it.
+    "supersede": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # It waits for an earlier event, which has ended.
+    "wake": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),

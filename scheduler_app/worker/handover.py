@@ -23,8 +23,10 @@ from scheduler_app.worker.attempt import Attempt, set_aside
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.flow_control import FlowControl
+from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.lease import Lease, Leases, timeout_class
+from scheduler_app.worker.overlap import Held, Overlap
 from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder, Result, Voided
 
 log = get_logger(__name__)
@@ -62,6 +64,7 @@ class Handover:
         flow_control: FlowControl,
         recorder: Recorder,
         leases: Leases,
+        followers: Followers,
         *,
         serves: Callable[[str], bool],
         now: Callable[[], datetime],
@@ -75,6 +78,8 @@ class Handover:
         self._flow_control = flow_control
         self._recorder = recorder
         self._leases = leases
+        self._followers = followers
+        self._overlap = Overlap(store, now=now)
         self._now = now
         self._worker = worker
         self._waiting: list[tuple[datetime, int, ClaimedBatch]] = []
@@ -158,10 +163,31 @@ class Handover:
         ids = {event.schedule_id for event in batch.events if event.kind is not Kind.MESSAGE}
         schedules = self._read(list(ids)) if ids else {}
         destinations = None if schedules is None else self._destinations_of(batch.events, schedules)
-        if schedules is None or destinations is None:
+        held = None if schedules is None else self._held_back(batch, schedules)
+        if schedules is None or destinations is None or held is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
-        elif jobs := self._jobs(batch, schedules, destinations):
+        elif jobs := self._jobs(batch, schedules, destinations, held):
             self._send(jobs, destinations)
+
+    def _held_back(
+        self, batch: ClaimedBatch, schedules: Mapping[str, Schedule | CorruptSchedule]
+    ) -> Held | None:
+        """What earlier events of their schedules keep from running; most schedules do not ask. None as in
+        `_read`."""
+        asking = {
+            each.id: each
+            for each in schedules.values()
+            if isinstance(each, Schedule) and each.run_overlap != "allow"
+        }
+        if not asking:
+            return {}
+        pairs = [
+            (event, schedule)
+            for event in batch.events
+            if (schedule := asking.get(event.schedule_id)) and not _withdrawn(event, schedule)
+        ]
+        self._followers.note(pairs)
+        return self._asked(lambda: self._overlap.held_back(pairs, batch.lease))
 
     def _send(
         self, jobs: Sequence[Job], destinations: Mapping[str, Destination | CorruptDestination]
@@ -217,13 +243,14 @@ class Handover:
         batch: ClaimedBatch,
         schedules: Mapping[str, Schedule | CorruptSchedule],
         destinations: Mapping[str, Destination | CorruptDestination],
+        held: Held,
     ) -> list[Job]:
         """What is to be sent of a batch; what was withdrawn and what cannot be read goes to the recorder."""
         by_class: dict[float, list[Attempt]] = {}
         for event in batch.events:
             try:
                 schedule = schedules.get(event.schedule_id)
-                found = self._sorted_out(event, schedule, destinations, batch.lease)
+                found = held.get(event.id) or self._sorted_out(event, schedule, destinations, batch.lease)
             except Exception as error:  # raised again, it would end each worker that claims this event
                 log.exception(
                     "deliver.broken", message="An event breaks our code; it is set aside", event_id=event.id

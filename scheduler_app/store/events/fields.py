@@ -91,6 +91,8 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "routed": flag,
     "postponed_from": instant,
     "isolated": text,
+    "waits_for": text,
+    "superseded_by": text,
     "isolated_losses": whole,
     "corrupt": fields,
 }
