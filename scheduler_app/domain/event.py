@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from scheduler_app.domain.completion_token import CompletionToken
 from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.queues import CALLBACKS
@@ -108,6 +109,10 @@ TRANSITIONS: dict[str, Transition] = {
     # Any living state while `owner` is still the claim's token: recovery ends the lease of a worker that was
     # only slow and leaves the token, and dispatch may be quicker than that worker's record.
     "record": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
+    # Its receiver goes on working, and says later how that went.
+    "await_completion": _move({State.RUNNING, *UNCLAIMED}, {State.RUNNING}),
+    # The receiver said how it went, or its time is over.
+    "tell": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
     # Its origin has no room: it comes again later, and no attempt is counted.
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
@@ -200,6 +205,9 @@ class Event(NamedTuple):
     """Callbacks of ours, one after another, that led to the request that made it."""
     queue: str = CALLBACKS
     """Its message travels in it, and only workers that serve it claim the event."""
+    completion_token: CompletionToken | None = None
+    """With which its receiver says how its work went; None where the response does, and where no request is
+    about to be made."""
     message: "Message | UnreadableMessage | None" = None
     """What a message delivers; None for an occurrence, and where only the event itself was read."""
 

@@ -9,6 +9,7 @@ from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
+from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
@@ -46,6 +47,7 @@ class Store:
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
+        self.completions = Completions(self.mongo)
         self.overlaps = Overlaps(self.mongo)
         self.last_runs = LastRuns(self.mongo)
         self.calendars = Calendars(self.mongo)

@@ -29,6 +29,9 @@ overlaps = Counter(
     "Claimed events that met an earlier one of their schedule, by what became of them",
     ["outcome"],
 )
+completions = Counter(
+    "scheduler_completions_total", "Events whose receivers said how they went, or did not in time", ["how"]
+)
 claims = Counter("scheduler_claims_total", "Events of messages, by what their claim came to", ["result"])
 expanded = Counter("scheduler_events_expanded_total", "Occurrences that became events")
 dispatched = Counter("scheduler_events_dispatched_total", "Events that became part of a message")
@@ -109,7 +112,8 @@ OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
     **dict.fromkeys((recovered, tick_duration, tick_at), frozenset({Role.BEAT})),
     # The API expands and dispatches what people have just made.
     **dict.fromkeys(
-        (expanded, dispatched, flow_put_off, messages, pages_discarded), frozenset({Role.API, Role.BEAT})
+        (expanded, dispatched, flow_put_off, messages, pages_discarded, completions),
+        frozenset({Role.API, Role.BEAT}),
     ),
     requests: frozenset({Role.API}),
 }

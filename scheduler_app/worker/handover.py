@@ -20,6 +20,7 @@ from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.destinations import unreadable
 from scheduler_app.worker.attempt import Attempt, set_aside
+from scheduler_app.worker.awaited import with_tokens
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.flow_control import FlowControl
@@ -264,7 +265,7 @@ class Handover:
             Job(attempt, lease, attempt.deliverable.action.isolation_key, isolated)
             for seconds, attempts in by_class.items()
             for lease in [self._lease(batch.lease, seconds, attempts)]
-            for attempt, isolated in self._isolated(attempts, lease)
+            for attempt, isolated in self._isolated(self._awaited(attempts, lease), lease)
         ]
 
     def _sorted_out(
@@ -348,6 +349,24 @@ class Handover:
                 "lease.not_renewed", message="A longer lease was not granted yet", error=str(error)[:300]
             )
         return longer
+
+    def _awaited(self, attempts: Sequence[Attempt], lease: Lease) -> Sequence[Attempt]:
+        """With tokens where receivers are to say how their work went; most are not."""
+        if not any(attempt.completion_seconds is not None for attempt in attempts):
+            return attempts
+        try:
+            ready = with_tokens(self._store.completions, attempts)
+        except STORE_FAULTS as error:
+            log.warning(
+                "deliver.not_expected",
+                message="Tokens for receivers could not be stored; their events are given back",
+                error=str(error)[:300],
+            )
+            ready = [attempt for attempt in attempts if attempt.completion_seconds is None]
+        left = {attempt.event.id for attempt in attempts} - {attempt.event.id for attempt in ready}
+        if left:
+            self._recorder.put([GivenBack(event_id, lease) for event_id in left])
+        return ready
 
     def _isolated(self, attempts: Sequence[Attempt], lease: Lease) -> list[tuple[Attempt, bool]]:
         """Marks those whose workers were lost before, so that the next loss tells whether it was their own.

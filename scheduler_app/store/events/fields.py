@@ -24,6 +24,7 @@ from scheduler_app.domain.field_types import (
 from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.events.completion_fields import check_completion
 
 #: `v` of an occurrence's event.
 DOCUMENT_VERSION = 1
@@ -91,6 +92,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "routed": flag,
     "postponed_from": instant,
     "isolated": text,
+    "completion": check_completion,
     "waits_for": text,
     "superseded_by": text,
     "isolated_losses": whole,
