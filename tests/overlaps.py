@@ -9,16 +9,23 @@ from typing import Any
 
 #: An event's end is written by another clock reading than a request's arrival, on the same machine.
 SLACK_SECONDS = 0.1
-BEGUN = ("completed", "error", "running", "retrying")
+#: An end is written a moment after it was: until then an event is not finished to anybody else.
+WRITTEN_SECONDS = 1.0
 
 Event = Mapping[str, Any]
 
 
 def broken_promises(
-    policy: str, events: Sequence[Event], arrivals: Mapping[str, Sequence[float]], *, queue_limit: int = 100
+    policy: str,
+    events: Sequence[Event],
+    arrivals: Mapping[str, Sequence[float]],
+    *,
+    queue_limit: int = 100,
+    written_in_time: bool = True,
 ) -> list[str]:
     """What is wrong with the events of one schedule; `arrivals` are the requests of each event, by its id, in
-    Unix seconds."""
+    Unix seconds. Where MongoDB was away, ends were not `written_in_time`, and nobody can say later how many
+    events were unfinished to a worker."""
     ordered = sorted(events, key=lambda event: (event["run_time"], event["_id"]))
     found: list[str] = []
     for place, event in enumerate(ordered):
@@ -26,7 +33,8 @@ def broken_promises(
         if policy in ("skip", "queue"):
             found += _beside_an_earlier_one(event, before, called)
         if event["state"] == "skipped":
-            found += _skipped(policy, event, before, called, queue_limit)
+            least = 0 if not written_in_time else 1 if policy == "skip" else queue_limit + 1
+            found += _skipped(policy, event, before, called, least)
         if policy == "cancel_earlier":
             found += _after_a_later_one(event, ordered[place + 1 :], arrivals)
     return found
@@ -39,18 +47,17 @@ def _beside_an_earlier_one(event: Event, before: Sequence[Event], called: Sequen
     return [
         f"{event['_id']} was called at {began:.3f}, while {each['_id']} was not finished"
         for each in before
-        if _ended_at(each) > began + SLACK_SECONDS
+        if _ended_at(each) > began + SLACK_SECONDS and each["created_at"].timestamp() < began
     ]
 
 
 def _skipped(
-    policy: str, event: Event, before: Sequence[Event], called: Sequence[float], queue_limit: int
+    policy: str, event: Event, before: Sequence[Event], called: Sequence[float], least: int
 ) -> list[str]:
     found = [f"{event['_id']} was called, though skipped"] if called else []
     if policy not in ("skip", "queue"):
         return [*found, f"{event['_id']} was skipped, and its policy is {policy}"]
-    unfinished = [each for each in before if _ended_at(each) > _ended_at(event) - SLACK_SECONDS]
-    least = 1 if policy == "skip" else queue_limit + 1
+    unfinished = [each for each in before if _ended_at(each) > _ended_at(event) - WRITTEN_SECONDS]
     if len(unfinished) < least:
         found.append(f"{event['_id']} was skipped with {len(unfinished)} unfinished before it, not {least}")
     last = event["status"][-1]["message"]
@@ -64,7 +71,7 @@ def _after_a_later_one(
 ) -> list[str]:
     """No attempt is claimed once a later event's request has been made; one that was claimed goes on."""
     begun = min((min(arrivals[each["_id"]]) for each in after if arrivals.get(each["_id"])), default=None)
-    if begun is None:
+    if begun is None or event["created_at"].timestamp() > begun:
         return []
     found = []
     claims = [line["time"].timestamp() for line in event["status"] if line["message"].startswith("Claimed")]

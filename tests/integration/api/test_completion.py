@@ -38,8 +38,8 @@ def client(settings: Settings) -> Iterator[FlaskClient]:
 def awaited(bench: Bench, journal: Journal, *, times: int = 1, **fields: Any) -> tuple[str, str]:
     """An event whose request was answered 202, and the token that it carried."""
     if not bench.store.schedules.for_delivery(["s1"]):
-        fields = {"completion": "callback", "backoff_seconds": 60.0, "backoff_max_seconds": 60.0} | fields
-        bench.schedule(journal.script("/a", ACCEPTS), **fields)
+        fields = {"backoff_seconds": 60.0, "backoff_max_seconds": 60.0} | fields
+        bench.schedule(journal.script("/a", ACCEPTS), completion="callback", **fields)
     event_id = bench.event(clock.now() - times * SECOND)
     bench.deliver([event_id])
     assert bench.state(event_id) == "running"
@@ -284,15 +284,17 @@ def test_no_token_is_shown_or_stored(client: FlaskClient, bench: Bench, journal:
     assert token not in repr(bench.document(event_id))
     assert "***" in bench.document(event_id)["attempts"][0]["snippet"]
     view = client.get(f"/api/events/{event_id}", headers={"X-API-Key": canaries.API_KEY}).json
+    assert view is not None
     assert "completion" not in view
     assert token not in repr(view)
 
 
 def test_a_command_cannot_be_completed_by_a_callback(client: FlaskClient) -> None:
-    given = {"name": "c", "rrule": "FREQ=DAILY", "completion": "callback"}
-    given["action"] = {"type": "command", "command": ["true"]}  # type: ignore[assignment]
+    given: dict[str, Any] = {"name": "c", "rrule": "FREQ=DAILY", "completion": "callback"}
+    given["action"] = {"type": "command", "command": ["true"]}
     answer = client.post("/api/schedules", json=given, headers={"X-API-Key": canaries.API_KEY})
     assert answer.status_code == 422
+    assert answer.json is not None
     assert answer.json["errors"][0]["pointer"] in ("/completion", "/action")
 
 
