@@ -53,10 +53,15 @@ def preview(
     say(found["description"])
     for line in found.get("recurrence", "").splitlines():
         say(f"  {line}")
-    table(
-        ["UTC", "local"],
-        [[one["run_time"], one["local"]] for one in found["occurrences"]],
-        unbroken=("UTC", "local"),
-    )
+    columns = {
+        "run_time": "UTC",
+        "local": "local",
+        "due_at": "due",
+        "earliest": "earliest",
+        "latest": "latest",
+    }
+    shown = [name for name in columns if any(name in one for one in found["occurrences"][:1])]
+    titles = [columns[name] for name in shown or ("run_time", "local")]
+    table(titles, [[one[name] for name in shown] for one in found["occurrences"]], unbroken=tuple(titles))
     for warning in found.get("warnings", []):
         say(f"Note: {warning}", err=True)
