@@ -96,6 +96,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "completion": (5, NAN, ["x"], {"x": 1}, True, "perhaps"),
     "completion_timeout_seconds": ("10", NAN, [1], {"x": 1}, HUGE, 0, -1, float("inf"), True),
     "zone_data": (5, NAN, [1], {"x": 1}, True),
+    "jitter_seconds": ("x", NAN, [1], {"x": 1}, HUGE, -1, float("inf"), True),
     "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
     "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),
     "updated_at": NO_DATE,

@@ -128,6 +128,11 @@ class ScheduleValues(Record):
     completion: str | None = None
     #: How long an event waits for that callback before its attempt has failed, 1 to 604800 seconds
     completion_timeout_seconds: float | None = None
+    #: Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's
+    #: id and the instant: the same whenever it is asked, and another for each schedule
+    jitter_seconds: float | None = None
+    #: When the callback of `next_run_at` falls due; only of a schedule with jitter
+    next_due_at: datetime | None = None
     #: Words to find schedules by, up to 20
     tags: tuple[str, ...] | None = None
     #: Why it is in the state `error`

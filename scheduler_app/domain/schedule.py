@@ -83,6 +83,7 @@ class CarriedOver:
     queue_limit: int | NotGiven = NOT_GIVEN
     completion: Completion | NotGiven = NOT_GIVEN
     completion_timeout_seconds: float | NotGiven = NOT_GIVEN
+    jitter_seconds: float | NotGiven = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""
@@ -144,6 +145,8 @@ class Schedule:
     """Who says that an event's work is done."""
     completion_timeout_seconds: float = DEFAULT_COMPLETION_TIMEOUT
     """Of `callback`: for how long an event waits to be told."""
+    jitter_seconds: float = 0.0
+    """How long after its occurrence an event falls due at the latest; `domain/jitter.py` says when."""
 
     @property
     def tenant(self) -> str:

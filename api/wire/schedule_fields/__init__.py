@@ -15,6 +15,7 @@ from api.wire.schedule_fields.field import (
     ShownSchedule,
     warnings_of,
 )
+from api.wire.schedule_fields.jitter import JITTER
 from api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
 from api.wire.schedule_fields.naming import NAMING
 from api.wire.schedule_fields.overlap import OVERLAP
@@ -47,6 +48,7 @@ SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (
     *ACTION,
     *DELIVERY,
     *OVERLAP,
+    *JITTER,
     *LIFECYCLE,
 )
 
