@@ -124,6 +124,8 @@ TRANSITIONS: dict[str, Transition] = {
     "supersede": _move(set(UNCLAIMED), {State.CANCELLED}),
     # It waits for an earlier event, which has ended.
     "wake": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
+    # Its request was answered, and its receiver has not said yet how it went.
+    "cancel_awaited": _move({State.RUNNING}, {State.CANCELLED}),
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),

@@ -318,3 +318,16 @@ def test_a_redriven_event_can_be_completed_anew(client: FlaskClient, bench: Benc
     bench.deliver([event_id])
     assert bench.state(event_id) == "running"
     assert tell(client, event_id, "complete", token_of(journal))[0] == 200
+
+
+def test_a_person_may_give_up_an_event_that_nobody_completes(
+    client: FlaskClient, bench: Bench, journal: Journal
+) -> None:
+    event_id, token = awaited(bench, journal)
+    key = {"X-API-Key": canaries.API_KEY}
+    answer = client.post(f"/api/events/{event_id}/cancel", headers=key)
+    assert answer.status_code == 200, answer.text
+    assert bench.state(event_id) == "cancelled"
+    assert "awaiting" not in bench.document(event_id)["completion"]
+    status, problem = tell(client, event_id, "complete", token)
+    assert (status, problem["detail"]) == (409, "the event is cancelled: Withdrawn by a person")

@@ -11,6 +11,8 @@ import pytest
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import manual
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.usecases.explanation import explain_schedule
 from scheduler_app.usecases.recovery import Recovery
 from tests.acceptance.journal import Journal
 from tests.integration.actions.receiver import Behaviour, says
@@ -180,6 +182,19 @@ def test_the_event_of_a_dead_worker_holds_others_back_until_recovery(
     bench.hand_over([first])
     wait_until(lambda: bench.state(second) == "completed", "the second to follow")
     assert [call.key for call in journal.calls["/a"]] == [first, second]
+
+
+def test_why_names_the_earlier_event_and_the_policy(bench: Bench, journal: Journal) -> None:
+    at = clock.now().replace(microsecond=0)
+    bench.schedule(journal.url("/a"), run_overlap="skip")
+    first, second = bench.event(at - SECOND), bench.event(at)
+    bench.deliver([second])
+    _, explanation, event = explain_schedule(bench.store, "s1", at, clock.now(), tenant=TENANT)
+    assert event is not None
+    assert event.state == "skipped"
+    (reason,) = explanation.reasons
+    assert reason.code == "skipped"
+    assert f"run_overlap is skip, and the earlier event {first}" in reason.message
 
 
 # -- queue -----------------------------------------------------------------------------------------------
