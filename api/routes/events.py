@@ -23,13 +23,6 @@ from scheduler_app.usecases.completions import STRANGER
 
 MAX_SKIPPED = 100
 MAX_TOKEN = 200
-_TOKEN = {
-    "in": "header",
-    "name": "X-Scheduler-Completion-Token",
-    "required": True,
-    "schema": {"type": "string", "maxLength": MAX_TOKEN},
-    "description": "What the event's callback carried in the header of this name",
-}
 
 blueprint = ApiBlueprint(
     "events", __name__, url_prefix="/api/events", description="Occurrences and their history"
@@ -79,7 +72,6 @@ def redrive_event(event_id: str) -> View:
 
 
 @blueprint.route("/<event:event_id>/complete", methods=["POST"])
-@blueprint.doc(parameters=[_TOKEN])
 @blueprint.response(200, EventOutput)
 def complete_event(event_id: str) -> View:
     """Say that the work of an event is done; its callback's token is needed, and no API key"""
@@ -87,7 +79,6 @@ def complete_event(event_id: str) -> View:
 
 
 @blueprint.route("/<event:event_id>/fail", methods=["POST"])
-@blueprint.doc(parameters=[_TOKEN])
 @blueprint.arguments(FailureInput, required=False)
 @blueprint.response(200, EventOutput)
 def fail_event(given: Loaded, event_id: str) -> View:
