@@ -24,8 +24,7 @@ PROBLEMS = {
     401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
     403: (
         "Forbidden",
-        "It comes from a page of another origin; API_KEYS is not set, and its Host is not localhost; or its"
-        " completion token is not the event's",
+        "From a page of another origin, without API_KEYS from a Host beyond localhost, or not the event's token",
     ),
     404: ("NotFound", "Nothing has this id, or it was deleted"),
     409: (
