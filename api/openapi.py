@@ -24,7 +24,7 @@ PROBLEMS = {
     401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
     403: (
         "Forbidden",
-        "From a page of another origin, without API_KEYS from a Host beyond localhost, or not the event's token",
+        "From a page of another origin; without API_KEYS from a Host beyond localhost; or a wrong token",
     ),
     404: ("NotFound", "Nothing has this id, or it was deleted"),
     409: (
