@@ -10,6 +10,8 @@ from flask.testing import FlaskClient
 
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenants import TENANT
 from scheduler_app.usecases.completions import CompletionTimeouts
 from scheduler_app.usecases.recovery import Recovery
 from tests import canaries
@@ -77,9 +79,10 @@ def test_an_event_runs_until_its_receiver_completes_it(
     done = bench.document(event_id)
     assert "due_at" not in done
     assert len(done["attempts"]) == 1
-    run = bench.store.schedules.for_delivery(["s1"])["s1"].last_run  # type: ignore[union-attr]
-    assert run is not None
-    assert run.outcome == "completed"
+    found = bench.store.schedules.get("s1", tenant=TENANT)
+    assert isinstance(found, Schedule)
+    assert found.last_run is not None
+    assert found.last_run.outcome == "completed"
 
 
 def test_what_failed_is_tried_again_by_its_policy(
