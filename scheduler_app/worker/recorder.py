@@ -224,7 +224,7 @@ class Recorder(EssentialThread):
         postponed = [result.postponement for result in results if isinstance(result, Delayed)]
         if postponed:
             self._claims.postpone(postponed, now)
-            metrics.postponed.inc(len(postponed))
+            metrics.postponed.inc(sum(each.waits_for is None for each in postponed))
         endings = [result.ending for result in results if isinstance(result, Ended)]
         if endings:
             self._overlaps.end(endings, now)

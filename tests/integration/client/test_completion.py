@@ -13,7 +13,7 @@ from scheduler_app.domain.completion import digest
 from scheduler_app.embedded import Mongod
 from tests.integration.client.conftest import KEY
 
-TOKEN = "what the callback carried"  # noqa: S105 (of a test)
+TOKEN = "what the callback carried"
 
 
 @pytest.fixture
