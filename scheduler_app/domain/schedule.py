@@ -83,6 +83,9 @@ class CarriedOver:
     queue_limit: int | NotGiven = NOT_GIVEN
     completion: Completion | NotGiven = NOT_GIVEN
     completion_timeout_seconds: float | NotGiven = NOT_GIVEN
+    on_success: str | NotGiven | None = NOT_GIVEN
+    """The name of a destination; None for none."""
+    on_failure: str | NotGiven | None = NOT_GIVEN
     jitter_seconds: float | NotGiven = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
@@ -145,6 +148,10 @@ class Schedule:
     """Who says that an event's work is done."""
     completion_timeout_seconds: float = DEFAULT_COMPLETION_TIMEOUT
     """Of `callback`: for how long an event waits to be told."""
+    on_success: str | None = None
+    """The name of the destination of its tenant that is told of each event that was completed."""
+    on_failure: str | None = None
+    """The same for each event that ended in error."""
     jitter_seconds: float = 0.0
     """How long after its occurrence an event falls due at the latest; `domain/jitter.py` says when."""
 

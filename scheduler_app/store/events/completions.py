@@ -16,10 +16,12 @@ from scheduler_app.domain.field_types import (
     text,
     whole,
 )
+from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.per_document_update import or_unset, own_value
 from scheduler_app.store.events.completion_fields import check_completion, told
 from scheduler_app.store.events.documents import WHILE_CLAIMED
+from scheduler_app.store.events.fields import owed_document
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
@@ -141,6 +143,9 @@ class Completions:
         removed = ["owner", "lease_until", "dispatcher", "completion.awaiting", *WHILE_CLAIMED]
         if ended.due_at is None:
             put["archived_at"] = now
+            when = Notifying.ON_SUCCESS if ended.state is State.COMPLETED else Notifying.ON_FAILURE
+            # Whoever makes notifications asks the schedule who is to be told.
+            put["notify"] = owed_document(OwedNotification(when, now)) | {"hops": {"$ifNull": ["$hops", 0]}}
             removed.append("due_at")
         else:
             put["due_at"] = ended.due_at

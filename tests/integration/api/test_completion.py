@@ -78,6 +78,7 @@ def test_an_event_runs_until_its_receiver_completes_it(
     assert last_line(bench, event_id) == "Its receiver has completed it"
     done = bench.document(event_id)
     assert "due_at" not in done
+    assert done["notify"]["when"] == "on_success"
     assert len(done["attempts"]) == 1
     found = bench.store.schedules.get("s1", tenant=TENANT)
     assert isinstance(found, Schedule)
@@ -136,6 +137,7 @@ def test_the_last_attempt_that_is_not_completed_in_time_is_an_error(
     overdue(bench, event_id)
     assert CompletionTimeouts(bench.store).end_overdue(clock.now()) == 1
     assert bench.state(event_id) == "error"
+    assert bench.document(event_id)["notify"]["when"] == "on_failure"
     status, problem = tell(client, event_id, "complete", token)
     assert status == 409
     assert problem["detail"].startswith("the event is error: Attempt 1 failed, and it was the last one")
