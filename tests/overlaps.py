@@ -22,32 +22,35 @@ def broken_promises(
     *,
     queue_limit: int = 100,
     written_in_time: bool = True,
+    slack_seconds: float = SLACK_SECONDS,
 ) -> list[str]:
     """What is wrong with the events of one schedule; `arrivals` are the requests of each event, by its id, in
     Unix seconds. Where MongoDB was away, ends were not `written_in_time`, and nobody can say later how many
-    events were unfinished to a worker."""
+    events were unfinished to a worker. `slack_seconds`: by how much the clocks may differ."""
     ordered = sorted(events, key=lambda event: (event["run_time"], event["_id"]))
     found: list[str] = []
     for place, event in enumerate(ordered):
         before, called = ordered[:place], arrivals.get(event["_id"], ())
         if policy in ("skip", "queue"):
-            found += _beside_an_earlier_one(event, before, called)
+            found += _beside_an_earlier_one(event, before, called, slack_seconds)
         if event["state"] == "skipped":
             least = 0 if not written_in_time else 1 if policy == "skip" else queue_limit + 1
             found += _skipped(policy, event, before, called, least)
         if policy == "cancel_earlier":
-            found += _after_a_later_one(event, ordered[place + 1 :], arrivals)
+            found += _after_a_later_one(event, ordered[place + 1 :], arrivals, slack_seconds)
     return found
 
 
-def _beside_an_earlier_one(event: Event, before: Sequence[Event], called: Sequence[float]) -> list[str]:
+def _beside_an_earlier_one(
+    event: Event, before: Sequence[Event], called: Sequence[float], slack: float
+) -> list[str]:
     if not called:
         return []
     began = min(called)
     return [
         f"{event['_id']} was called at {began:.3f}, while {each['_id']} was not finished"
         for each in before
-        if _ended_at(each) > began + SLACK_SECONDS and each["created_at"].timestamp() < began
+        if _ended_at(each) > began + slack and each["created_at"].timestamp() < began
     ]
 
 
@@ -67,7 +70,7 @@ def _skipped(
 
 
 def _after_a_later_one(
-    event: Event, after: Sequence[Event], arrivals: Mapping[str, Sequence[float]]
+    event: Event, after: Sequence[Event], arrivals: Mapping[str, Sequence[float]], slack: float
 ) -> list[str]:
     """No attempt is claimed once a later event's request has been made; one that was claimed goes on."""
     begun = min((min(arrivals[each["_id"]]) for each in after if arrivals.get(each["_id"])), default=None)
@@ -77,7 +80,7 @@ def _after_a_later_one(
     claims = [line["time"].timestamp() for line in event["status"] if line["message"].startswith("Claimed")]
     for arrived in arrivals.get(event["_id"], ()):
         claimed = max((each for each in claims if each <= arrived), default=0.0)
-        if claimed > begun + SLACK_SECONDS:
+        if claimed > begun + slack:
             found.append(f"{event['_id']} was called at {arrived:.3f}, after a later one at {begun:.3f}")
     return found
 

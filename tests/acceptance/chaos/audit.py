@@ -24,6 +24,9 @@ UNREPORTED = ("Recovered", "Given back", "Set aside", "Withdrawn")
 NORMAL_LAG_SECONDS = 1.0
 #: Clocks of one machine agree; a request is early when it arrives before its millisecond.
 EARLY_SECONDS = 0.002
+#: By how much a worker's clock may be off while it is put back or ahead, where histories and arrivals are
+#: compared.
+SLACK_SECONDS = 0.8
 
 Seen = tuple[float, str, str, str]
 
@@ -102,7 +105,9 @@ def _audit_schedule(
     ]
     if owed.run_overlap != "allow":
         every = [event for several in events.values() for event in several]
-        found.overlaps += broken_promises(owed.run_overlap, every, calls, written_in_time=False)
+        found.overlaps += broken_promises(
+            owed.run_overlap, every, calls, written_in_time=False, slack_seconds=SLACK_SECONDS
+        )
     moments = owed.run_times(sent, until)
     found.occurrences += len(moments)
     for moment in moments:

@@ -25,10 +25,11 @@ HELD = Script("/slow/1500")
 MISBEHAVING = tuple(Script(path, requests=2) for path in ("/hang/1", "/late/1", "/bytes/1", "/close/1"))
 
 
-#: Each takes longer than the second to the next one: with its retry, where it fails at first.
+#: Each takes longer than the second to the next one, by more than clocks may differ; or with its retry, where
+#: it fails at first.
 OVERLAPPING = {
-    "skip": Script("/slow/1300"),
-    "queue": Script("/slow/1200"),
+    "skip": Script("/slow/2200"),
+    "queue": Script("/slow/2000"),
     "cancel_earlier": Script("/fail/1", requests=2),
 }
 QUEUE_LIMIT = 3
