@@ -16,6 +16,8 @@ log = get_logger(__name__)
 
 #: Schedules whose next event is looked up. One beyond is found by the event itself, which looks now and then.
 MAX_WAITING = 10_000
+#: Claimed events that are remembered. Whose lease is lost before its request may never be settled.
+MAX_HELD = 100_000
 STOP = ""
 
 
@@ -45,6 +47,8 @@ class Followers(threading.Thread):
             for event, schedule in pairs:
                 if schedule.run_overlap == "queue":
                     self._held[event.id] = schedule.id, schedule.overlap_scope
+            while len(self._held) > MAX_HELD:
+                del self._held[next(iter(self._held))]
 
     def settled(self, event_ids: Collection[str]) -> None:
         """Takes events that this worker has nothing to do with any more."""

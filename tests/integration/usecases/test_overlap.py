@@ -14,7 +14,9 @@ from scheduler_app.domain.event import manual
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.usecases.explanation import explain_schedule
 from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.worker import followers
 from tests.acceptance.journal import Journal
+from tests.builders import event
 from tests.integration.actions.receiver import Behaviour, says
 from tests.integration.usecases.test_delivery import Bench, bench, journal, start
 from tests.overlaps import broken_promises
@@ -276,6 +278,21 @@ def test_who_waits_looks_by_itself_where_nobody_wakes_it(bench: Bench, journal: 
     bench.store.mongo.collection("events").update_one(which, {"$set": {"due_at": now}})
     bench.deliver([second])
     assert bench.state(second) == "completed"
+
+
+def test_what_is_remembered_of_waiting_schedules_is_bounded(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followers, "MAX_HELD", 5)
+    made = bench.schedule(journal.url("/a"), run_overlap="queue")
+    idle = followers.Followers(bench.store, now=clock.now)
+    several = [event(clock.now() + number * SECOND, made.id) for number in range(8)]
+    idle.note((each, made) for each in several)
+    assert list(idle._held) == [each.id for each in several[3:]]
+    for number in range(followers.MAX_WAITING + 5):
+        idle._put((f"s{number}", "event"))
+    assert idle._ended.qsize() == followers.MAX_WAITING
+    idle.stop()
 
 
 # -- cancel_earlier --------------------------------------------------------------------------------------
