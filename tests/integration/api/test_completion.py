@@ -1,8 +1,10 @@
 """Receivers that answer at once, work on, and say later how that went."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -336,3 +338,15 @@ def test_a_person_may_give_up_an_event_that_nobody_completes(
     assert "awaiting" not in bench.document(event_id)["completion"]
     status, problem = tell(client, event_id, "complete", token)
     assert (status, problem["detail"]) == (409, "the event is cancelled: Withdrawn by a person")
+
+
+def test_the_manual_s_schedules_are_accepted(client: FlaskClient) -> None:
+    mark = "<!-- run by tests/integration/api/test_completion.py -->\n```json\n"
+    manual = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()
+    given = [json.loads(part.split("```")[0]) for part in manual.split(mark)[1:]]
+    assert len(given) == 2
+    for body in given:
+        answer = client.post("/api/schedules", json=body, headers={"X-API-Key": canaries.API_KEY})
+        assert answer.status_code == 201, answer.text
+        assert answer.json is not None
+        assert answer.json["run_overlap"] == "skip"

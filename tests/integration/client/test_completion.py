@@ -1,8 +1,11 @@
 """Receivers say by the client how their work went, without an API key."""
 
 import asyncio
+import os
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,3 +58,29 @@ def test_the_client_for_asyncio_does_the_same(url: str, awaited: str) -> None:
             return str((await receiver.complete(awaited, TOKEN)).state)
 
     assert asyncio.run(tell()) == "completed"
+
+
+def example(language: str, url: str) -> str:
+    """The manual's, for the API at `url`."""
+    mark = f"<!-- run by tests/integration/client/test_completion.py -->\n```{language}\n"
+    manual = (Path(__file__).parents[3] / "docs" / "policies.md").read_text()
+    return manual.split(mark)[1].split("```")[0].replace("http://localhost:8080", url)
+
+
+def test_the_manual_s_commands_complete_an_event_once(url: str, awaited: str, scheduler: Scheduler) -> None:
+    environment = os.environ | {"EVENT_ID": awaited, "TOKEN": TOKEN}
+    said = subprocess.run(
+        ["bash", "-c", example("bash", url)], env=environment, capture_output=True, text=True, check=True
+    )
+    assert scheduler.event(awaited).state == "completed"
+    assert "the event is completed: Its receiver has completed it" in said.stdout
+
+
+@pytest.mark.parametrize(("problem", "state"), [(None, "completed"), ("the disk is full", "error")])
+def test_the_manual_s_function_tells(
+    url: str, awaited: str, scheduler: Scheduler, problem: str | None, state: str
+) -> None:
+    names: dict[str, Any] = {}
+    exec(example("python", url), names)
+    names["ended"](awaited, TOKEN, problem)
+    assert scheduler.event(awaited).state == state
