@@ -174,7 +174,7 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.completions.expect([expected]) == {ids[0]}
     awaited = store.completions.find(ids[0], tenant=TENANT)
     assert store.completions.overdue(now, limit=10) == []
-    assert store.completions.tell(awaited, Ended(Told("completed", 1, now), State.COMPLETED, "done"))
+    assert store.completions.tell(awaited, Ended(Told("failed", 1, now), State.RETRYING, "failed", due))
     for scope in ("event", "attempt"):
         store.overlaps.unfinished(won[0].schedule_id, due, scope=scope, limit=100)
         store.overlaps.wake_next(won[0].schedule_id, now, scope=scope)
