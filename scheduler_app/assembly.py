@@ -37,6 +37,7 @@ from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
 from scheduler_app.usecases.schedules import ScheduleService
 from scheduler_app.worker import Pipeline
@@ -63,6 +64,7 @@ class Assembly:
     owed_expansion: OwedExpansion
     dispatch: Dispatch
     recovery: Recovery
+    resumption: Resumption
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
@@ -184,6 +186,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
+        resumption=Resumption(store),
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),

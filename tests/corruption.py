@@ -88,6 +88,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "cuts": (*NO_LIST, ["x"], [[1]], [["x", "y"]], [[NAN, FAR_DATE]], [[1, 5]]),
     "next_run_at": (*NO_DATE, [PAST_DATE]),
     "finishes_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, True),
+    "pause": (*NO_OBJECT, {}, {"reason": 5}, {"reason": "x", "note": 5}, {"reason": "x", "until": "soon"}),
     "cut_pending": ("x", 5, NAN, [1], {"x": 1}),
     "checkpoint": (*NO_OBJECT, {"v": 1, "rule": "x", "second": "x", "done": 5}),
     "zone_data": (5, NAN, [1], {"x": 1}, True),

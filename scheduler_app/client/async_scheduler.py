@@ -103,8 +103,10 @@ class AsyncScheduler:
     async def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Schedule:
         return await self._http.send(operations.update(schedule_id, fields))
 
-    async def pause(self, schedule_id: str) -> Schedule:
-        return await self._http.send(operations.pause(schedule_id))
+    async def pause(
+        self, schedule_id: str, *, until: datetime | str | None = None, note: str | None = None
+    ) -> Schedule:
+        return await self._http.send(operations.pause(schedule_id, until, note))
 
     async def resume(self, schedule_id: str) -> Schedule:
         return await self._http.send(operations.resume(schedule_id))

@@ -73,8 +73,9 @@ def update(schedule_id: str, fields: Mapping[str, object]) -> Call[Schedule]:
     return put(_path(schedule_id), Schedule.of, _wire(fields))
 
 
-def pause(schedule_id: str) -> Call[Schedule]:
-    return post(_path(schedule_id, "pause"), Schedule.of)
+def pause(schedule_id: str, until: datetime | str | None, note: str | None) -> Call[Schedule]:
+    body = without_none({"until": _maybe_instant(until), "note": note})
+    return post(_path(schedule_id, "pause"), Schedule.of, body)
 
 
 def resume(schedule_id: str) -> Call[Schedule]:
@@ -82,6 +83,7 @@ def resume(schedule_id: str) -> Call[Schedule]:
 
 
 def pause_many(which: Json) -> EditOfMany:
+    which = which | {"until": _maybe_instant(which.get("until"))}
     return EditOfMany("/api/schedules/pause", "paused", which)
 
 

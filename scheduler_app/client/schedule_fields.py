@@ -181,6 +181,14 @@ class NewScheduleFields(TriggerFields, total=False):
         str,
         "Why it is in the state `error`",
     ]
+    note: Annotated[
+        str | None,
+        "Why it is paused, in up to 500 characters; only with the state `paused`",
+    ]
+    paused_until: Annotated[
+        datetime | str | None,
+        "When its pause ends by itself; only with the state `paused`",
+    ]
 
 
 class ScheduleFields(NewScheduleFields, total=False):

@@ -123,9 +123,11 @@ class Scheduler:
         fields suffice. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
         return self._http.send(operations.update(schedule_id, fields))
 
-    def pause(self, schedule_id: str) -> Schedule:
-        """Stops sending callbacks until `resume`."""
-        return self._http.send(operations.pause(schedule_id))
+    def pause(
+        self, schedule_id: str, *, until: datetime | str | None = None, note: str | None = None
+    ) -> Schedule:
+        """Stops sending callbacks until `resume`, or until `until`; `note` says why."""
+        return self._http.send(operations.pause(schedule_id, until, note))
 
     def resume(self, schedule_id: str) -> Schedule:
         return self._http.send(operations.resume(schedule_id))
@@ -133,7 +135,8 @@ class Scheduler:
     def pause_many(self, **which: Any) -> EditResult:
         """Pauses all schedules matching every filter in `which`: `state`, `name`, `tag`, `last_outcome`, or
         `all=True`. Returns the `count` (`paused` in JSON), `skipped`, the first 100 of those that were
-        skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts."""
+        skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts; `until` and
+        `note` are those of `pause`."""
         return self._edit(operations.pause_many(which))
 
     def resume_many(self, **which: Any) -> EditResult:

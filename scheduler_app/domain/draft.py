@@ -11,6 +11,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
@@ -67,6 +68,10 @@ class Draft(CarriedOver):
     """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
     reason: str | NotGiven | None = NOT_GIVEN
     """Why it is in error, for one that is."""
+    note: str | NotGiven | None = NOT_GIVEN
+    """Why it is paused, for one that is."""
+    paused_until: datetime | NotGiven | None = NOT_GIVEN
+    """When that ends by itself."""
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
@@ -95,6 +100,7 @@ class Draft(CarriedOver):
             zone_data=trigger.zone_data(),
             **({"name": ""} | self.carried_over()),
             calendar=calendar,
+            pause=self._pause(None, state),
         )
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
@@ -133,6 +139,9 @@ class Draft(CarriedOver):
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
+        pause = self._pause(schedule.pause, changed.state, was_paused=schedule.state is ScheduleState.PAUSED)
+        if pause != changed.pause:
+            changed = replace(changed, pause=pause)
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
@@ -199,6 +208,22 @@ class Draft(CarriedOver):
         if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
             return old
         return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)
+
+    def _pause(self, old: Pause | None, state: ScheduleState, *, was_paused: bool = False) -> Pause | None:
+        """What is kept of the pause of a schedule that comes to be in `state`. Raises InvalidField."""
+        for name, value in (("note", self.note), ("paused_until", self.paused_until)):
+            if state is not ScheduleState.PAUSED and _given(value, None) is not None:
+                raise InvalidField(
+                    name, f"is of a pause, and the schedule is {state.value}: give state paused"
+                )
+        if state is not ScheduleState.PAUSED:
+            return None
+        if was_paused and self.note is NOT_GIVEN and self.paused_until is NOT_GIVEN:
+            return old
+        known = old or Pause()
+        return replace(
+            known, note=_given(self.note, known.note), until=_given(self.paused_until, known.until)
+        )
 
     def _queue(self, action: Action, old: str) -> str:
         """The new queue; `old` is the schedule's."""

@@ -10,6 +10,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
@@ -127,6 +128,8 @@ class Schedule:
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
+    pause: Pause | None = None
+    """Of one that is paused. None too where a release paused it that kept no more than the state."""
 
     @property
     def tenant(self) -> str:
@@ -169,6 +172,14 @@ class Schedule:
             cut_pending=True,
         )
 
+    def resumed_by_itself(self) -> "Schedule":
+        """What follows when the pause is over, whenever that is noticed: occurrences from its end on are
+        made, and none of those within it. Nobody has edited the schedule: its version stays. Raises
+        InvalidRecurrence for a rule that no longer evaluates."""
+        if self.pause is None or self.pause.until is None:
+            raise ValueError("this pause does not end by itself")
+        return self.revise(self.pause.until - TICK, state=ScheduleState.ACTIVE)
+
     def revise(self, now: datetime, **changes: Any) -> "Schedule":
         """Makes the future anew from `now` on: the next revision, with `changes`.
 
@@ -176,6 +187,8 @@ class Schedule:
         time in their order.
         """
         cut = max(now, self.revised_at + TICK)
+        if changes.get("state", self.state) is not ScheduleState.PAUSED:
+            changes["pause"] = None
         revised = replace(
             self,
             revision=self.revision + 1,

@@ -18,6 +18,7 @@ INDEX_NOT_FOUND = 27
 DAY_SECONDS = 86_400
 NODE_TTL_SECONDS = 60
 ROUTED = "routed_v1"
+PAUSED_UNTIL = "paused_until_v1"
 
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
@@ -112,6 +113,12 @@ SCHEDULES = [
     # Written by an edit that leaves something to beats, and by nothing else.
     IndexModel(
         [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
+    ),
+    # The pauses that end by themselves, and no others.
+    IndexModel(
+        [("state", ASCENDING), ("pause.until", ASCENDING)],
+        name=PAUSED_UNTIL,
+        partialFilterExpression={"pause.until": {"$exists": True}},
     ),
     # Who observes a calendar, and with which of its days their future was computed.
     IndexModel(

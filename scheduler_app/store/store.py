@@ -23,6 +23,7 @@ from scheduler_app.store.processes import Processes
 from scheduler_app.store.schedules.cursors import Cursors
 from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.owed import Owed
+from scheduler_app.store.schedules.pauses import Pauses
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
 from scheduler_app.store.sessions import Sessions
@@ -53,6 +54,7 @@ class Store:
         self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
+        self.pauses = Pauses(self.mongo, self.secret_box, self.calendars)
         self.owed = Owed(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)

@@ -22,6 +22,7 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
@@ -64,6 +65,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "tags": list(schedule.tags),
         "state": schedule.state.value,
         "reason": schedule.reason,
+        "pause": _pause_document(schedule.pause),
         "version": schedule.version,
         "revision": schedule.revision,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
@@ -122,6 +124,25 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
+        pause=_pause(get("pause")),
+    )
+
+
+def _pause_document(pause: Pause | None) -> Document | None:
+    if pause is None:
+        return None
+    document = {"reason": pause.reason, "note": pause.note, "until": pause.until}
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _pause(value: Any) -> Pause | None:
+    if value is None:
+        return None
+    row = fields(value, "pause")
+    return Pause(
+        reason=text(row.get("reason"), "pause.reason"),
+        note=optional(text, row.get("note"), "pause.note"),
+        until=optional(instant, row.get("until"), "pause.until"),
     )
 
 

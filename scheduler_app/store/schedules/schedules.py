@@ -309,6 +309,7 @@ _OPTIONAL = (
     "finishes_at",
     "checkpoint",
     "reason",
+    "pause",
     "cut_pending",
     "signing",
     "sealed",

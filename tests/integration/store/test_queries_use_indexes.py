@@ -15,7 +15,9 @@ from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events.claims import Postponement
@@ -122,6 +124,7 @@ def test_every_verb_s_query_has_an_index(
     _use_schedules(store.schedules, now)
     _use_successors(store, now)
     _use_owed(store, now)
+    _use_pauses(store, now)
     _use_lists(store.event_lists, now)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
@@ -249,6 +252,16 @@ def _use_owed(store: Any, now: datetime) -> None:
     assert {each.schedule_id for each in claimed} == {"s401", "s402"}
     assert store.owed.advance("s401", token, None)
     assert store.owed.drop("s402", token, "bent", now)
+
+
+def _use_pauses(store: Any, now: datetime) -> None:
+    for name in ("s403", "s404"):
+        made = schedule(now, name)
+        paused = made.revise(now, state=ScheduleState.PAUSED, pause=Pause(until=now + SECOND))
+        assert store.schedules.revise(paused, version=1)
+    first, second = store.pauses.over(now + SECOND, limit=10)
+    assert store.pauses.end([first.resumed_by_itself()]) == 1
+    store.pauses.set_aside(second, "its rule no longer evaluates", now)
 
 
 def _use_calendars(store: Any, now: datetime) -> None:

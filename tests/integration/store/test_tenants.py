@@ -205,6 +205,7 @@ ACROSS_TENANTS = {
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
     *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
+    *("pauses.over", "pauses.end", "pauses.set_aside"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
