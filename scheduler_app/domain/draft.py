@@ -11,7 +11,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
-from scheduler_app.domain.pause import Pause
+from scheduler_app.domain.pause import Pause, pause_after_edit
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
@@ -100,7 +100,7 @@ class Draft(CarriedOver):
             zone_data=trigger.zone_data(),
             **({"name": ""} | self.carried_over()),
             calendar=calendar,
-            pause=self._pause(None, state),
+            pause=self._pause(None, None, state),
         )
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
@@ -139,7 +139,7 @@ class Draft(CarriedOver):
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
-        pause = self._pause(schedule.pause, changed.state, was_paused=schedule.state is ScheduleState.PAUSED)
+        pause = self._pause(schedule.pause, schedule.state, changed.state)
         if pause != changed.pause:
             changed = replace(changed, pause=pause)
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
@@ -209,21 +209,8 @@ class Draft(CarriedOver):
             return old
         return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)
 
-    def _pause(self, old: Pause | None, state: ScheduleState, *, was_paused: bool = False) -> Pause | None:
-        """What is kept of the pause of a schedule that comes to be in `state`. Raises InvalidField."""
-        for name, value in (("note", self.note), ("paused_until", self.paused_until)):
-            if state is not ScheduleState.PAUSED and _given(value, None) is not None:
-                raise InvalidField(
-                    name, f"is of a pause, and the schedule is {state.value}: give state paused"
-                )
-        if state is not ScheduleState.PAUSED:
-            return None
-        if was_paused and self.note is NOT_GIVEN and self.paused_until is NOT_GIVEN:
-            return old
-        known = old or Pause()
-        return replace(
-            known, note=_given(self.note, known.note), until=_given(self.paused_until, known.until)
-        )
+    def _pause(self, old: Pause | None, before: ScheduleState | None, state: ScheduleState) -> Pause | None:
+        return pause_after_edit(old, before, state, note=self.note, until=self.paused_until)
 
     def _queue(self, action: Action, old: str) -> str:
         """The new queue; `old` is the schedule's."""
