@@ -55,6 +55,12 @@ def duties(made: Assembly) -> list[Duty]:
             turn=1.0,
         ),
         Duty(
+            name="release",
+            page=made.held_events.release_page,
+            while_failing="events that a kill switch held stay held although it is off",
+            turn=1.0,
+        ),
+        Duty(
             name="expand",
             page=lambda now: made.expansion.expand_page(now).full,
             while_failing="no new events are created: those of the next minutes exist already",

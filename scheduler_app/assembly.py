@@ -32,6 +32,7 @@ from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
@@ -65,6 +66,8 @@ class Assembly:
     dispatch: Dispatch
     recovery: Recovery
     resumption: Resumption
+    kill_switches: KillSwitchService
+    held_events: HeldEvents
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
@@ -130,6 +133,7 @@ class Assembly:
             events=events,
             messages=messages,
             destinations=destinations,
+            kill_switches=KillSwitchService(store),
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
         )
@@ -187,6 +191,8 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         dispatch=dispatch,
         recovery=Recovery(store),
         resumption=Resumption(store),
+        kill_switches=KillSwitchService(store),
+        held_events=HeldEvents(store),
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),

@@ -115,6 +115,7 @@ EVENTS: dict[str, tuple[Any, ...]] = {
     "dispatched_at": (*NO_DATE, Timestamp(2**31, 1), FAR_DATE),
     "lost_leases": NO_WHOLE,
     "status": (*NO_LIST, None, MISSING, ["x"], [5], [None]),
+    "held": (5, NAN, ["x"], {"x": 1}, True),
     "attempts": (*NO_LIST, None, MISSING, ["x"], [{}], [{"claim": {"x": 1}}]),
     "created_at": NO_DATE,
     "owner": (5, NAN, None, ["x"], {"x": 1}),

@@ -50,7 +50,7 @@ def _edited(verb: Verb, done: str, given: Loaded) -> View:
     which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
     found = made.store.schedules.page(window, tenant=tenant(), **which)
     hops = hop_limit.request_hops()
-    pause = {name: given[name] for name in ("note", "until") if name in given}
+    pause: Loaded = {name: given[name] for name in ("note", "until") if name in given}
     page = edit_page(made.manager, verb, found, made.now(), tenant=tenant(), hops=hops, pause=pause)
     view: View = {
         done: page.count,

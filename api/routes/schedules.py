@@ -133,7 +133,7 @@ def delete_schedule(schedule_id: str) -> View:
 
 
 @blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"])
-@blueprint.arguments(PauseInput)
+@blueprint.arguments(PauseInput, required=False, example=examples.PAUSE)
 @blueprint.response(200, ScheduleOutput)
 def pause_schedule(given: Loaded, schedule_id: str) -> Tagged:
     """Pause: nothing after this instant is sent, or nothing before `until`

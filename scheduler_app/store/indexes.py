@@ -18,6 +18,7 @@ INDEX_NOT_FOUND = 27
 DAY_SECONDS = 86_400
 NODE_TTL_SECONDS = 60
 ROUTED = "routed_v1"
+HELD = "held_v1"
 PAUSED_UNTIL = "paused_until_v1"
 
 EVENTS = [
@@ -33,6 +34,12 @@ EVENTS = [
         [("queue", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
         name=ROUTED,
         partialFilterExpression={"routed": True, "due_at": {"$exists": True}},
+    ),
+    # The events that kill switches hold, by the switch; no others are written to it.
+    IndexModel(
+        [("held", ASCENDING)],
+        name=HELD,
+        partialFilterExpression={"held": {"$exists": True}, "due_at": {"$exists": True}},
     ),
     IndexModel(
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"

@@ -10,6 +10,7 @@ from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.events import Events
+from scheduler_app.store.events.holding import Holding
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.outbox import Outbox
@@ -18,6 +19,7 @@ from scheduler_app.store.events.recoveries import Recoveries
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
+from scheduler_app.store.kill_switches import KillSwitchDocuments
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes
 from scheduler_app.store.schedules.cursors import Cursors
@@ -40,6 +42,8 @@ class Store:
         self.secret_box = SecretBox(settings.secrets_key)
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
+        self.holding = Holding(self.mongo)
+        self.kill_switches = KillSwitchDocuments(self.mongo)
         self.claims = Claims(self.mongo, self.secret_box)
         self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)

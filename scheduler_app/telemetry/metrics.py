@@ -21,6 +21,7 @@ postponed = Counter(
 flow_postponed = Counter(
     "scheduler_flow_postponed_total", "Events put off because their destination had no room, by why", ["why"]
 )
+held = Counter("scheduler_held_total", "Events held because a kill switch was on when they fell due")
 flow_put_off = Counter(
     "scheduler_flow_put_off_total", "Events put off to a place in their destination's line, without a message"
 )
@@ -87,14 +88,26 @@ class Role(StrEnum):
 #: The roles that count each metric; any other role would show a meaningless zero.
 OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
     **dict.fromkeys(
-        (attempts, lag, callback_duration, postponed, flow_postponed, claims, dropped, refused, unrecorded),
+        (
+            attempts,
+            lag,
+            callback_duration,
+            postponed,
+            flow_postponed,
+            claims,
+            dropped,
+            refused,
+            unrecorded,
+        ),
         frozenset({Role.WORKER}),
     ),
     **dict.fromkeys((recovered, tick_duration, tick_at), frozenset({Role.BEAT})),
     # The API expands and dispatches what people have just made.
     **dict.fromkeys(
-        (expanded, dispatched, flow_put_off, messages, pages_discarded), frozenset({Role.API, Role.BEAT})
+        (expanded, dispatched, flow_put_off, messages, pages_discarded),
+        frozenset({Role.API, Role.BEAT}),
     ),
+    held: frozenset({Role.BEAT, Role.WORKER}),
     requests: frozenset({Role.API}),
 }
 

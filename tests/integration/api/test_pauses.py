@@ -1,5 +1,6 @@
 """Pauses over HTTP: what is given with one, and what answers show of it."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -75,7 +76,7 @@ def test_a_pause_survives_an_edit_of_the_rule_and_an_export(client: FlaskClient,
     assert (edited["state"], edited["paused_until"], edited["note"]) == ("paused", FAR, "why")
     (exported,) = client.get("/api/schedules/export").text.splitlines()
     client.delete(path)
-    imported = client.post("/api/schedules", data=exported.replace(edited["id"], "again")).get_json()
+    imported = client.post("/api/schedules", json=json.loads(exported) | {"id": "again"}).get_json()
     assert (imported["state"], imported["paused_until"], imported["note"]) == ("paused", FAR, "why")
 
 

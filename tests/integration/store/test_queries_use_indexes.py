@@ -14,6 +14,7 @@ from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.retry import Codes
@@ -125,6 +126,7 @@ def test_every_verb_s_query_has_an_index(
     _use_successors(store, now)
     _use_owed(store, now)
     _use_pauses(store, now)
+    _use_kill_switches(store, now)
     _use_lists(store.event_lists, now)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
@@ -262,6 +264,26 @@ def _use_pauses(store: Any, now: datetime) -> None:
     first, second = store.pauses.over(now + SECOND, limit=10)
     assert store.pauses.end([first.resumed_by_itself()]) == 1
     store.pauses.set_aside(second, "its rule no longer evaluates", now)
+
+
+def _use_kill_switches(store: Any, now: datetime) -> None:
+    targets = [Target(TENANT, Scope.ALL), Target(TENANT, Scope.TAG, "few")]
+    targets.append(Target(TENANT, Scope.DESTINATION, "d1"))
+    for target in targets:
+        assert store.kill_switches.insert(KillSwitch(target, now))
+        store.kill_switches.note(target, "why")
+        store.kill_switches.stopped_schedules(target)
+    assert len(store.kill_switches.of(tenant=TENANT)) == len(targets)
+    assert len(store.kill_switches.everybodys().targets) == len(targets)
+    assert store.kill_switches.judged_by(["s1"])["s1"] == (("a", "few"), None)
+    made = event(now + 7_000 * SECOND, "s1")
+    store.events.insert([made], now, "made")
+    key = targets[0].key
+    assert store.holding.hold([made.id], key, made.due_at, now, "held") == 1
+    assert store.holding.keys() == [key]
+    assert store.holding.count(key, most=10) == store.holding.release(key, now, limit=10) == 1
+    for target in targets:
+        assert store.kill_switches.delete(target)
 
 
 def _use_calendars(store: Any, now: datetime) -> None:
