@@ -30,6 +30,7 @@ from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.failure_pausing import FailurePausing
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
@@ -66,6 +67,7 @@ class Assembly:
     dispatch: Dispatch
     recovery: Recovery
     resumption: Resumption
+    failure_pausing: FailurePausing
     kill_switches: KillSwitchService
     held_events: HeldEvents
     rezoning: Rezoning
@@ -105,6 +107,7 @@ class Assembly:
             horizon_seconds=self.settings.horizon_seconds,
             max_events=self.settings.worker_max_events,
             limiter=self.make_limiter(),
+            judge_failures=self.failure_pausing.judge,
         )
 
     def dry_run(self) -> "Assembly":
@@ -157,6 +160,14 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         horizon_seconds=settings.horizon_seconds,
     )
     check_action = _checker(settings)
+    manager = ScheduleService(
+        store=store,
+        expand_until=prompt.expand_until,
+        expand_and_dispatch=prompt.expand_and_dispatch,
+        dispatch=prompt.dispatch_urgently,
+        check_action=check_action,
+        new_secret=new_secret,
+    )
     return Assembly(
         settings=settings,
         store=store,
@@ -165,14 +176,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         creation=Creation(
             store, prompt.expand_and_dispatch, settings.worker_max_retries, check_action, new_secret
         ),
-        manager=ScheduleService(
-            store=store,
-            expand_until=prompt.expand_until,
-            expand_and_dispatch=prompt.expand_and_dispatch,
-            dispatch=prompt.dispatch_urgently,
-            check_action=check_action,
-            new_secret=new_secret,
-        ),
+        manager=manager,
         events=EventService(store, prompt.dispatch_urgently),
         messages=MessageService(
             store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
@@ -191,6 +195,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         dispatch=dispatch,
         recovery=Recovery(store),
         resumption=Resumption(store),
+        failure_pausing=FailurePausing(store, manager, tell=_tell_nobody),
         kill_switches=KillSwitchService(store),
         held_events=HeldEvents(store),
         rezoning=Rezoning(store),
@@ -224,6 +229,10 @@ def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verd
             executor.close()
 
     return attempt
+
+
+def _tell_nobody(schedule: Schedule, reason: str, now: datetime) -> None:
+    """Stands where somebody is told that a schedule was paused."""
 
 
 def _do_nothing(items: Sequence[Any], now: datetime) -> None:

@@ -89,6 +89,8 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "next_run_at": (*NO_DATE, [PAST_DATE]),
     "finishes_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, True),
     "pause": (*NO_OBJECT, {}, {"reason": 5}, {"reason": "x", "note": 5}, {"reason": "x", "until": "soon"}),
+    "pause_after_failures": ("x", NAN, [1], {"x": 1}, HUGE, -1, 0, True, 0.5, 101),
+    "failures_since": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, True),
     "cut_pending": ("x", 5, NAN, [1], {"x": 1}),
     "checkpoint": (*NO_OBJECT, {"v": 1, "rule": "x", "second": "x", "done": 5}),
     "zone_data": (5, NAN, [1], {"x": 1}, True),

@@ -189,6 +189,11 @@ class NewScheduleFields(TriggerFields, total=False):
         datetime | str | None,
         "When its pause ends by itself; only with the state `paused`",
     ]
+    pause_after_failures: Annotated[
+        int | None,
+        "After so many events in a row that ended in `error` it is paused, 1 to 100; a resume starts the "
+        "count over",
+    ]
 
 
 class ScheduleFields(NewScheduleFields, total=False):

@@ -14,6 +14,8 @@ BY_REQUEST: Final = "by request"
 #: So many events in a row ended in `error` as `pause_after_failures` says.
 FAILURES: Final = "failures"
 MAX_NOTE: Final = 500
+#: How many failures in a row `pause_after_failures` may ask for.
+MAX_FAILURES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,6 +76,7 @@ class CarriedOver:
     timeout_seconds: float | NotGiven = NOT_GIVEN
     success: Codes | NotGiven = NOT_GIVEN
     tags: tuple[str, ...] | NotGiven = NOT_GIVEN
+    pause_after_failures: int | NotGiven | None = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""
@@ -128,6 +129,10 @@ class Schedule:
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
+    pause_after_failures: int | None = None
+    """So many events in a row that ended in `error` pause it; None: it goes on, whatever fails."""
+    failures_since: datetime | None = None
+    """Only events after that instant count: it was resumed then."""
     pause: Pause | None = None
     """Of one that is paused. None too where a release paused it that kept no more than the state."""
 
@@ -189,6 +194,8 @@ class Schedule:
         cut = max(now, self.revised_at + TICK)
         if changes.get("state", self.state) is not ScheduleState.PAUSED:
             changes["pause"] = None
+            if self.state is not ScheduleState.ACTIVE and self.pause_after_failures is not None:
+                changes["failures_since"] = cut
         revised = replace(
             self,
             revision=self.revision + 1,

@@ -12,7 +12,7 @@ from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleV
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
-from scheduler_app.domain.pause import Pause
+from scheduler_app.domain.pause import FAILURES, Pause
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
@@ -132,6 +132,24 @@ class ScheduleService:
             return _next_version(schedule, now).revise(now, state=ScheduleState.PAUSED, pause=pause)
 
         return self._change(schedule_id, now, paused, tenant, version, "paused")
+
+    def pause_for_failures(self, failing: Schedule, now: datetime, *, note: str) -> Schedule | None:
+        """Pauses a schedule as it was judged: None where it was paused, resumed or edited since, by others or
+        by a worker that has judged the same. Nobody has edited it: its version stays. Raises NotFound,
+        Conflict."""
+        made: Schedule | None = None
+
+        def paused(schedule: Schedule) -> Schedule:
+            nonlocal made
+            same = (schedule.revision, schedule.version) == (failing.revision, failing.version)
+            if not same or schedule.state is not ScheduleState.ACTIVE:
+                made = None
+                return schedule
+            made = schedule.revise(now, state=ScheduleState.PAUSED, pause=Pause(FAILURES, note))
+            return made
+
+        changed = self._change(failing.id, now, paused, failing.tenant, None, "paused")
+        return made if changed is made else None
 
     def resume(
         self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None, hops: int = 0

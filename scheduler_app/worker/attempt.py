@@ -8,6 +8,7 @@ from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.outcomes import Record
 
 COMPLETED = "Event successfully processed"
@@ -53,6 +54,9 @@ class Attempt:
             event=self.event,
             origin=origin,
             attempts_allowed=self.event.attempts_before + 1 + self.deliverable.retry.max_retries,
+            pauses_on_failure=(
+                isinstance(self.deliverable, Schedule) and self.deliverable.pause_after_failures is not None
+            ),
         )
 
     def _judge(self, verdict: Verdict, ended_at: datetime) -> tuple[State, datetime | None, str]:

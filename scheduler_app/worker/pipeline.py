@@ -39,15 +39,17 @@ class Pipeline:
         max_events: int,
         queues: Collection[str] = (CALLBACKS,),
         limiter: Limiter | None = None,
+        judge_failures: Callable[[str, datetime], bool] | None = None,
     ) -> None:
         """`executors` are closed when the courier's thread ends. `max_events`: how many events the worker may
         hold, waiting, in flight or unrecorded. `queues`: whose events it claims. `limiter` counts what
-        destinations may be sent; None: those that have limits are not served."""
+        destinations may be sent; None: those that have limits are not served. `judge_failures` is that of
+        `Reports`."""
         self.queues = tuple(sorted(queues))
         self.backlog = Backlog()
         self.capacity = Capacity(max_events, is_behind=lambda: self.backlog.is_behind(monotonic()))
         self.leases = Leases(store)
-        self.reports = Reports(store)
+        self.reports = Reports(store, now=now, judge_failures=judge_failures)
         self.recorder = Recorder(
             store, self.backlog, self.capacity, now=now, worker=worker, recorded=self.reports.note
         )

@@ -6,7 +6,7 @@ from api.wire.field_types import BoundedList, Instant, check_visible
 from api.wire.output_schema import OmitNone
 from api.wire.schedule_fields.field import ScheduleField, ShownSchedule
 from scheduler_app.domain.event import State
-from scheduler_app.domain.pause import MAX_NOTE, Pause
+from scheduler_app.domain.pause import MAX_FAILURES, MAX_NOTE, Pause
 from scheduler_app.domain.schedule import MAX_TAGS, ScheduleState
 
 MAX_TAG = 64
@@ -97,6 +97,16 @@ LIFECYCLE = (
         output=Instant(),
         shown=lambda it: it.schedule.pause.until if it.schedule.pause else None,
         shown_meaning="When its pause ends by itself",
+    ),
+    ScheduleField(
+        name="pause_after_failures",
+        meaning="After so many events in a row that ended in `error` it is paused, 1 to"
+        f" {MAX_FAILURES}; a resume starts the count over",
+        default="it goes on, whatever fails",
+        input=fields.Integer(strict=True, allow_none=True, validate=validate.Range(1, MAX_FAILURES)),
+        output=fields.Integer(),
+        shown=lambda it: it.schedule.pause_after_failures,
+        aliases="max_failures max_consecutive_failures disable_after_failures",
     ),
     ScheduleField(
         name="version",

@@ -38,6 +38,8 @@ class Record(NamedTuple):
     origin: str = UNKNOWN_ORIGIN
     attempts_allowed: int = 0
     """How many attempts the event has in all before it is a dead letter."""
+    pauses_on_failure: bool = False
+    """Whether its schedule may have to be paused where it ends in error."""
 
 
 class Outcomes:

@@ -22,7 +22,7 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.pause import Pause
+from scheduler_app.domain.pause import MAX_FAILURES, Pause
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
@@ -66,6 +66,8 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "state": schedule.state.value,
         "reason": schedule.reason,
         "pause": _pause_document(schedule.pause),
+        "pause_after_failures": schedule.pause_after_failures,
+        "failures_since": schedule.failures_since,
         "version": schedule.version,
         "revision": schedule.revision,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
@@ -125,6 +127,8 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
         pause=_pause(get("pause")),
+        pause_after_failures=_pause_after(get("pause_after_failures")),
+        failures_since=optional(instant, get("failures_since"), "failures_since"),
     )
 
 
@@ -133,6 +137,10 @@ def _pause_document(pause: Pause | None) -> Document | None:
         return None
     document = {"reason": pause.reason, "note": pause.note, "until": pause.until}
     return {key: value for key, value in document.items() if value is not None}
+
+
+def _pause_after(value: Any) -> int | None:
+    return None if value is None else whole(value, "pause_after_failures", least=1, most=MAX_FAILURES)
 
 
 def _pause(value: Any) -> Pause | None:

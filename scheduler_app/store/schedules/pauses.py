@@ -66,6 +66,7 @@ def _end(schedule: Schedule) -> UpdateOne:
         "cut_pending": True,
         "next_run_at": schedule.next_run_at,
         "zone_data": schedule.zone_data,
+        "failures_since": schedule.failures_since,
         "calendar_days": schedule.calendar.days_version if schedule.calendar else None,
     }
     kept = {key: value for key, value in found.items() if value is not None}

@@ -127,6 +127,7 @@ def test_every_verb_s_query_has_an_index(
     _use_owed(store, now)
     _use_pauses(store, now)
     _use_kill_switches(store, now)
+    assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)

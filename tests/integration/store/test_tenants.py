@@ -207,7 +207,7 @@ BY_DOCUMENT_OR_TOKEN = {
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
     *("destinations.for_delivery", "destinations.reseal"),
-    *("events.living_by_state", "events.oldest_due"),
+    *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
     *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
