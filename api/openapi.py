@@ -69,6 +69,8 @@ CONDITIONAL = {
     *("put_destination", "change_destination", "delete_destination"),
     *("pause_destination", "resume_destination"),
 }
+#: What operations without an id in their paths may answer all the same.
+MORE_STATUSES = {"turn_kill_switch_on": {409}, "turn_kill_switch_off": {404}}
 #: Operations that answer 304 to the ETag of a copy that is current.
 CACHEABLE = {"get_schedule", "get_calendar", "get_destination"}
 
@@ -207,6 +209,7 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
     if name in CONDITIONAL:
         parameters.append({"$ref": "#/components/parameters/IfMatch"})
         statuses.add(412)
+    statuses |= MORE_STATUSES.get(name, set())
     if name in TAGGED:
         headers |= ETAG
     responses = {

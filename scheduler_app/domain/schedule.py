@@ -77,6 +77,7 @@ class CarriedOver:
     success: Codes | NotGiven = NOT_GIVEN
     tags: tuple[str, ...] | NotGiven = NOT_GIVEN
     pause_after_failures: int | NotGiven | None = NOT_GIVEN
+    jitter_seconds: float | NotGiven = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""
@@ -135,6 +136,8 @@ class Schedule:
     """Only events after that instant count: it was resumed then."""
     pause: Pause | None = None
     """Of one that is paused. None too where a release paused it that kept no more than the state."""
+    jitter_seconds: float = 0.0
+    """How long after its occurrence an event falls due at the latest; `domain/jitter.py` says when."""
 
     @property
     def tenant(self) -> str:

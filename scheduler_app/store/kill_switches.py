@@ -11,7 +11,7 @@ from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Ta
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import whole_id
 from scheduler_app.store.faults import only_duplicates
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
 DOCUMENT_VERSION = 1
 #: For each tenant, beside the one that stops everything.
@@ -70,7 +70,7 @@ class KillSwitchDocuments:
     def everybodys(self) -> KillSwitches:
         """All that are on. What a document stops stands in its id: one whose other fields somebody bent, or
         a newer release wrote, is obeyed all the same."""
-        rows = self._switches.find({}, {"_id": 1}).limit(_MAX_READ)
+        rows = self._switches.find({}, {"_id": 1}, hint=BY_ID).limit(_MAX_READ)
         found = (Target.of(row["_id"]) for row in rows if isinstance(row["_id"], str))
         return KillSwitches(frozenset(target for target in found if target is not None))
 
@@ -98,13 +98,9 @@ class KillSwitchDocuments:
         else:
             which["action.destination"] = whole_id(target.tenant, target.name)
             hint = "destination_v1"
-        stages: list[Document] = [
-            {"$match": which},
-            {"$limit": MOST_COUNTED},
-            {"$group": {"_id": {"$eq": ["$state", ScheduleState.ACTIVE.value]}, "count": {"$sum": 1}}},
-        ]
-        counts = {row["_id"]: row["count"] for row in self._schedules.aggregate(stages, hint=hint)}
-        return counts.get(True, 0), sum(counts.values()) >= MOST_COUNTED
+        rows = self._schedules.find(which, {"state": 1, "_id": 0}, hint=hint).limit(MOST_COUNTED)
+        states = [row.get("state") for row in rows.batch_size(MOST_COUNTED)]
+        return states.count(ScheduleState.ACTIVE.value), len(states) == MOST_COUNTED
 
 
 def _read(row: Document) -> KillSwitch | CorruptSwitch | None:

@@ -14,6 +14,7 @@ from scheduler_app.domain.field_types import (
     flag,
     instant,
     items,
+    number,
     one_of,
     optional,
     tenant,
@@ -21,8 +22,8 @@ from scheduler_app.domain.field_types import (
     version,
     whole,
 )
+from scheduler_app.domain.jitter import MAX_JITTER_SECONDS
 from scheduler_app.domain.owed import OwedRange
-from scheduler_app.domain.pause import MAX_FAILURES, Pause
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
@@ -36,6 +37,7 @@ from scheduler_app.store.documents.delivery_fields import (
 )
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
+from scheduler_app.store.schedules.pause_documents import pause_document, read_pause, read_pause_after
 from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
@@ -65,9 +67,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "tags": list(schedule.tags),
         "state": schedule.state.value,
         "reason": schedule.reason,
-        "pause": _pause_document(schedule.pause),
-        "pause_after_failures": schedule.pause_after_failures,
-        "failures_since": schedule.failures_since,
+        **pause_document(schedule),
         "version": schedule.version,
         "revision": schedule.revision,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
@@ -82,6 +82,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
+        "jitter_seconds": schedule.jitter_seconds or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -126,32 +127,16 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
-        pause=_pause(get("pause")),
-        pause_after_failures=_pause_after(get("pause_after_failures")),
+        jitter_seconds=_jitter(row),
+        pause=read_pause(get("pause")),
+        pause_after_failures=read_pause_after(get("pause_after_failures")),
         failures_since=optional(instant, get("failures_since"), "failures_since"),
     )
 
 
-def _pause_document(pause: Pause | None) -> Document | None:
-    if pause is None:
-        return None
-    document = {"reason": pause.reason, "note": pause.note, "until": pause.until}
-    return {key: value for key, value in document.items() if value is not None}
-
-
-def _pause_after(value: Any) -> int | None:
-    return None if value is None else whole(value, "pause_after_failures", least=1, most=MAX_FAILURES)
-
-
-def _pause(value: Any) -> Pause | None:
-    if value is None:
-        return None
-    row = fields(value, "pause")
-    return Pause(
-        reason=text(row.get("reason"), "pause.reason"),
-        note=optional(text, row.get("note"), "pause.note"),
-        until=optional(instant, row.get("until"), "pause.until"),
-    )
+def _jitter(row: Mapping[str, Any]) -> float:
+    seconds = row.get("jitter_seconds")
+    return 0.0 if seconds is None else number(seconds, "jitter_seconds", most=MAX_JITTER_SECONDS)
 
 
 def _use_document(use: CalendarUse | None) -> Document:
@@ -203,6 +188,7 @@ def to_owed_document(owed: OwedRange) -> Document:
         "until": owed.until,
         "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
         **_use_document(owed.calendar),
+        "jitter_seconds": owed.jitter_seconds or None,
     }
     return {key: value for key, value in document.items() if value is not None}
 
@@ -217,6 +203,7 @@ def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
         until=instant(row.get("until"), "owed.until"),
         checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
         calendar=_use(row),
+        jitter_seconds=_jitter(row),
     )
 
 

@@ -179,9 +179,7 @@ def test_a_schedule_without_it_or_that_rests_already_is_left_alone(
     assert told == []
 
 
-def test_an_edit_between_the_judgement_and_the_pause_wins(
-    store: Store, now: datetime, made: Assembly
-) -> None:
+def test_an_edit_between_judgement_and_pause_wins(store: Store, now: datetime, made: Assembly) -> None:
     judged = failing(store, now)
     edited = replace(judged, version=2, pause_after_failures=50)
     assert store.schedules.update(edited, version=1)
@@ -191,7 +189,7 @@ def test_an_edit_between_the_judgement_and_the_pause_wins(
 
 def test_a_worker_pauses_what_it_has_seen_fail(store: Store, made: Assembly, settings: Settings) -> None:
     journal = Journal()
-    url = journal.script("/a", says(b"400 Bad Request"))
+    url = journal.script("/a", says("400 Bad Request"))
     now = clock.now()
     store.schedules.insert(schedule(now - 60 * SECOND, rrule=YEARLY, url=url, pause_after_failures=3))
     store.schedules.insert(schedule(now - 60 * SECOND, "s2", rrule=YEARLY, url=url))
