@@ -60,7 +60,8 @@ def ended(store: Store, now: datetime) -> Callable[[Sequence[str]], None]:
         made = [event(first + number * SECOND) for number in range(len(states))]
         store.events.insert(made, now, "made")
         for each, state in zip(made, states, strict=True):
-            token, _ = store.claims.claim([each.id], until=now, now=now, lease_seconds=9, worker="w")
+            until = max(now, each.due_at)
+            token, _ = store.claims.claim([each.id], until=until, now=now, lease_seconds=9, worker="w")
             entry = {"number": 1, "started_at": now}
             due = now + SECOND if state == "retrying" else None
             assert not store.outcomes.record([Record(each.id, token, State(state), "said", due, entry, now)])
