@@ -35,6 +35,7 @@ from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
 from scheduler_app.usecases.messages import MessageService
+from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recalendaring import Recalendaring
@@ -49,7 +50,7 @@ from scheduler_app.worker import Pipeline
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
     `creation`, `manager`, `events`, `messages`, `destinations`, `calendars` and `calendar_feeds`; a beat the
-    duties from `expansion` to `inspection`; a worker `pipeline()`."""
+    duties from `expansion` to `notifications`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -73,6 +74,7 @@ class Assembly:
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    notifications: Notifications
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
     faults: tuple[type[Exception], ...]
@@ -168,6 +170,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         check_action=check_action,
         new_secret=new_secret,
     )
+    notifications = Notifications(store, prompt.dispatch_soon, settings.worker_max_retries)
     return Assembly(
         settings=settings,
         store=store,
@@ -195,12 +198,13 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         dispatch=dispatch,
         recovery=Recovery(store),
         resumption=Resumption(store),
-        failure_pausing=FailurePausing(store, manager, tell=_tell_nobody),
+        failure_pausing=FailurePausing(store, manager, tell=notifications.paused),
         kill_switches=KillSwitchService(store),
         held_events=HeldEvents(store),
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        notifications=notifications,
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )
@@ -229,10 +233,6 @@ def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verd
             executor.close()
 
     return attempt
-
-
-def _tell_nobody(schedule: Schedule, reason: str, now: datetime) -> None:
-    """Stands where somebody is told that a schedule was paused."""
 
 
 def _do_nothing(items: Sequence[Any], now: datetime) -> None:

@@ -11,6 +11,7 @@ from scheduler_app.assembly import Assembly, assemble
 from scheduler_app.broker import make_app
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State
 from scheduler_app.domain.pause import FAILURES, Pause
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -135,6 +136,19 @@ def test_several_workers_that_judge_at_once_pause_it_once_and_tell_once(
         each.join()
     assert len(told) == 1
     assert stored(store).revision == 2
+
+
+def test_on_failure_is_told_once_by_a_message(
+    store: Store, now: datetime, made: Assembly, ended: Callable[..., None]
+) -> None:
+    destination = Destination(id="ops", url="http://127.0.0.1:9/", created_at=now, updated_at=now)
+    assert store.destinations.insert(destination)
+    failing(store, now, on_failure="ops")
+    ended(["error"] * 3)
+    assert made.failure_pausing.judge("s1", now)
+    made.failure_pausing.tell(stored(store), FAILURES, now)
+    messages = list(store.mongo.collection("events").find({"kind": "message"}))
+    assert [each["action"]["destination"] for each in messages] == ["ops"]
 
 
 def test_a_resume_starts_the_count_over(
