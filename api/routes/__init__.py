@@ -14,6 +14,7 @@ from api.routes import (
     explanation,
     export,
     ics_import,
+    kill_switch,
     messages,
     preview,
     schedules,
@@ -28,7 +29,7 @@ def register(app: Flask) -> Api:
     api = Api(app)
     for module in (
         *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
-        *(calendars, calendar_feeds, destinations, zone_check),
+        *(calendars, calendar_feeds, destinations, kill_switch, zone_check),
     ):
         api.register_blueprint(module.blueprint)
     return api
