@@ -30,6 +30,7 @@ from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.figures import RecentFigures
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.messages import MessageService
@@ -38,7 +39,7 @@ from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.rezoning import Rezoning
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.schedules import ScheduleService, tell_nobody
 from scheduler_app.worker import Pipeline
 
 
@@ -66,6 +67,7 @@ class Assembly:
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    recent_figures: RecentFigures
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
     faults: tuple[type[Exception], ...]
@@ -116,6 +118,7 @@ class Assembly:
             expand_and_dispatch=_do_nothing,
             dispatch=_do_nothing,
             new_secret=_masked_secret,
+            on_edit=tell_nobody,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
         messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
@@ -187,6 +190,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        recent_figures=RecentFigures(store),
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )

@@ -6,7 +6,17 @@ this host.
 
 from flask import Flask
 
-from api.pages import access, dead_letters, events, new_schedule, overview, schedule, schedules, signing_in
+from api.pages import (
+    access,
+    dead_letters,
+    edit_schedule,
+    events,
+    new_schedule,
+    overview,
+    schedule,
+    schedules,
+    signing_in,
+)
 from api.pages.frame import new_blueprint
 from scheduler_app.config import Settings
 
@@ -18,6 +28,15 @@ def register(app: Flask, settings: Settings) -> None:
     of requests."""
     access.register(app, settings)
     blueprint = new_blueprint()
-    for module in (overview, schedules, new_schedule, schedule, events, dead_letters, signing_in):
+    for module in (
+        overview,
+        schedules,
+        new_schedule,
+        schedule,
+        edit_schedule,
+        events,
+        dead_letters,
+        signing_in,
+    ):
         module.register(blueprint)
     app.register_blueprint(blueprint)

@@ -6,10 +6,12 @@ from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.destinations.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
+from scheduler_app.store.edits import Edits
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.events import Events
+from scheduler_app.store.events.figures import EventFigures
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.outbox import Outbox
@@ -44,6 +46,7 @@ class Store:
         self.cancellations = Cancellations(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
+        self.event_figures = EventFigures(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.last_runs = LastRuns(self.mongo)
         self.calendars = Calendars(self.mongo)
@@ -56,6 +59,7 @@ class Store:
         self.owed = Owed(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
+        self.edits = Edits(self.mongo)
         self.sessions = Sessions(self.mongo)
         self._prepared = False
 

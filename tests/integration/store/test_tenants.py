@@ -11,6 +11,7 @@ import pytest
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
@@ -62,6 +63,8 @@ class World:
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        self.edit = store.edits.new_id()
+        store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -75,6 +78,7 @@ class World:
             "idempotency",
             "outbox",
             "calendar_feeds",
+            "edits",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -145,6 +149,23 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
     ),
+    "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
+    "event_figures.newest": (
+        lambda w: w.store.event_figures.newest(w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9),
+        [],
+    ),
+    "event_figures.of_schedule": (
+        lambda w: w.store.event_figures.of_schedule(
+            w.living, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+        ),
+        [],
+    ),
+    "event_figures.last_of_each": (
+        lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
+        {},
+    ),
+    "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
+    "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
     "calendars.attached_use": (
@@ -195,7 +216,7 @@ BY_DOCUMENT_OR_TOKEN = {
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
-    *("calendar_feeds.insert", "calendar_feeds.find"),
+    *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
