@@ -17,6 +17,7 @@ from api.services import services
 from api.tenancy import tenant
 from api.wire.explanation import WhyQuery, explained
 from api.wire.field_types import Cursor
+from api.wire.jittered import Jitter
 from api.wire.presenters import shown
 from api.wire.preview import PreviewQuery
 from api.wire.previewed import previewed
@@ -70,7 +71,8 @@ def schedule(query: Loaded, schedule_id: str) -> str:
     )
     asked, wrong_zone = _asked(query)
     try:
-        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, asked)
+        jitter = Jitter(found.jitter_seconds, found.id)
+        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, asked, jitter)
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
     outcomes = made.store.event_figures.of_schedule(schedule_id, now - EVER, now, tenant=tenant(), most=DOTS)
