@@ -159,4 +159,5 @@ def _why(query: Loaded, schedule_id: str, now: datetime) -> View:
         return {"why_wrong": "; ".join(error.messages_dict.get("at", []))}
     except (InvalidField, InvalidRecurrence) as error:
         return {"why_wrong": str(error)}
-    return {"why": explained(explanation, event, zone_of(found))}
+    jitter = Jitter(found.jitter_seconds, found.id)
+    return {"why": explained(explanation, event, zone_of(found), jitter)}

@@ -25,7 +25,7 @@ def operations(app: Flask) -> list[tuple[str, str]]:
     found = []
     for rule in app.url_map.iter_rules():
         ids = {name: "none-such" if name != "name" else "favicon-32x32.png" for name in rule.arguments}
-        ids |= {"status": 200} if rule.endpoint == "echo" else {}
+        ids |= {"status": "200"} if rule.endpoint == "echo" else {}
         _, path = rule.build(ids, append_unknown=False) or ("", "")
         # Those of the pages answer with pages: `test_pages_access` asks them the same. The receiver takes
         # whatever it is sent.
