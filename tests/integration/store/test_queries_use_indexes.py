@@ -182,6 +182,8 @@ def _use_events(store: Any, now: datetime) -> None:
     store.cancellations.cancel_all("s2", 1, now, "deleted", tenant=TENANT)
     store.cancellations.cancel("old-1", now, "cancelled", tenant=TENANT)
     store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT)
+    store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT, due=[due, due])
+    store.events.dismiss(["old-3"], now, "dismissed", tenant=TENANT)
     store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
     store.recoveries.any_lease_over()
     store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
