@@ -8,11 +8,16 @@ from flask import Flask
 
 from api.pages import (
     access,
+    calendar_view,
     dead_letters,
+    destinations,
     edit_schedule,
     events,
+    go,
+    messages,
     new_schedule,
     overview,
+    processes,
     schedule,
     schedules,
     signing_in,
@@ -29,14 +34,8 @@ def register(app: Flask, settings: Settings) -> None:
     access.register(app, settings)
     blueprint = new_blueprint()
     for module in (
-        overview,
-        schedules,
-        new_schedule,
-        schedule,
-        edit_schedule,
-        events,
-        dead_letters,
-        signing_in,
+        *(overview, schedules, new_schedule, schedule, edit_schedule, calendar_view, events, dead_letters),
+        *(destinations, messages, processes, go, signing_in),
     ):
         module.register(blueprint)
     app.register_blueprint(blueprint)

@@ -45,6 +45,7 @@ class Done(InputSchema):
                 "sent again",
                 "cancelled",
                 "reverted",
+                "dismissed",
             ]
         )
     )

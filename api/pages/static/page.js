@@ -58,3 +58,55 @@ document.addEventListener("htmx:configRequest", (event) => {
 document.addEventListener("htmx:afterRequest", (event) => {
   if (event.detail.elt.id === "live") shown = event.detail.xhr.getResponseHeader("ETag") || shown;
 });
+
+// Ctrl-K goes anywhere; Enter goes to the first place that was found.
+const go = document.getElementById("go");
+function openGo() {
+  go.showModal();
+  go.querySelector("input").focus();
+}
+document.addEventListener("click", (event) => {
+  if (!go || !event.target.matches("[data-go]")) return;
+  event.preventDefault();
+  openGo();
+});
+if (go) {
+  go.querySelector("form").addEventListener("submit", (event) => {
+    const first = go.querySelector("#found a");
+    if (first) {
+      event.preventDefault();
+      location.assign(first.href);
+    }
+  });
+}
+
+// Lists by keyboard: j and k move, Enter opens, x selects, / goes to the filter, other keys press the button of
+// the row that names them.
+let at = -1;
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "k" && go) {
+    event.preventDefault();
+    openGo();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+  if (event.key === "/") {
+    const filter = document.querySelector("[data-search], .filters input");
+    if (filter) {
+      event.preventDefault();
+      filter.focus();
+    }
+    return;
+  }
+  const rows = [...document.querySelectorAll("[data-row]")];
+  if (!rows.length) return;
+  if (event.key === "j" || event.key === "k") {
+    at = Math.min(Math.max(at + (event.key === "j" ? 1 : -1), 0), rows.length - 1);
+    for (const row of rows) row.classList.toggle("at", row === rows[at]);
+    rows[at].querySelector("[data-open]")?.focus();
+  } else if (at >= 0 && event.key === "x") {
+    rows[at].querySelector('input[type="checkbox"]')?.click();
+  } else if (at >= 0 && /^[a-z]$/.test(event.key)) {
+    rows[at].querySelector(`[data-key="${event.key}"]`)?.click();
+  }
+});

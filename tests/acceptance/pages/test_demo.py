@@ -12,7 +12,9 @@ from tests.acceptance.stack import Stack
 def test_a_demonstration_has_a_week_of_history_and_goes_on(page: Page, stack: Stack) -> None:
     filled = run_demo(stack)
     assert filled.returncode == 0, filled.stdout + filled.stderr
-    events = requests.get(f"{stack.url}/api/events", params={"limit": "1", "state": "error"}, timeout=9).json()
+    events = requests.get(
+        f"{stack.url}/api/events", params={"limit": "1", "state": "error"}, timeout=9
+    ).json()
     assert events["events"]
     found = requests.get(f"{stack.url}/api/schedules", params={"limit": 100}, timeout=9).json()["schedules"]
     by_name = {each["name"]: each for each in found}
