@@ -125,6 +125,7 @@ PATH_PARAMETERS = {
     "message_id": ("The message's id", "order-4711-reminder"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
     "name": ("The destination's or calendar's name", "zurich"),
+    "edit_id": ("The id of an edit, as the list of edits shows it", "5f2b8c3de4b0a1c2d3e4f5a6"),
 }
 
 

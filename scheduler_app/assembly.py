@@ -32,6 +32,7 @@ from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.failure_pausing import FailurePausing
+from scheduler_app.usecases.figures import RecentFigures
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
@@ -43,7 +44,7 @@ from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.schedules import ScheduleService, tell_nobody
 from scheduler_app.worker import Pipeline
 
 
@@ -77,6 +78,7 @@ class Assembly:
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    recent_figures: RecentFigures
     notifications: Notifications
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
@@ -129,6 +131,7 @@ class Assembly:
             expand_and_dispatch=_do_nothing,
             dispatch=_do_nothing,
             new_secret=_masked_secret,
+            on_edit=tell_nobody,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
         messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
@@ -210,6 +213,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        recent_figures=RecentFigures(store),
         notifications=notifications,
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,

@@ -10,6 +10,7 @@ from api.routes import (
     calendar_feeds,
     calendars,
     destinations,
+    edits,
     events,
     explanation,
     export,
@@ -28,7 +29,19 @@ def register(app: Flask) -> Api:
     converters.register(app)
     api = Api(app)
     for module in (
-        *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
+        *(
+            schedules,
+            bulk,
+            bulk_edits,
+            export,
+            ics_import,
+            preview,
+            explanation,
+            edits,
+            signing,
+            events,
+            messages,
+        ),
         *(calendars, calendar_feeds, destinations, kill_switch, zone_check),
     ):
         api.register_blueprint(module.blueprint)

@@ -11,6 +11,7 @@ from scheduler_app.version import __version__
 _COMMANDS = {
     "create": "create:create_schedule",
     "delete": "delete:delete_schedules",
+    "demo": "demo:demo",
     "doctor": "doctor:doctor",
     "export": "export:export_schedules",
     "get": "get:get_schedule",

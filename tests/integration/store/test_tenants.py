@@ -12,6 +12,7 @@ from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
@@ -68,6 +69,8 @@ class World:
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
         assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
+        self.edit = store.edits.new_id()
+        store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -82,6 +85,7 @@ class World:
             "outbox",
             "calendar_feeds",
             "kill_switches",
+            "edits",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -137,6 +141,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "events.redrive": (lambda w: w.store.events.redrive([w.dead.id], w.now, "no", tenant=w.stranger), []),
+    "events.dismiss": (lambda w: w.store.events.dismiss([w.dead.id], w.now, "no", tenant=w.stranger), 0),
     "events.get": (lambda w: w.store.events.get(w.waiting.id, tenant=w.stranger), None),
     "events.dead_letters": (lambda w: w.store.events.dead_letters(tenant=w.stranger, most=9), 0),
     "event_lists.page": (
@@ -153,6 +158,23 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
     ),
+    "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
+    "event_figures.newest": (
+        lambda w: w.store.event_figures.newest(w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9),
+        [],
+    ),
+    "event_figures.of_schedule": (
+        lambda w: w.store.event_figures.of_schedule(
+            w.living, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+        ),
+        [],
+    ),
+    "event_figures.last_of_each": (
+        lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
+        {},
+    ),
+    "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
+    "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
     "calendars.attached_use": (
@@ -204,9 +226,9 @@ BY_DOCUMENT_OR_TOKEN = {
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
-    *("calendar_feeds.insert", "calendar_feeds.find"),
     # A kill switch's target names its tenant.
     *(f"kill_switches.{verb}" for verb in ("insert", "note", "delete", "stopped_schedules")),
+    *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
