@@ -17,6 +17,7 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
+PROBLEM_JSON = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
 #: An answer names this many wrong fields, and counts the others.
 MAX_ERRORS = 100
@@ -79,7 +80,7 @@ class Problem(Exception):
             json.dumps(self.body()) + "\n",
             status=self.status,
             headers=self.headers,
-            mimetype="application/problem+json",
+            mimetype=PROBLEM_JSON,
         )
 
 

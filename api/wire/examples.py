@@ -67,3 +67,6 @@ DESTINATION: View = {
     "breaker": {"failures": 10, "open_seconds": 60},
 }
 DESTINATION_CHANGE: View = {"rate_per_second": 20, "breaker": None}
+TASK: View = {"id": "my-task-1", "name": "My Task", "command": "echo hello"}
+TASK_CHANGE: View = {"name": "Updated Name"}
+TASK_TIME: View = {"scheduled_at": "2040-12-01T15:00:00Z"}

@@ -94,6 +94,10 @@ class NewScheduleFields(TriggerFields, total=False):
         "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used"
         " again",
     ]
+    purpose: Annotated[
+        str,
+        "What it is for, in words for people, up to 2000 characters",
+    ]
     destination: Annotated[
         str | None,
         "The name of a destination to call, instead of `callback_url`: it says how often and how fast, "

@@ -19,6 +19,7 @@ from scheduler_app.domain.triggers import Trigger
 
 MAX_NAME = 200
 MAX_TAGS = 20
+MAX_PURPOSE = 2_000
 DEFAULT_TIMEOUT_SECONDS = 10.0
 
 DEFAULT_RETRY = RetryPolicy()
@@ -75,6 +76,7 @@ class CarriedOver:
     timeout_seconds: float | NotGiven = NOT_GIVEN
     success: Codes | NotGiven = NOT_GIVEN
     tags: tuple[str, ...] | NotGiven = NOT_GIVEN
+    purpose: str | NotGiven = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""
@@ -96,6 +98,8 @@ class Schedule:
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     success: Codes = SUCCESS_CODES
     tags: tuple[str, ...] = ()
+    purpose: str = ""
+    """What it is for, in words for people."""
     state: ScheduleState = ScheduleState.ACTIVE
     reason: str | None = None
     version: int = 1

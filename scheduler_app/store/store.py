@@ -12,6 +12,7 @@ from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
+from scheduler_app.store.events.newest import NewestEvents
 from scheduler_app.store.events.outbox import Outbox
 from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.recoveries import Recoveries
@@ -44,6 +45,7 @@ class Store:
         self.cancellations = Cancellations(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
+        self.newest_events = NewestEvents(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.last_runs = LastRuns(self.mongo)
         self.calendars = Calendars(self.mongo)
