@@ -1,0 +1,36 @@
+"""Destinations: named receivers. `async_destinations` is the twin of this module."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from scheduler_app.client import named_operations as operations
+from scheduler_app.client.calls import Listing
+from scheduler_app.client.http import Http
+from scheduler_app.client.record import Record
+
+_KIND = "destinations"
+
+
+class Destinations:
+    """`Scheduler.destinations`. Every method raises SchedulerError."""
+
+    def __init__(self, http: Http, rows: Callable[[Listing[Record]], Iterator[Record]]) -> None:
+        """`rows` asks for the pages of a listing."""
+        self._http = http
+        self._rows = rows
+
+    def put(self, name: str, destination: Mapping[str, Any], *, dry_run: bool = False) -> Record:
+        """Creates a destination of the given fields (those of the API), or replaces the whole of one;
+        `result` is `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
+        return self._http.send(operations.put_named(_KIND, name, destination, dry_run))
+
+    def get(self, name: str) -> Record:
+        return self._http.send(operations.get_named(_KIND, name))
+
+    def list(self) -> Iterator[Record]:
+        """Yields the destinations, newest first."""
+        return self._rows(operations.list_named(_KIND))
+
+    def delete(self, name: str) -> None:
+        """Deletes a destination that no schedule names."""
+        self._http.send(operations.delete_named(_KIND, name))
