@@ -22,6 +22,11 @@ TRIGGERS = (
 class TriggerFields(TypedDict, total=False):
     """When a schedule fires."""
 
+    id: Annotated[
+        str,
+        "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used"
+        " again",
+    ]
     rrule: Annotated[
         str | None,
         "An RFC 5545 rule, with or without DTSTART",
@@ -84,16 +89,16 @@ class TriggerFields(TypedDict, total=False):
         "What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves to "
         "the `next` or the `previous` open day at the same time of day",
     ]
+    jitter_seconds: Annotated[
+        float,
+        "Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's "
+        "id and the instant: the same whenever it is asked, and another for each schedule",
+    ]
 
 
 class NewScheduleFields(TriggerFields, total=False):
     """What a new schedule may have beside its name and the URL to call."""
 
-    id: Annotated[
-        str,
-        "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used"
-        " again",
-    ]
     purpose: Annotated[
         str,
         "What it is for, in words for people, up to 2000 characters",

@@ -116,6 +116,11 @@ class ScheduleValues(Record):
     signing_since: datetime | None = None
     #: Until when an older secret signs as well
     signing_overlap_until: datetime | None = None
+    #: Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's
+    #: id and the instant: the same whenever it is asked, and another for each schedule
+    jitter_seconds: float | None = None
+    #: When the callback of `next_run_at` falls due; only of a schedule with jitter
+    next_due_at: datetime | None = None
     #: Words to find schedules by, up to 20
     tags: tuple[str, ...] | None = None
     #: Why it is in the state `error`

@@ -77,6 +77,7 @@ class CarriedOver:
     success: Codes | NotGiven = NOT_GIVEN
     tags: tuple[str, ...] | NotGiven = NOT_GIVEN
     purpose: str | NotGiven = NOT_GIVEN
+    jitter_seconds: float | NotGiven = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""
@@ -131,6 +132,8 @@ class Schedule:
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
+    jitter_seconds: float = 0.0
+    """How long after its occurrence an event falls due at the latest; `domain/jitter.py` says when."""
 
     @property
     def tenant(self) -> str:

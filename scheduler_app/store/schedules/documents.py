@@ -14,6 +14,7 @@ from scheduler_app.domain.field_types import (
     flag,
     instant,
     items,
+    number,
     one_of,
     optional,
     tenant,
@@ -21,6 +22,7 @@ from scheduler_app.domain.field_types import (
     version,
     whole,
 )
+from scheduler_app.domain.jitter import MAX_JITTER_SECONDS
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.recurrence import OnHoliday
@@ -79,6 +81,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
+        "jitter_seconds": schedule.jitter_seconds or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -124,7 +127,13 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
+        jitter_seconds=_jitter(row),
     )
+
+
+def _jitter(row: Mapping[str, Any]) -> float:
+    seconds = row.get("jitter_seconds")
+    return 0.0 if seconds is None else number(seconds, "jitter_seconds", most=MAX_JITTER_SECONDS)
 
 
 def _use_document(use: CalendarUse | None) -> Document:
@@ -176,6 +185,7 @@ def to_owed_document(owed: OwedRange) -> Document:
         "until": owed.until,
         "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
         **_use_document(owed.calendar),
+        "jitter_seconds": owed.jitter_seconds or None,
     }
     return {key: value for key, value in document.items() if value is not None}
 
@@ -190,6 +200,7 @@ def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
         until=instant(row.get("until"), "owed.until"),
         checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
         calendar=_use(row),
+        jitter_seconds=_jitter(row),
     )
 
 

@@ -255,7 +255,8 @@ def test_completion_is_installed_for_each_shell(shell: Shell, tmp_path: Path) ->
     folder = tmp_path / "bin"
     folder.mkdir()
     program = folder / "scheduler"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "from scheduler_app.cli import main; main(prog_name='scheduler')"\n')
+    code = "from scheduler_app.cli import main; main(prog_name='scheduler')"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}"\n')
     program.chmod(0o755)
     done = subprocess.run(
         ["bash", "-c", f"PATH={folder}:$PATH; . {script}; {words}"],
