@@ -88,14 +88,14 @@ def list_scheduled_tasks(query: Loaded) -> Tasks:
     until: datetime | None = query.pop("until", None)
 
     def fits(view: View) -> bool:
-        at = view["scheduled_at"]
+        at: Any = view["scheduled_at"]
         if at is None or view["status"] != "pending":
             return False
         return (since is None or at >= since) and (until is None or at <= until)
 
     query["state"] = ScheduleState.ACTIVE.value
     views, headers = _found(query, fits)
-    return sorted(views, key=lambda view: view["scheduled_at"]), headers
+    return sorted(views, key=_time), headers
 
 
 @blueprint.route("/<task:task_id>", methods=["GET"])
@@ -183,6 +183,10 @@ def _found(query: Loaded, fits: Callable[[View], bool]) -> Tasks:
         if after is None or len(found) == limit:
             break
     return found, {} if after is None else {"Link": _next(after)}
+
+
+def _time(view: View) -> Any:
+    return view["scheduled_at"]
 
 
 def _next(after: Position) -> str:

@@ -85,7 +85,7 @@ def _usage_status() -> Iterator[None]:
     try:
         yield
     except click.UsageError as error:
-        error.exit_code = USAGE
+        error.exit_code = USAGE  # type: ignore[misc]  # click keeps it with the class
         raise
 
 

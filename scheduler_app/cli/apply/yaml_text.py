@@ -21,7 +21,7 @@ class _Loader(yaml.SafeLoader):
         self._nested = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise _error("anchors and aliases (& and *) are not read", event)
         if getattr(event, "tag", None):

@@ -1,5 +1,6 @@
 """`scheduler apply`: makes what is there what files say."""
 
+from importlib import resources
 from pathlib import Path
 
 import click
@@ -16,14 +17,26 @@ CHANGES = 2
 _NAMED = 10
 
 
+def _show_schema(context: click.Context) -> None:
+    click.echo(resources.files("scheduler_app.cli.apply").joinpath("schema.json").read_text(), nl=False)
+    context.exit()
+
+
 @click.command()
 @click.option(
     "-f",
     "--file",
     "path",
-    required=True,
     type=click.Path(exists=True, path_type=Path),
     help="A file of YAML or JSON, or a folder of them.",
+)
+@click.option(
+    "--schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _, given: _show_schema(context) if given else None,
+    help="Print the JSON schema of the files, for editors and checks, and exit.",
 )
 @click.option("--plan", "only_plan", is_flag=True, help="Say what would change, and change nothing.")
 @click.option("--prune", is_flag=True, help="Delete the owner's schedules that are in no file any more.")
@@ -37,7 +50,13 @@ _NAMED = 10
 @json_option
 @with_client
 def apply(
-    scheduler: Scheduler, path: Path, only_plan: bool, prune: bool, owner: str, yes: bool, as_json: bool
+    scheduler: Scheduler,
+    path: Path | None,
+    only_plan: bool,
+    prune: bool,
+    owner: str,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Make calendars, destinations and schedules what files say.
 
@@ -54,6 +73,8 @@ def apply(
     from scheduler_app.cli.apply.ownership import orphans, owned, owner_tag
     from scheduler_app.cli.apply.planning import deletions, plan
 
+    if path is None:
+        raise click.UsageError("give -f FILE or FOLDER")
     tag = owner_tag(owner)
     try:
         items = owned(read_items(path), tag)

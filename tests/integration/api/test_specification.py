@@ -1,5 +1,6 @@
 """The specification is true: what it generates is answered as it says; clients can be made of it."""
 
+import json
 import os
 import re
 import subprocess
@@ -14,11 +15,13 @@ import requests
 import yaml
 from flask import Flask
 from flask.testing import FlaskClient
+from jsonschema import Draft202012Validator
 from werkzeug.serving import make_server
 
 from api.wire import examples
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
+SHIPPED = Path(__file__).parents[3] / "scheduler_app" / "cli" / "apply" / "schema.json"
 BINARIES = Path(sys.executable).parent
 #: Nothing executes what is made here.
 TASKS: dict[str, Any] = {"tasks_api": True, "allowed_commands": ("*", "shell:*")}
@@ -222,3 +225,21 @@ def test_every_route_is_on_the_manual_s_page(app: Flask) -> None:
         elif rule.endpoint != "static":
             # Of assets the folder.
             assert f"`{path.split('{')[0].removesuffix('start.js').rstrip('/')}" in page, path
+
+
+def test_the_schema_of_files_is_served_as_it_is_shipped_and_says_what_is_taken(client: FlaskClient) -> None:
+    served = client.get("/docs/apply.schema.json")
+    assert served.mimetype == "application/schema+json"
+    assert served.get_json(force=True) == json.loads(SHIPPED.read_text())
+    check = Draft202012Validator(served.get_json(force=True)).is_valid
+    schedule = {"id": "nightly", **examples.SCHEDULE}
+    whole = {
+        "calendars": [{"name": "zurich", **examples.CALENDAR}],
+        "destinations": [{"name": "billing", **examples.DESTINATION}],
+        "schedules": [schedule],
+    }
+    assert check(whole)
+    assert not check(whole | {"other": []})
+    assert not check({"schedules": [schedule | {"crom": "0 9 * * *"}]})
+    assert not check({"schedules": [examples.SCHEDULE]})
+    assert not check({"schedules": [schedule | {"id": "a b"}]})

@@ -152,3 +152,8 @@ def test_a_wrong_file_changes_nothing(files: Files, scheduler: Scheduler, tag: s
         "--owner has" in files.shell.run("apply", "-f", str(files.folder), "--owner", "a b", status=64).stderr
     )
     assert files.shell.run("apply", "-f", "nowhere", status=64).exit_code == 64
+
+
+def test_the_schema_is_printed_for_editors(shell: Shell) -> None:
+    assert json.loads(shell.run("apply", "--schema").stdout)["title"] == "Files of scheduler apply"
+    assert "give -f FILE" in shell.run("apply", status=64).stderr
