@@ -1,11 +1,13 @@
 """How far a long command is: a bar on the terminal, once it takes longer than a second."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Self, TextIO
+from typing import Self, TextIO, TypeVar
 
 from scheduler_app.clock import monotonic
+
+Row = TypeVar("Row")
 
 AFTER_SECONDS = 1.0
 _WIDTH = 30
@@ -58,3 +60,11 @@ class Progress:
         self._stream.write(f"\r{line.ljust(self._written)}")
         self._stream.flush()
         self._written = len(line)
+
+
+def counted(rows: Iterable[Row], label: str) -> Iterator[Row]:
+    """Passes rows on that come page by page, and says how many there are so far."""
+    with Progress(label) as progress:
+        for number, row in enumerate(rows, 1):
+            progress(number)
+            yield row

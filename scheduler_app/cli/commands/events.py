@@ -9,6 +9,7 @@ from scheduler_app.cli.client_options import json_option, limit_option, with_cli
 from scheduler_app.cli.event_filters import event_filters
 from scheduler_app.cli.event_table import event_table
 from scheduler_app.cli.output import show_json
+from scheduler_app.cli.progress import counted
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Scheduler
 
@@ -22,7 +23,7 @@ from scheduler_app.client import Scheduler
 @watchable
 def list_events(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
     """List events, newest run time first, those to come included."""
-    found = list(islice(scheduler.events(**filters), limit + 1))
+    found = list(islice(counted(scheduler.events(**filters), "read"), limit + 1))
     shown = found[:limit]
     if as_json:
         show_json(shown)

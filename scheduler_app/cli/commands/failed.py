@@ -9,6 +9,7 @@ from scheduler_app.cli.client_options import json_option, limit_option, with_cli
 from scheduler_app.cli.event_filters import event_filters
 from scheduler_app.cli.event_table import outcome
 from scheduler_app.cli.output import show_json, table
+from scheduler_app.cli.progress import counted
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Event, Scheduler
 
@@ -21,7 +22,7 @@ from scheduler_app.client import Event, Scheduler
 @watchable
 def failed(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
     """List the dead letters (events that ended in error), newest first; `redrive` sends them again."""
-    found = list(islice(scheduler.events(state="error", **filters), limit + 1))
+    found = list(islice(counted(scheduler.events(state="error", **filters), "read"), limit + 1))
     shown = found[:limit]
     if as_json:
         show_json(shown)

@@ -8,6 +8,7 @@ import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.output import show_json, table
+from scheduler_app.cli.progress import counted
 from scheduler_app.cli.schedule_filters import schedule_filters
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Schedule, Scheduler
@@ -23,7 +24,7 @@ _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
 @watchable
 def list_schedules(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
     """List schedules, newest first."""
-    found = list(islice(scheduler.list(**filters), limit + 1))
+    found = list(islice(counted(scheduler.list(**filters), "read"), limit + 1))
     shown = found[:limit]
     if as_json:
         show_json(shown)

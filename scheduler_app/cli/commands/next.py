@@ -6,6 +6,7 @@ import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.output import say, show_json, table
+from scheduler_app.cli.progress import counted
 from scheduler_app.cli.stored_triggers import upcoming
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Json, Schedule, Scheduler
@@ -43,7 +44,7 @@ def next_runs(
 
 
 def _of_all(scheduler: Scheduler, tag: str | None, limit: int, as_json: bool) -> None:
-    looked_at = list(islice(scheduler.list(state="active", tag=tag), MOST_SCHEDULES + 1))
+    looked_at = list(islice(counted(scheduler.list(state="active", tag=tag), "read"), MOST_SCHEDULES + 1))
     if len(looked_at) > MOST_SCHEDULES:
         click.echo(f"Among the newest {MOST_SCHEDULES:,} schedules alone; --tag chooses others", err=True)
     due = sorted(

@@ -2,7 +2,7 @@
 
 import io
 
-from scheduler_app.cli.progress import Progress
+from scheduler_app.cli.progress import Progress, counted
 
 
 class Terminal(io.StringIO):
@@ -35,3 +35,7 @@ def test_no_terminal_no_bar() -> None:
         now[0] = 9.0
         progress(5)
     assert pipe.getvalue() == ""
+
+
+def test_rows_are_passed_on_as_they_are() -> None:
+    assert list(counted(iter([1, 2, 3]), "read")) == [1, 2, 3]
