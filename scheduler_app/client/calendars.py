@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from scheduler_app.client import named_operations as operations
+from scheduler_app.client import calendar_operations as operations
 from scheduler_app.client.calls import Listing
 from scheduler_app.client.http import Http
 from scheduler_app.client.record import Record
-
-_KIND = "calendars"
 
 
 class Calendars:
@@ -23,14 +21,14 @@ class Calendars:
     def put(self, name: str, calendar: Mapping[str, Any], *, dry_run: bool = False) -> Record:
         """Creates a calendar of the given fields (those of the API), or replaces the whole of one; `result`
         is `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
-        return self._http.send(operations.put_named(_KIND, name, calendar, dry_run))
+        return self._http.send(operations.put_calendar(name, calendar, dry_run))
 
     def get(self, name: str) -> Record:
-        return self._http.send(operations.get_named(_KIND, name))
+        return self._http.send(operations.get_calendar(name))
 
     def list(self) -> Iterator[Record]:
         """Yields the calendars, newest first."""
-        return self._rows(operations.list_named(_KIND))
+        return self._rows(operations.list_calendars())
 
     def days(self, name: str, first: date | str, last: date | str) -> Sequence[Record]:
         """The closed days from `first` to `last`: `date`, `name`, and `kind`, `holiday` or `weekend`."""
@@ -38,4 +36,4 @@ class Calendars:
 
     def delete(self, name: str) -> None:
         """Deletes a calendar that no schedule observes."""
-        self._http.send(operations.delete_named(_KIND, name))
+        self._http.send(operations.delete_calendar(name))
