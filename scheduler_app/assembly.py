@@ -32,6 +32,7 @@ from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
@@ -120,7 +121,13 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
+        messages = replace(
+            self.messages,
+            store=store,
+            dispatch=_do_nothing,
+            new_secret=_masked_secret,
+            quota=MessageQuota(store, self.messages.quota.most),
+        )
         destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
         return replace(
             self,
@@ -171,7 +178,12 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         events=EventService(store, prompt.dispatch_urgently),
         messages=MessageService(
-            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+            store,
+            prompt.dispatch_soon,
+            settings.worker_max_retries,
+            check_action,
+            new_secret,
+            MessageQuota(store, settings.max_messages),
         ),
         destinations=DestinationService(
             store,

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import operations
+from scheduler_app.client.async_destinations import AsyncDestinations
 from scheduler_app.client.async_http import AsyncHttp
 from scheduler_app.client.async_messages import AsyncMessages
 from scheduler_app.client.calls import EditOfMany, Listing
@@ -38,6 +39,7 @@ class AsyncScheduler:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
         self.messages = AsyncMessages(self._http, self._all)
+        self.destinations = AsyncDestinations(self._http, self._all)
 
     async def schedule(
         self,

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import operations
 from scheduler_app.client.calls import EditOfMany, Listing
+from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
 from scheduler_app.client.messages import Messages
@@ -39,6 +40,7 @@ class Scheduler:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = Http(url, api_key, timeout=timeout, retries=retries)
         self.messages = Messages(self._http, self._all)
+        self.destinations = Destinations(self._http, self._all)
 
     def schedule(
         self,

@@ -315,6 +315,7 @@ def _use_messages(messages: Any, now: datetime) -> None:
     assert messages.insert_many([made], now) == [None]
     assert messages.get(made.id, tenant=TENANT)
     assert messages.get_many([made.id, "msg_gone"], tenant=TENANT)
+    assert messages.scheduled_for_later(now, tenant=TENANT, most=10) == 10
     assert messages.reschedule(made.id, now, now, now, "later", tenant=TENANT)
     after = Position(now, made.id)
     for event_name in (None, "n1"):
