@@ -32,7 +32,9 @@ from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.messages import MessageService
+from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recalendaring import Recalendaring
@@ -46,7 +48,7 @@ from scheduler_app.worker import Pipeline
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
     `creation`, `manager`, `events`, `messages`, `destinations`, `calendars` and `calendar_feeds`; a beat the
-    duties from `expansion` to `inspection`; a worker `pipeline()`."""
+    duties from `expansion` to `notifications`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -66,6 +68,7 @@ class Assembly:
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    notifications: Notifications
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
     faults: tuple[type[Exception], ...]
@@ -118,7 +121,13 @@ class Assembly:
             new_secret=_masked_secret,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
+        messages = replace(
+            self.messages,
+            store=store,
+            dispatch=_do_nothing,
+            new_secret=_masked_secret,
+            quota=MessageQuota(store, self.messages.quota.most),
+        )
         destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
         return replace(
             self,
@@ -169,7 +178,12 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         events=EventService(store, prompt.dispatch_urgently),
         messages=MessageService(
-            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+            store,
+            prompt.dispatch_soon,
+            settings.worker_max_retries,
+            check_action,
+            new_secret,
+            MessageQuota(store, settings.max_messages),
         ),
         destinations=DestinationService(
             store,
@@ -187,6 +201,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        notifications=Notifications(store, prompt.dispatch_soon, settings.worker_max_retries),
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import operations
 from scheduler_app.client.async_calendars import AsyncCalendars
+from scheduler_app.client.async_destinations import AsyncDestinations
 from scheduler_app.client.async_http import AsyncHttp
 from scheduler_app.client.async_messages import AsyncMessages
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
@@ -40,6 +41,7 @@ class AsyncScheduler:
         self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
         self.messages = AsyncMessages(self._http, self._all)
         self.calendars = AsyncCalendars(self._http, self._all)
+        self.destinations = AsyncDestinations(self._http, self._all)
 
     async def schedule(
         self,

@@ -73,6 +73,11 @@ def put(path: str, read: Callable[[Json], T], body: Json, *, dry_run: bool = Fal
     return Call("PUT", path, read, _dry(dry_run), body)
 
 
+def patch(path: str, read: Callable[[Json], T], body: Json) -> Call[T]:
+    """Changes some fields of what is at `path`."""
+    return Call("PATCH", path, read, body=body)
+
+
 def delete(path: str) -> Call[None]:
     """Deletes what is at `path`."""
     return Call("DELETE", path, lambda _: None, accept_404_after_retry=True)

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar, Unpack
 from scheduler_app.client import operations
 from scheduler_app.client.calendars import Calendars
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
+from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
 from scheduler_app.client.messages import Messages
@@ -41,6 +42,7 @@ class Scheduler:
         self._http = Http(url, api_key, timeout=timeout, retries=retries)
         self.messages = Messages(self._http, self._all)
         self.calendars = Calendars(self._http, self._all)
+        self.destinations = Destinations(self._http, self._all)
 
     def schedule(
         self,

@@ -141,6 +141,11 @@ class Settings:
     message_retention_days: int = _setting(
         30, parse.whole_number(1, 3650), "how long finished messages are kept, and their ids are known"
     )
+    max_messages: int = _setting(
+        0,
+        parse.whole_number(0, 10**9),
+        "messages that a tenant may have scheduled for later; 0: as many as it likes",
+    )
     secrets_key: str = _setting(
         "",
         parse.text,

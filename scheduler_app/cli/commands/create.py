@@ -1,12 +1,12 @@
 """`scheduler create`: a schedule that calls back, or runs a command, by a rule, once or on demand."""
 
-import json
 from typing import IO, Any
 
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.field_options import field_options, flag, given_fields
+from scheduler_app.cli.json_values import header_option, json_value, name_and_value
 from scheduler_app.cli.output import show_record
 from scheduler_app.cli.schedule_files import read_fields
 from scheduler_app.cli.task_fields import as_task, command_action
@@ -18,7 +18,7 @@ from scheduler_app.client import TRIGGERS, ScheduleFields, Scheduler
 @click.option("--name", help="[default: the URL without its query, the destination's or the program's name]")
 @click.option("--command", help="A command to run, instead of a URL to call; without a trigger, on demand.")
 @click.option("--shell", is_flag=True, help="The command is a line for /bin/sh.")
-@click.option("--header", multiple=True, metavar="NAME: VALUE", help="May be repeated.")
+@header_option
 @click.option("--data", "json_body", metavar="JSON", help="A body of JSON, instead of --body.")
 @click.option(
     "--file",
@@ -54,9 +54,9 @@ def create_schedule(
     elif shell:
         raise click.UsageError("--shell is for a --command")
     if header:
-        fields["headers"] = dict(map(_header, header))
+        fields["headers"] = dict(map(name_and_value, header))
     if json_body is not None:
-        fields["json"] = _json(json_body)
+        fields["json"] = json_value(json_body, "--data")
     if sum(fields.get(each) is not None for each in ("callback_url", "destination", "action")) != 1:
         raise click.UsageError("give one of CALLBACK_URL, --destination and --command")
     triggers = sum(trigger in fields for trigger in TRIGGERS)
@@ -67,17 +67,3 @@ def create_schedule(
     name = name or fields.pop("name", None)
     fields.pop("name", None)
     show_record(scheduler.schedule(fields.pop("callback_url", None), name=name, **fields), as_json)
-
-
-def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon:
-        raise click.BadParameter(f"{text!r} is not NAME: VALUE", param_hint="--header")
-    return name.strip(), value.strip()
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise click.BadParameter(f"is not JSON: {error}", param_hint="--data") from None

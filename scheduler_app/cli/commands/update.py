@@ -1,12 +1,12 @@
 """`scheduler update`: change fields of schedules."""
 
-import json
 from typing import IO, Any
 
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.field_options import field_options, given_fields
+from scheduler_app.cli.json_values import json_value
 from scheduler_app.cli.schedule_files import read_fields
 from scheduler_app.cli.several import for_each, ids_argument
 from scheduler_app.cli.task_fields import command_action
@@ -45,10 +45,7 @@ def update_schedule(
     if command is not None:
         fields["action"] = command_action(command)
     if json_body is not None:
-        try:
-            fields["json"] = json.loads(json_body)
-        except ValueError as error:
-            raise click.BadParameter(f"is not JSON: {error}", param_hint="--data") from None
+        fields["json"] = json_value(json_body, "--data")
     if not fields:
         raise click.UsageError("give a field to change, such as --name")
 
