@@ -114,7 +114,7 @@ def test_the_command_line_works_without_a_server_s_packages(
 
 @pytest.mark.parametrize("command", ["up", "doctor", "reseal"])
 def test_a_server_s_command_names_what_to_install(scheduler: Path, tmp_path: Path, command: str) -> None:
-    done = run(scheduler, command, cwd=tmp_path)
+    done = run(scheduler, command, cwd=tmp_path, SECRETS_KEY="A" * 43 + "=")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "pip install 'rrule-scheduler[server]'" in done.stderr
