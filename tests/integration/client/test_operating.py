@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -286,3 +287,17 @@ def test_calendars_are_kept_shown_and_deleted(shell: Shell, tag: str) -> None:
     assert shell.json("calendar", "put", tag, *own)["weekend"] == []
     assert shell.run("calendar", "delete", tag).stdout == f"deleted {tag}\n"
     assert "404" in shell.run("calendar", "get", tag, status=1).stderr
+
+
+def test_a_quiet_list_is_of_ids_alone(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    ids = made(scheduler, tag, 2)
+    scheduler.destinations.put(tag, url=URL)
+    scheduler.messages.schedule(URL, id=tag, event_name=tag, at=datetime(2040, 1, 1, tzinfo=UTC))
+    for arguments, shown in (
+        (("list", "--tag", tag), ids[::-1]),
+        (("message", "list", "--event-name", tag), [tag]),
+        (("export", "--tag", tag), None),
+    ):
+        lines = shell.run(*arguments, "-q").stdout.splitlines()
+        assert lines == shown if shown is not None else len(lines) == 2
+    assert tag in shell.run("destination", "list", "-q").stdout.splitlines()
