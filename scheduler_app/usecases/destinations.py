@@ -128,16 +128,17 @@ class DestinationService:
             raise NotFound(f"there is no destination {name}")
         if isinstance(found, Destination):
             _check_conditions(found, name, Conditions(version=version))
+        at = found.version if isinstance(found, Destination) else None
         # Marked first, counted after: whoever writes something that names it reads it again after that write.
         # One of the two always sees the other.
-        if not self.store.destinations.begin_deletion(own_id, tenant=tenant, version=version):
+        if not self.store.destinations.begin_deletion(own_id, tenant=tenant, version=at):
             raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
         try:
             self._check_unused(own_id, name, tenant)
         except Conflict:
             self.store.destinations.give_up_deletion(own_id, tenant=tenant)
             raise
-        if not self.store.destinations.delete(own_id, tenant=tenant):
+        if not self.store.destinations.delete(own_id, tenant=tenant, version=at):
             raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
         log.info("destination.deleted", message="A destination was deleted", destination=own_id)
 

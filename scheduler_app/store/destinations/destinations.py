@@ -71,12 +71,15 @@ class Destinations:
         which = {"_id": destination_id, "deleting": True}
         return self._destinations.update_one(which, {"$unset": {"deleting": ""}}).matched_count == 1
 
-    def delete(self, destination_id: str, *, tenant: str) -> bool:
-        """Removes the document with its secrets. Returns False when the tenant has none of that id, or its
-        deletion has not begun, or was overtaken by a change."""
+    def delete(self, destination_id: str, *, tenant: str, version: int | None = None) -> bool:
+        """Removes the document with its secrets. Returns False when the tenant has none of that id, or not at
+        `version`."""
         if tenant_of(destination_id) != tenant:
             return False
-        return self._destinations.delete_one({"_id": destination_id, "deleting": True}).deleted_count == 1
+        which: Document = {"_id": destination_id}
+        if version is not None:
+            which["version"] = version
+        return self._destinations.delete_one(which).deleted_count == 1
 
     def get(self, destination_id: str, *, tenant: str) -> Destination | CorruptDestination | None:
         """Returns None when the tenant has none of that id."""

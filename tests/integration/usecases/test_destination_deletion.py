@@ -192,7 +192,7 @@ def test_a_change_overtakes_a_deletion(store: Store, destinations: DestinationSe
     put(store)
     assert store.destinations.begin_deletion("d", tenant=TENANT)
     destinations.edit("d", DestinationDraft(concurrency=5), clock.now(), tenant=TENANT)
-    assert not store.destinations.delete("d", tenant=TENANT)
+    assert not store.destinations.delete("d", tenant=TENANT, version=1)
 
 
 def test_deletions_and_messages_race_and_no_message_is_left_without_its_destination(
