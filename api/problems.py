@@ -10,20 +10,14 @@ from werkzeug.exceptions import HTTPException
 
 from api.json_types import View
 from api.refused_readings import refused_readings
-from scheduler_app.domain.errors import (
-    Conflict,
-    InvalidField,
-    NotFound,
-    QuotaExceeded,
-    Refused,
-    StaleVersion,
-)
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded, Refused, StaleVersion
 from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
+PROBLEM_JSON = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
 #: An answer names this many wrong fields, and counts the others.
 MAX_ERRORS = 100
@@ -86,7 +80,7 @@ class Problem(Exception):
             json.dumps(self.body()) + "\n",
             status=self.status,
             headers=self.headers,
-            mimetype="application/problem+json",
+            mimetype=PROBLEM_JSON,
         )
 
 

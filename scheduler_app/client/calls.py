@@ -12,6 +12,9 @@ from scheduler_app.client.results import EditResult
 
 T = TypeVar("T")
 
+#: What an edit of many calls after each page, with the number of things that it has edited.
+Progress = Callable[[int], None]
+
 _A_PAGE = 100
 #: Schedules that an edit of many left as they are, of which it tells one by one.
 _SKIPPED = 100
@@ -123,6 +126,11 @@ class EditOfMany:
         """Yields the next call once the one before has been answered."""
         while not self._ended:
             yield post(self._path, self._add, self._body)
+
+    @property
+    def count(self) -> int:
+        """How many were edited so far."""
+        return self._count
 
     def result(self) -> EditResult:
         """Of all pages together."""

@@ -103,6 +103,11 @@ class Settings:
     callback_ca_bundle: str = _setting(
         "", parse.text, "a file of certificate authorities instead of certifi's"
     )
+    tasks_api: bool = _setting(
+        False,
+        parse.switch,
+        "whether the API serves /tasks, whose tasks run commands: true or false",
+    )
     allowed_commands: tuple[str, ...] = _setting(
         (),
         parse_patterns,

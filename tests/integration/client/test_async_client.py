@@ -13,8 +13,10 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 import pytest
 
 from scheduler_app.client import AsyncScheduler, Event, Schedule, Scheduler, SchedulerError, calls, tries
+from scheduler_app.client.async_calendars import AsyncCalendars
 from scheduler_app.client.async_destinations import AsyncDestinations
 from scheduler_app.client.async_messages import AsyncMessages
+from scheduler_app.client.calendars import Calendars
 from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.messages import Messages
 from scheduler_app.domain.masking import MASK
@@ -52,7 +54,12 @@ def methods(kind: type) -> dict[str, Callable[..., object]]:
     return {name.replace("__a", "__"): each for name, each in found if not re.match(r"_[a-z]", name)}
 
 
-TWINS = [(AsyncScheduler, Scheduler), (AsyncMessages, Messages), (AsyncDestinations, Destinations)]
+TWINS = [
+    (AsyncScheduler, Scheduler),
+    (AsyncMessages, Messages),
+    (AsyncDestinations, Destinations),
+    (AsyncCalendars, Calendars),
+]
 
 
 @pytest.mark.parametrize("twins", TWINS)

@@ -156,4 +156,4 @@ def test_commands_for_messages(shell: Shell, scheduler: Scheduler, tag: str) -> 
     ],
 )
 def test_wrong_usage_is_told(shell: Shell, arguments: tuple[str, ...]) -> None:
-    assert "Error:" in shell.run("message", *arguments, status=2).stderr
+    assert "Error:" in shell.run("message", *arguments, status=64).stderr

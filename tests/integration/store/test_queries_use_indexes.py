@@ -135,6 +135,7 @@ def test_every_verb_s_query_has_an_index(
     assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
     _use_figures(store.event_figures, now)
+    _use_newest(store.newest_events)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
     _use_idempotency(store.idempotency)
@@ -337,6 +338,11 @@ def _use_calendars(store: Any, now: datetime) -> None:
     assert others[0].calendar is not None
     store.calendars.attached_use(others[0].calendar, tenant="default")
     store.calendars.delete("c1", tenant="default", version=None)
+
+
+def _use_newest(newest: Any) -> None:
+    found = newest.states(["s1", "s2", "none-such"], LIVING, tenant=TENANT)
+    assert {schedule_id: len(states) for schedule_id, states in found.items()} == {"s1": 5, "s2": 5}
 
 
 def _use_lists(lists: Any, now: datetime) -> None:

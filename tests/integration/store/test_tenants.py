@@ -155,6 +155,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "newest_events.states": (
+        lambda w: w.store.newest_events.states([w.living], frozenset(State), tenant=w.stranger),
+        {},
+    ),
     "event_lists.dead_letter_causes": (
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
