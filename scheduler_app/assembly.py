@@ -30,6 +30,7 @@ from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.forecast import ForecastService
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.messages import MessageService
@@ -59,6 +60,7 @@ class Assembly:
     destinations: DestinationService
     calendars: CalendarService
     calendar_feeds: CalendarFeedService
+    forecasts: ForecastService
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -180,6 +182,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         calendars=CalendarService(store),
         calendar_feeds=CalendarFeedService(store),
+        forecasts=ForecastService(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,

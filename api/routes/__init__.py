@@ -13,6 +13,7 @@ from api.routes import (
     events,
     explanation,
     export,
+    forecast,
     ics_import,
     messages,
     preview,
@@ -28,7 +29,7 @@ def register(app: Flask) -> Api:
     api = Api(app)
     for module in (
         *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
-        *(calendars, calendar_feeds, destinations, zone_check),
+        *(calendars, calendar_feeds, destinations, forecast, zone_check),
     ):
         api.register_blueprint(module.blueprint)
     return api

@@ -13,6 +13,7 @@ _COMMANDS = {
     "delete": "delete:delete_schedules",
     "doctor": "doctor:doctor",
     "export": "export:export_schedules",
+    "forecast": "forecast:forecast",
     "get": "get:get_schedule",
     "history": "history:history",
     "import": "import_:import_schedules",

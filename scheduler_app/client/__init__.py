@@ -31,6 +31,7 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
+from scheduler_app.client.waves import Forecast, ForecastBucket, ForecastReceiver
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
@@ -43,6 +44,9 @@ __all__ = [
     "EditResult",
     "Event",
     "Explanation",
+    "Forecast",
+    "ForecastBucket",
+    "ForecastReceiver",
     "Json",
     "Message",
     "MessageResult",

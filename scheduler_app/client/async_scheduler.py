@@ -22,6 +22,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
+from scheduler_app.client.waves import Forecast
 
 T = TypeVar("T")
 
@@ -168,6 +169,15 @@ class AsyncScheduler:
 
     async def why(self, schedule_id: str, at: datetime | str) -> Explanation:
         return await self._http.send(operations.why(schedule_id, at))
+
+    async def forecast(
+        self,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Forecast:
+        return await self._http.send(operations.forecast(after, until, bucket_seconds))
 
     def tzdata_check(self) -> AsyncIterator[MovedSchedule]:
         return self._all(operations.tzdata_check())

@@ -13,6 +13,7 @@ from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, p
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import BulkResult, Event, Explanation, MovedSchedule, Preview, Schedule
 from scheduler_app.client.schedule_fields import TRIGGERS
+from scheduler_app.client.waves import Forecast
 
 
 def schedule(
@@ -148,6 +149,13 @@ def preview(
 def why(schedule_id: str, at: datetime | str) -> Call[Explanation]:
     text = at.isoformat() if isinstance(at, datetime) else at
     return get(_path(schedule_id, "why"), Explanation.of, {"at": text})
+
+
+def forecast(
+    after: datetime | str | None, until: datetime | str | None, bucket_seconds: int | None
+) -> Call[Forecast]:
+    times = {"from": _maybe_instant(after), "to": _maybe_instant(until)}
+    return get("/api/forecast", Forecast.of, without_none(times | {"bucket": bucket_seconds}))
 
 
 def tzdata_check() -> Listing[MovedSchedule]:

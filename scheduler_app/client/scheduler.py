@@ -22,6 +22,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
+from scheduler_app.client.waves import Forecast
 
 T = TypeVar("T")
 
@@ -219,6 +220,17 @@ class Scheduler:
         A time without an offset is read in the schedule's zone.
         """
         return self._http.send(operations.why(schedule_id, at))
+
+    def forecast(
+        self,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Forecast:
+        """How many callbacks fall due from `after` (default: now) until `until` (default: a day later), in
+        parts of `bucket_seconds`, by destination and origin. `sampled` tells whether they are estimates."""
+        return self._http.send(operations.forecast(after, until, bucket_seconds))
 
     def tzdata_check(self) -> Iterator[MovedSchedule]:
         """Yields the schedules that the API's zone data would move, each with its first moves. It changes

@@ -15,6 +15,7 @@ from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.outbox import Outbox
 from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.recoveries import Recoveries
+from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
@@ -54,6 +55,7 @@ class Store:
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.owed = Owed(self.mongo, self.calendars)
+        self.forecasts = Forecasts(self.mongo, self.secret_box, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self.sessions = Sessions(self.mongo)

@@ -14,6 +14,7 @@ from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import TENANT
@@ -128,6 +129,7 @@ def test_every_verb_s_query_has_an_index(
     _use_idempotency(store.idempotency)
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
+    _use_forecasts(store.forecasts, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     store.processes.report("worker")
@@ -353,6 +355,15 @@ def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
     assert feeds.all(tenant=TENANT) == [feed]
     assert feeds.find(feed.id) == feed
     assert feeds.delete(feed.id, tenant=TENANT)
+
+
+def _use_forecasts(forecasts: Any, now: datetime) -> None:
+    buckets = Buckets(now, now + 900 * SECOND, 90 * SECOND)
+    with forecasts.at_one_moment(tenant=TENANT) as moment:
+        _, ids = moment.sample(100)
+        assert moment.read(ids)
+        assert moment.waiting(buckets, limit=10_000)
+        assert moment.count(now, now + 90 * SECOND, most=1_000)
 
 
 def _use_idempotency(idempotency: Any) -> None:

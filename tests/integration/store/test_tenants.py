@@ -12,6 +12,7 @@ from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
@@ -89,6 +90,17 @@ def _begin(world: World) -> bool:
     """The same key of the same owner is free to a stranger."""
     begun = world.store.idempotency.begin("open", "k:1", "another", tenant=world.stranger)
     return isinstance(begun, Begun)
+
+
+def _foretold(world: World) -> object:
+    buckets = Buckets(world.now, world.now + 9 * SECOND, SECOND)
+    with world.store.forecasts.at_one_moment(tenant=world.stranger) as moment:
+        return (
+            moment.sample(9),
+            moment.read([world.living]),
+            moment.waiting(buckets, limit=9),
+            moment.count(world.now, world.now + 9 * SECOND, most=9),
+        )
 
 
 #: Every verb that acts for one tenant: how a stranger calls it, and what that gives.
@@ -176,6 +188,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.destinations.page(Window(limit=9), tenant=w.stranger).rows,
         [],
     ),
+    "forecasts.at_one_moment": (_foretold, ((0, []), [], ([], 0), 0)),
     "idempotency.begin": (_begin, True),
     "calendar_feeds.new_id": (
         lambda w: tenant_of(w.store.calendar_feeds.new_id(tenant=w.stranger)) != w.stranger,
