@@ -23,6 +23,7 @@ from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.creation import Creation
@@ -61,6 +62,8 @@ class Assembly:
     calendars: CalendarService
     calendar_feeds: CalendarFeedService
     forecasts: ForecastService
+    backfills: BackfillService
+    backfill_duty: BackfillDuty
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -183,6 +186,8 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         calendars=CalendarService(store),
         calendar_feeds=CalendarFeedService(store),
         forecasts=ForecastService(store),
+        backfills=BackfillService(store),
+        backfill_duty=BackfillDuty(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,

@@ -9,6 +9,7 @@ from scheduler_app.version import __version__
 #: The module in `commands/` and the function of each command. A module is imported only when its command is
 #: called: importing the drivers, the tables and the client takes longer than most commands take to run.
 _COMMANDS = {
+    "backfill": "backfill:backfill",
     "create": "create:create_schedule",
     "delete": "delete:delete_schedules",
     "doctor": "doctor:doctor",

@@ -31,7 +31,7 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
-from scheduler_app.client.waves import Forecast, ForecastBucket, ForecastReceiver
+from scheduler_app.client.waves import Backfill, Forecast, ForecastBucket, ForecastReceiver
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
@@ -40,6 +40,7 @@ __all__ = [
     "TRIGGERS",
     "AsyncScheduler",
     "Attempt",
+    "Backfill",
     "BulkResult",
     "EditResult",
     "Event",

@@ -22,7 +22,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
-from scheduler_app.client.waves import Forecast
+from scheduler_app.client.waves import Backfill, Forecast
 
 T = TypeVar("T")
 
@@ -178,6 +178,33 @@ class AsyncScheduler:
         bucket_seconds: int | None = None,
     ) -> Forecast:
         return await self._http.send(operations.forecast(after, until, bucket_seconds))
+
+    async def backfill(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str,
+        until: datetime | str | None = None,
+        rate_per_second: float | None = None,
+        overlap: str | None = None,
+        only_missing: bool | None = None,
+        dry_run: bool = False,
+    ) -> Backfill:
+        which = {
+            "after": after,
+            "until": until,
+            "rate_per_second": rate_per_second,
+            "overlap": overlap,
+            "only_missing": only_missing,
+            "dry_run": dry_run,
+        }
+        return await self._http.send(operations.backfill(schedule_id, which))
+
+    async def get_backfill(self, schedule_id: str) -> Backfill:
+        return await self._http.send(operations.get_backfill(schedule_id))
+
+    async def cancel_backfill(self, schedule_id: str) -> Backfill:
+        return await self._http.send(operations.cancel_backfill(schedule_id))
 
     def tzdata_check(self) -> AsyncIterator[MovedSchedule]:
         return self._all(operations.tzdata_check())

@@ -13,7 +13,7 @@ from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, p
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import BulkResult, Event, Explanation, MovedSchedule, Preview, Schedule
 from scheduler_app.client.schedule_fields import TRIGGERS
-from scheduler_app.client.waves import Forecast
+from scheduler_app.client.waves import Backfill, Forecast
 
 
 def schedule(
@@ -156,6 +156,20 @@ def forecast(
 ) -> Call[Forecast]:
     times = {"from": _maybe_instant(after), "to": _maybe_instant(until)}
     return get("/api/forecast", Forecast.of, without_none(times | {"bucket": bucket_seconds}))
+
+
+def backfill(schedule_id: str, which: Json) -> Call[Backfill]:
+    given = dict(which)
+    times = {"from": _maybe_instant(given.pop("after")), "to": _maybe_instant(given.pop("until"))}
+    return post(_path(schedule_id, "backfill"), Backfill.of, without_none(times | given))
+
+
+def get_backfill(schedule_id: str) -> Call[Backfill]:
+    return get(_path(schedule_id, "backfill"), Backfill.of)
+
+
+def cancel_backfill(schedule_id: str) -> Call[Backfill]:
+    return Call("DELETE", _path(schedule_id, "backfill"), Backfill.of)
 
 
 def tzdata_check() -> Listing[MovedSchedule]:

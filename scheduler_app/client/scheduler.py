@@ -22,7 +22,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
-from scheduler_app.client.waves import Forecast
+from scheduler_app.client.waves import Backfill, Forecast
 
 T = TypeVar("T")
 
@@ -231,6 +231,41 @@ class Scheduler:
         """How many callbacks fall due from `after` (default: now) until `until` (default: a day later), in
         parts of `bucket_seconds`, by destination and origin. `sampled` tells whether they are estimates."""
         return self._http.send(operations.forecast(after, until, bucket_seconds))
+
+    def backfill(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str,
+        until: datetime | str | None = None,
+        rate_per_second: float | None = None,
+        overlap: str | None = None,
+        only_missing: bool | None = None,
+        dry_run: bool = False,
+    ) -> Backfill:
+        """Makes events for past occurrences from `after` to `until` (default: now), `rate_per_second` of them
+        in a second at most (default: 10).
+
+        Occurrences that have an event that waits, succeeded or failed are left out unless `only_missing` is
+        False. `overlap` is `allow` or `queue`: one after the other.
+        """
+        which = {
+            "after": after,
+            "until": until,
+            "rate_per_second": rate_per_second,
+            "overlap": overlap,
+            "only_missing": only_missing,
+            "dry_run": dry_run,
+        }
+        return self._http.send(operations.backfill(schedule_id, which))
+
+    def get_backfill(self, schedule_id: str) -> Backfill:
+        """How far the schedule's newest backfill has come."""
+        return self._http.send(operations.get_backfill(schedule_id))
+
+    def cancel_backfill(self, schedule_id: str) -> Backfill:
+        """Ends the schedule's backfill and withdraws what waits of it."""
+        return self._http.send(operations.cancel_backfill(schedule_id))
 
     def tzdata_check(self) -> Iterator[MovedSchedule]:
         """Yields the schedules that the API's zone data would move, each with its first moves. It changes

@@ -40,3 +40,29 @@ class Forecast(Record):
     sources: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     busiest: ForecastBucket | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Backfill(Record):
+    """A backfill and how far it has come; `state` is `running`, `made`, `done`, `cancelled` or `error`. In
+    JSON `since` and `until` are `from` and `to`."""
+
+    schedule_id: str
+    state: str
+    occurrences: int
+    made: int
+    left_out: int
+    waiting: int
+    completed: int
+    failed: int
+    rate_per_second: float
+    overlap: str
+    only_missing: bool
+    since: datetime = field(metadata={"json": "from"})
+    until: datetime = field(metadata={"json": "to"})
+    seconds_left: int | None = None
+    reason: str | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    #: Whether it only says what it would do.
+    dry_run: bool = False

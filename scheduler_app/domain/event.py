@@ -32,11 +32,12 @@ class State(StrEnum):
 
 
 class Kind(StrEnum):
-    """Why an event exists: its schedule's rule, a person who asked for it now, or a message without a
-    schedule."""
+    """Why an event exists: its schedule's rule, a person who asked for it now, a person who asked for
+    occurrences of the past, or a message without a schedule."""
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"
+    BACKFILL = "backfill"
     MESSAGE = "message"
 
 
@@ -125,6 +126,10 @@ SUSPECT_AFTER = 2
 MAX_ISOLATED_LOSSES = 3
 
 
+#: Begins the second to last part of the ids of backfilled events.
+_BACKFILL = "backfill"
+
+
 def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
     """The id of a scheduled event, derived so that an occurrence can become an event only once.
 
@@ -136,6 +141,17 @@ def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
 def manual_event_id(schedule_id: str, request_seed: str | None = None) -> str:
     """The id of an event that a person asked for: 96 random bits, or a request's own `request_seed`."""
     return f"{schedule_id}-manual-{request_seed or secrets.token_hex(12)}"
+
+
+def backfill_event_id(schedule_id: str, number: str, run_time: datetime) -> str:
+    """The id of the event of a past occurrence that the backfill `number` makes."""
+    return f"{schedule_id}-{_BACKFILL}{number}-{compact(run_time)}"
+
+
+def is_backfill(event_id: str) -> bool:
+    """Whether an event's id is that of a backfilled occurrence."""
+    # Where a scheduled event has its revision, and a manual one "manual".
+    return _BACKFILL in event_id and event_id.rsplit("-", 2)[-2].startswith(_BACKFILL)
 
 
 def compact(instant: datetime) -> str:

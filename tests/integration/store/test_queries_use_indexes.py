@@ -10,6 +10,7 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.backfill import Backfill
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
@@ -130,6 +131,7 @@ def test_every_verb_s_query_has_an_index(
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
     _use_forecasts(store.forecasts, now)
+    _use_backfills(store.backfills, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     store.processes.report("worker")
@@ -364,6 +366,33 @@ def _use_forecasts(forecasts: Any, now: datetime) -> None:
         assert moment.read(ids)
         assert moment.waiting(buckets, limit=10_000)
         assert moment.count(now, now + 90 * SECOND, most=1_000)
+
+
+def _use_backfills(backfills: Any, now: datetime) -> None:
+    made = Backfill(
+        schedule_id="s1",
+        number="1",
+        since=now - 9 * SECOND,
+        until=now,
+        rest=None,
+        schedule_created_at=now,
+        rate_per_second=1,
+        next_due_at=now,
+        started_at=now,
+    )
+    assert backfills.start(made)
+    backfills.running(tenant=TENANT, most=9)
+    backfills.get("s1", tenant=TENANT)
+    token, found = backfills.claim(limit=9, lease_seconds=9)
+    assert found
+    backfills.waiting(made, most=9)
+    backfills.outcomes(made, most=9)
+    backfills.there("s1", now - 99 * SECOND, now + 99 * SECOND, "1", limit=9)
+    backfills.sweep(made, now, "over")
+    assert backfills.advance(made, token)
+    backfills.set_aside("s1", token, "over", now)
+    backfills.cancel("s1", now, tenant=TENANT)
+    backfills.remove("s1")
 
 
 def _use_idempotency(idempotency: Any) -> None:

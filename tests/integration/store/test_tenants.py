@@ -2,18 +2,20 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from scheduler_app.domain.backfill import RunOverlap
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.events.cancellations import PastCut
@@ -21,6 +23,7 @@ from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import Window
+from scheduler_app.usecases.backfills import Asked, BackfillService
 from tests.builders import draft, event, message, schedule
 
 SECOND = timedelta(seconds=1)
@@ -63,6 +66,10 @@ class World:
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        asked = Asked(now - SECOND, now, 1.0, RunOverlap.ALLOW, only_missing=True)
+        living = store.schedules.get(self.living, tenant=self.owner)
+        assert isinstance(living, Schedule)
+        assert BackfillService(store).start(replace(living, next_run_at=None), asked, now)
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -76,6 +83,7 @@ class World:
             "idempotency",
             "outbox",
             "calendar_feeds",
+            "backfills",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -188,6 +196,9 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.destinations.page(Window(limit=9), tenant=w.stranger).rows,
         [],
     ),
+    "backfills.running": (lambda w: w.store.backfills.running(tenant=w.stranger, most=9), 0),
+    "backfills.get": (lambda w: w.store.backfills.get(w.living, tenant=w.stranger), None),
+    "backfills.cancel": (lambda w: w.store.backfills.cancel(w.living, w.now, tenant=w.stranger), False),
     "forecasts.at_one_moment": (_foretold, ((0, []), [], ([], 0), 0)),
     "idempotency.begin": (_begin, True),
     "calendar_feeds.new_id": (
@@ -222,6 +233,8 @@ ACROSS_TENANTS = {
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
     "outbox.put_back_abandoned",
+    *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "outcomes")),
+    *(f"backfills.{verb}" for verb in ("start", "there", "remove")),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
