@@ -24,6 +24,7 @@ from scheduler_app.domain.queues import CALLBACKS, COMMANDS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.backfills import BackfillDuty, BackfillService
+from scheduler_app.usecases.backlog import BacklogService
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.creation import Creation
@@ -63,6 +64,7 @@ class Assembly:
     calendar_feeds: CalendarFeedService
     forecasts: ForecastService
     backfills: BackfillService
+    backlog: BacklogService
     backfill_duty: BackfillDuty
     expansion: Expansion
     owed_expansion: OwedExpansion
@@ -187,6 +189,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         calendar_feeds=CalendarFeedService(store),
         forecasts=ForecastService(store),
         backfills=BackfillService(store),
+        backlog=BacklogService(store),
         backfill_duty=BackfillDuty(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),

@@ -6,6 +6,7 @@ from flask_smorest import Api
 from api import converters
 from api.routes import (
     backfills,
+    backlog,
     bulk,
     bulk_edits,
     calendar_feeds,
@@ -30,7 +31,7 @@ def register(app: Flask) -> Api:
     api = Api(app)
     for module in (
         *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
-        *(calendars, calendar_feeds, destinations, backfills, forecast, zone_check),
+        *(calendars, calendar_feeds, destinations, backfills, backlog, forecast, zone_check),
     ):
         api.register_blueprint(module.blueprint)
     return api

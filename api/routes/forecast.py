@@ -28,7 +28,8 @@ def forecast(query: Loaded) -> View:
     answer says so. Each process makes one forecast at a time; another is refused with 503 meanwhile.
     """
     made = services()
-    buckets = buckets_of(query, made.now())
+    now = made.now()
+    buckets = buckets_of(query, now)
     if not _one_at_a_time.acquire(blocking=False):
         raise Problem(
             503,
@@ -36,6 +37,6 @@ def forecast(query: Loaded) -> View:
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
     try:
-        return forecast_shown(made.forecasts.forecast(buckets, tenant=tenant()))
+        return forecast_shown(made.forecasts.forecast(buckets, now, tenant=tenant()))
     finally:
         _one_at_a_time.release()

@@ -149,15 +149,20 @@ def forecast_shown(made: Forecast) -> View:
         in_buckets[cell.bucket] += count
         sources[cell.source] += count
         receivers.setdefault(cell.receiver, Counter())[cell.bucket] += count
-    parts = [{"start": buckets.since(number), "count": in_buckets[number]} for number in range(len(buckets))]
+    parts: list[View] = [
+        {"start": buckets.since(number), "count": in_buckets[number]} for number in range(len(buckets))
+    ]
     most = sorted(receivers.items(), key=lambda pair: (-pair[1].total(), pair[0]))
     count = in_buckets.total()
+    busiest = max(range(len(buckets)), key=lambda number: in_buckets[number])
     return {
         "start": buckets.start,
         "end": buckets.end,
         "bucket_seconds": round(buckets.width.total_seconds()),
         "count": count,
-        "busiest": max(parts, key=lambda part: part["count"]) if count else None,
+        "busiest": parts[max(in_buckets, key=lambda number: (in_buckets[number], -number))]
+        if count
+        else None,
         "buckets": parts,
         "receivers": [_receiver(name, counts, len(buckets)) for name, counts in most[:MAX_RECEIVERS]],
         "receivers_omitted": max(0, len(most) - MAX_RECEIVERS),

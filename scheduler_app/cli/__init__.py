@@ -10,6 +10,7 @@ from scheduler_app.version import __version__
 #: called: importing the drivers, the tables and the client takes longer than most commands take to run.
 _COMMANDS = {
     "backfill": "backfill:backfill",
+    "backlog": "backlog:backlog",
     "create": "create:create_schedule",
     "delete": "delete:delete_schedules",
     "doctor": "doctor:doctor",

@@ -31,7 +31,15 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
-from scheduler_app.client.waves import Backfill, Forecast, ForecastBucket, ForecastReceiver
+from scheduler_app.client.waves import (
+    Backfill,
+    Backlog,
+    Forecast,
+    ForecastBucket,
+    ForecastReceiver,
+    OwedOfSchedule,
+    OwedToReceiver,
+)
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
@@ -41,6 +49,7 @@ __all__ = [
     "AsyncScheduler",
     "Attempt",
     "Backfill",
+    "Backlog",
     "BulkResult",
     "EditResult",
     "Event",
@@ -54,6 +63,8 @@ __all__ = [
     "Move",
     "MovedSchedule",
     "Occurrence",
+    "OwedOfSchedule",
+    "OwedToReceiver",
     "Preview",
     "Reason",
     "Record",

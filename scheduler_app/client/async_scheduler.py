@@ -22,7 +22,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
-from scheduler_app.client.waves import Backfill, Forecast
+from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
 T = TypeVar("T")
 
@@ -205,6 +205,17 @@ class AsyncScheduler:
 
     async def cancel_backfill(self, schedule_id: str) -> Backfill:
         return await self._http.send(operations.cancel_backfill(schedule_id))
+
+    async def backlog(self) -> Backlog:
+        return await self._http.send(operations.backlog())
+
+    async def expire_backlog(self, **which: Any) -> int:
+        count = 0
+        while True:
+            page = await self._http.send(operations.expire_backlog(which))
+            count += page.expired
+            if not page.more:
+                return count
 
     def tzdata_check(self) -> AsyncIterator[MovedSchedule]:
         return self._all(operations.tzdata_check())

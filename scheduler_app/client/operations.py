@@ -13,7 +13,7 @@ from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, p
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import BulkResult, Event, Explanation, MovedSchedule, Preview, Schedule
 from scheduler_app.client.schedule_fields import TRIGGERS
-from scheduler_app.client.waves import Backfill, Forecast
+from scheduler_app.client.waves import Backfill, Backlog, BacklogExpired, Forecast
 
 
 def schedule(
@@ -170,6 +170,16 @@ def get_backfill(schedule_id: str) -> Call[Backfill]:
 
 def cancel_backfill(schedule_id: str) -> Call[Backfill]:
     return Call("DELETE", _path(schedule_id, "backfill"), Backfill.of)
+
+
+def backlog() -> Call[Backlog]:
+    return get("/api/backlog", Backlog.of)
+
+
+def expire_backlog(which: Json) -> Call[BacklogExpired]:
+    given = dict(which)
+    given["due_before"] = _maybe_instant(given.get("due_before"))
+    return post("/api/backlog/expire", BacklogExpired.of, without_none(given))
 
 
 def tzdata_check() -> Listing[MovedSchedule]:

@@ -22,7 +22,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
-from scheduler_app.client.waves import Backfill, Forecast
+from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
 T = TypeVar("T")
 
@@ -266,6 +266,21 @@ class Scheduler:
     def cancel_backfill(self, schedule_id: str) -> Backfill:
         """Ends the schedule's backfill and withdraws what waits of it."""
         return self._http.send(operations.cancel_backfill(schedule_id))
+
+    def backlog(self) -> Backlog:
+        """What was due before now and waits, by schedule and receiver, and how long it takes."""
+        return self._http.send(operations.backlog())
+
+    def expire_backlog(self, **which: Any) -> int:
+        """Gives up the late events that match all of `which`: `schedule_id`, `destination` or `origin`,
+        `due_before`; or `all=True`. They are `expired`. With `dry_run=True` they are only counted. Returns
+        how many."""
+        count = 0
+        while True:
+            page = self._http.send(operations.expire_backlog(which))
+            count += page.expired
+            if not page.more:
+                return count
 
     def tzdata_check(self) -> Iterator[MovedSchedule]:
         """Yields the schedules that the API's zone data would move, each with its first moves. It changes

@@ -66,3 +66,46 @@ class Backfill(Record):
     ended_at: datetime | None = None
     #: Whether it only says what it would do.
     dry_run: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OwedOfSchedule(Record):
+    """What one schedule owes; `schedule_id` is None for messages."""
+
+    count: int
+    oldest: datetime
+    schedule_id: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OwedToReceiver(Record):
+    """What one destination is owed, or one origin where none is named."""
+
+    count: int
+    oldest: datetime
+    destination: str | None = None
+    origin: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Backlog(Record):
+    """What was due before now and waits."""
+
+    count: int
+    sampled: bool
+    finished_per_second: float
+    at: datetime
+    oldest: datetime | None = None
+    seconds_to_drain: float | None = None
+    schedules: tuple[OwedOfSchedule, ...] = ()
+    schedules_omitted: int = 0
+    receivers: tuple[OwedToReceiver, ...] = ()
+    receivers_omitted: int = 0
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BacklogExpired(Record):
+    """How many late events were given up, and whether there are more."""
+
+    expired: int
+    more: bool

@@ -112,6 +112,8 @@ TRANSITIONS: dict[str, Transition] = {
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
     "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # A person gives up what is late.
+    "expire": _move(set(UNCLAIMED), {State.EXPIRED}),
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),

@@ -65,8 +65,6 @@ class Forecast:
     """Why the counts are estimates; empty where they are exact."""
     overdue: int = 0
     """Callbacks that were due before the stretch begins and still wait."""
-    overdue_more: bool = False
-    """They were counted no further."""
 
 
 def occurrences_by_bucket(schedule: Schedule, buckets: Buckets) -> tuple[Counter[int], bool]:

@@ -1,11 +1,8 @@
 """What a forecast is made of: the schedules with a future, and the events that wait."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
-
-from pymongo.client_session import ClientSession
 
 from scheduler_app.domain.event import LIVING
 from scheduler_app.domain.forecast import Buckets
@@ -13,7 +10,7 @@ from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.encryption import SecretBox
-from scheduler_app.store.faults import told_apart
+from scheduler_app.store.events.documents import stored_origin
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
 from scheduler_app.store.schedules.cursors import UNREAD, without_request
@@ -30,62 +27,52 @@ class Waiting(NamedTuple):
     bucket: int
     receiver: str
     messages: bool
-    count: int
+    number: int
+
+
+class Made(NamedTuple):
+    """An occurrence that became an event a moment ago."""
+
+    schedule_id: str
+    run_time: datetime
+    due_at: datetime
+    receiver: str
 
 
 class Forecasts:
     def __init__(self, mongo: Mongo, secret_box: SecretBox, calendars: Calendars) -> None:
-        self._mongo = mongo
-        self._secret_box = secret_box
-        self._calendars = calendars
-
-    @contextmanager
-    def at_one_moment(self, *, tenant: str) -> Iterator["Moment"]:
-        """What the tenant has, seen as it is now, however long that takes to read: what a beat expands
-        meanwhile is neither counted twice nor missed."""
-        with told_apart(), self._mongo.client.start_session(snapshot=True) as session:
-            yield Moment(self._mongo, self._secret_box, self._calendars, session, tenant)
-
-
-class Moment:
-    """One tenant's schedules and events as they were at one moment."""
-
-    def __init__(
-        self,
-        mongo: Mongo,
-        secret_box: SecretBox,
-        calendars: Calendars,
-        session: ClientSession,
-        tenant: str,
-    ) -> None:
         self._schedules = mongo.collection("schedules")
         self._events = mongo.collection("events")
         self._secret_box = secret_box
         self._calendars = calendars
-        self._session = session
-        self._tenant = tenant
 
-    def sample(self, size: int) -> tuple[int, list[str]]:
+    def sample(self, size: int, *, tenant: str) -> tuple[int, list[str]]:
         """How many active schedules there are, and the ids of `size` of them by chance, or of all. By
         index alone."""
-        which: Document = {"tenant": self._tenant, "state": ScheduleState.ACTIVE.value}
-        total = self._schedules.count_documents(which, hint="list_state_v1", session=self._session)
+        which: Document = {"tenant": tenant, "state": ScheduleState.ACTIVE.value}
+        total = self._schedules.count_documents(which, hint="list_state_v1")
         steps: list[Document] = [{"$match": which}, {"$project": {"_id": 1}}, {"$sample": {"size": size}}]
-        rows = self._schedules.aggregate(steps, hint="list_state_v1", session=self._session)
+        rows = self._schedules.aggregate(steps, hint="list_state_v1")
         return total, [row["_id"] for row in rows]
 
-    def read(self, ids: Sequence[str]) -> list[Schedule | CorruptSchedule]:
+    def read(self, ids: Sequence[str], *, tenant: str) -> list[Schedule | CorruptSchedule]:
         """The schedules of these ids, without what they send."""
-        which: Document = {"_id": {"$in": list(ids)}, "tenant": self._tenant} | READABLE
-        rows = self._schedules.find(which, UNREAD, session=self._session).batch_size(max(1, len(ids)))
+        which: Document = {"_id": {"$in": list(ids)}, "tenant": tenant} | READABLE
+        rows = self._schedules.find(which, UNREAD).batch_size(max(1, len(ids)))
         return self._calendars.attach([read(without_request(row), self._secret_box) for row in rows])
 
-    def waiting(self, buckets: Buckets, *, limit: int) -> tuple[list[Waiting], int]:
-        """The events that fall due in the buckets; and how many were looked at, `limit` at most."""
+    def waiting(
+        self, buckets: Buckets, made_before: datetime, *, limit: int, tenant: str
+    ) -> tuple[list[Waiting], int]:
+        """The tenant's events that fall due in the buckets; and how many were looked at, `limit` at most. Without
+        occurrences that became events since `made_before`."""
         rows = list(
             self._events.aggregate(
                 [
-                    {"$match": _due(buckets.start, buckets.end, self._tenant)},
+                    {
+                        "$match": _due(buckets.start, buckets.end, tenant)
+                        | {"$nor": [_made_since(made_before)]}
+                    },
                     {"$limit": limit},
                     {
                         "$group": {
@@ -106,7 +93,6 @@ class Moment:
                     },
                 ],
                 hint="due_v2",
-                session=self._session,
             )
         )
         found = [
@@ -115,15 +101,30 @@ class Moment:
             )
             for row in rows
         ]
-        return found, sum(each.count for each in found)
+        return found, sum(each.number for each in found)
 
-    def count(self, since: datetime, until: datetime, *, most: int) -> int:
+    def made_since(self, since: datetime, buckets: Buckets, *, limit: int, tenant: str) -> list[Made]:
+        """Occurrences that fall due in the buckets and became events since then, `limit` at most."""
+        which = _due(buckets.start, buckets.end, tenant) | _made_since(since)
+        fields = {"schedule_id": 1, "run_time": 1, "due_at": 1, "origin": 1}
+        rows = self._events.find(which, fields, hint="due_v2").limit(limit)
+        return [
+            Made(row["schedule_id"], row["run_time"], row["due_at"], stored_origin(row))
+            for row in rows
+            if isinstance(row["schedule_id"], str) and isinstance(row["run_time"], datetime)
+        ]
+
+    def count(self, since: datetime, until: datetime, *, most: int, tenant: str) -> int:
         """How many events fall due in that time; no more than `most` are counted."""
-        which = _due(since, until, self._tenant)
-        return self._events.count_documents(which, hint="due_v2", limit=most, session=self._session)
+        which = _due(since, until, tenant)
+        return self._events.count_documents(which, hint="due_v2", limit=most)
 
 
 def _due(since: datetime, until: datetime, tenant: str) -> Document:
     # What is an array is found like a date, until an inspection sets its event aside.
     when = {"$gte": since, "$lt": until, "$not": {"$type": "array"}}
     return {"state": _LIVING, "due_at": when, "tenant": tenant}
+
+
+def _made_since(since: datetime) -> Document:
+    return {"kind": "scheduled", "created_at": {"$gte": since}}

@@ -3,6 +3,7 @@
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
 from scheduler_app.store.backfills import Backfills
+from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.destinations.destinations import Destinations
@@ -57,6 +58,7 @@ class Store:
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.owed = Owed(self.mongo, self.calendars)
         self.forecasts = Forecasts(self.mongo, self.secret_box, self.calendars)
+        self.backlogs = Backlogs(self.mongo)
         self.backfills = Backfills(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)

@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.forecast import Buckets, Source
+from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.usecases.expansion import Expansion
@@ -23,7 +24,7 @@ MIDNIGHT = NOON + 12 * HOUR
 
 def by_bucket(store: Store, buckets: Buckets, **bounds: Any) -> Counter[int]:
     counts: Counter[int] = Counter()
-    for cell, count in ForecastService(store, **bounds).forecast(buckets, tenant=TENANT).cells.items():
+    for cell, count in ForecastService(store, **bounds).forecast(buckets, NOON, tenant=TENANT).cells.items():
         counts[cell.bucket] += count
     return counts
 
@@ -37,7 +38,7 @@ def test_ten_thousand_schedules_at_midnight_come_as_they_were_foretold(store: St
         ]
         assert all(store.schedules.insert_many(many))
     buckets = Buckets(MIDNIGHT - MINUTE, MIDNIGHT + 6 * MINUTE, SECOND)
-    made = ForecastService(store, max_seconds=300).forecast(buckets, tenant=TENANT)
+    made = ForecastService(store, max_seconds=300).forecast(buckets, NOON, tenant=TENANT)
     assert made.notes == []
     expansion = Expansion(store, timeframe_seconds=600)
     while expansion.expand_page(MIDNIGHT - 4 * MINUTE).full:
@@ -55,13 +56,13 @@ def test_ten_thousand_schedules_at_midnight_come_as_they_were_foretold(store: St
 def test_it_counts_rules_events_messages_and_retries_by_receiver(store: Store) -> None:
     store.schedules.insert(schedule(NOON, "often", rrule="FREQ=MINUTELY", url="http://a.example/"))
     store.schedules.insert(schedule(NOON, "other", rrule="FREQ=HOURLY", url="http://b.example/"))
-    paused = schedule(NOON, "paused", rrule="FREQ=MINUTELY").revise(NOON, state="paused")
+    paused = schedule(NOON, "paused", rrule="FREQ=MINUTELY").revise(NOON, state=ScheduleState.PAUSED)
     store.schedules.insert(paused)
     Expansion(store, timeframe_seconds=600).expand_page(NOON)
     for number in range(3):
         store.messages.insert(message(NOON + 20 * MINUTE, f"m{number}", url="http://c.example/"), NOON)
     store.events.insert([event(NOON - MINUTE, "often")], NOON, "made")
-    made = ForecastService(store).forecast(Buckets(NOON, NOON + HOUR, 15 * MINUTE), tenant=TENANT)
+    made = ForecastService(store).forecast(Buckets(NOON, NOON + HOUR, 15 * MINUTE), NOON, tenant=TENANT)
     found = {(cell.receiver, cell.bucket, cell.source): count for cell, count in sorted(made.cells.items())}
     a, b, c = (f"http://{name}.example:80" for name in "abc")
     assert found == {
@@ -78,13 +79,30 @@ def test_beyond_its_bounds_it_samples_and_says_so(store: Store) -> None:
     many = [schedule(NOON, f"s{i}", rrule="FREQ=MINUTELY;COUNT=10") for i in range(40)]
     assert all(store.schedules.insert_many(many))
     buckets = Buckets(NOON, NOON + HOUR, 30 * MINUTE)
-    made = ForecastService(store, max_schedules=10).forecast(buckets, tenant=TENANT)
+    made = ForecastService(store, max_schedules=10).forecast(buckets, NOON, tenant=TENANT)
     assert made.cells.total() == 400
     assert made.notes == ["10 of 40 active schedules, chosen by chance, stand for all of them."]
     Expansion(store, timeframe_seconds=3600).expand_page(NOON)
-    made = ForecastService(store, max_events=100).forecast(buckets, tenant=TENANT)
+    made = ForecastService(store, max_events=100).forecast(buckets, NOON, tenant=TENANT)
     assert made.cells.total() == 400
     assert made.notes == ["Of the events that wait, a part of each bucket stands for all of it."]
+
+
+def test_what_becomes_an_event_while_it_is_made_is_counted_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        store.schedules.insert(schedule(NOON, name, rrule="FREQ=MINUTELY;COUNT=10"))
+    expansion, read = Expansion(store, timeframe_seconds=600), store.forecasts.read
+
+    def expanded_before_and_after(ids: Any, **options: Any) -> Any:
+        expansion.expand_these(["a"], NOON, NOON + HOUR)
+        found = read(ids, **options)
+        expansion.expand_these(["b"], NOON, NOON + HOUR)
+        return found
+
+    monkeypatch.setattr(store.forecasts, "read", expanded_before_and_after)
+    assert by_bucket(store, Buckets(NOON, NOON + HOUR, HOUR)) == {0: 20}
 
 
 def test_what_cannot_be_read_harms_only_itself(store: Store) -> None:
@@ -94,7 +112,7 @@ def test_what_cannot_be_read_harms_only_itself(store: Store) -> None:
     store.events.insert([event(NOON + MINUTE, "c"), event(NOON + MINUTE, "d")], NOON, "made")
     bent = {"due_at": [NOON + MINUTE], "origin": 5}
     store.mongo.collection("events").update_one({"schedule_id": "d"}, {"$set": bent})
-    made = ForecastService(store).forecast(Buckets(NOON, NOON + HOUR, HOUR), tenant=TENANT)
+    made = ForecastService(store).forecast(Buckets(NOON, NOON + HOUR, HOUR), NOON, tenant=TENANT)
     assert made.cells.total() == 11
     assert made.notes == ["1 schedules cannot be read or evaluated, and are left out."]
 

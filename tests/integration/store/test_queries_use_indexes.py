@@ -20,6 +20,7 @@ from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, paging
+from scheduler_app.store.backlogs import Which
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
 from scheduler_app.store.events.outbox import PutOff
@@ -131,6 +132,7 @@ def test_every_verb_s_query_has_an_index(
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
     _use_forecasts(store.forecasts, now)
+    _use_backlogs(store.backlogs, now)
     _use_backfills(store.backfills, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
@@ -361,11 +363,11 @@ def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
 
 def _use_forecasts(forecasts: Any, now: datetime) -> None:
     buckets = Buckets(now, now + 900 * SECOND, 90 * SECOND)
-    with forecasts.at_one_moment(tenant=TENANT) as moment:
-        _, ids = moment.sample(100)
-        assert moment.read(ids)
-        assert moment.waiting(buckets, limit=10_000)
-        assert moment.count(now, now + 90 * SECOND, most=1_000)
+    _, ids = forecasts.sample(100, tenant=TENANT)
+    assert forecasts.read(ids, tenant=TENANT)
+    assert forecasts.waiting(buckets, now, limit=10_000, tenant=TENANT)
+    assert forecasts.made_since(now, buckets, limit=9, tenant=TENANT)
+    assert forecasts.count(now, now + 90 * SECOND, most=1_000, tenant=TENANT)
 
 
 def _use_backfills(backfills: Any, now: datetime) -> None:
@@ -393,6 +395,15 @@ def _use_backfills(backfills: Any, now: datetime) -> None:
     backfills.set_aside("s1", token, "over", now)
     backfills.cancel("s1", now, tenant=TENANT)
     backfills.remove("s1")
+
+
+def _use_backlogs(backlogs: Any, now: datetime) -> None:
+    backlogs.owed(now, tenant=TENANT, limit=1_000)
+    backlogs.finished_since(now, tenant=TENANT, most=100)
+    for which in (Which(now), Which(now, schedule_id="s1"), Which(now, receiver="http://x:80")):
+        backlogs.count(which, tenant=TENANT, most=1_000)
+        ids = backlogs.page(which, tenant=TENANT, limit=10)
+        backlogs.expire(ids, which, now, "late", tenant=TENANT)
 
 
 def _use_idempotency(idempotency: Any) -> None:

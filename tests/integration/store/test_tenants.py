@@ -18,6 +18,7 @@ from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
+from scheduler_app.store.backlogs import Which
 from scheduler_app.store.events.cancellations import PastCut
 from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
@@ -100,15 +101,12 @@ def _begin(world: World) -> bool:
     return isinstance(begun, Begun)
 
 
-def _foretold(world: World) -> object:
-    buckets = Buckets(world.now, world.now + 9 * SECOND, SECOND)
-    with world.store.forecasts.at_one_moment(tenant=world.stranger) as moment:
-        return (
-            moment.sample(9),
-            moment.read([world.living]),
-            moment.waiting(buckets, limit=9),
-            moment.count(world.now, world.now + 9 * SECOND, most=9),
-        )
+def _late(world: World) -> Which:
+    return Which(world.now + 9 * SECOND)
+
+
+def _foretold(world: World) -> Buckets:
+    return Buckets(world.now, world.now + 9 * SECOND, SECOND)
 
 
 #: Every verb that acts for one tenant: how a stranger calls it, and what that gives.
@@ -199,7 +197,31 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "backfills.running": (lambda w: w.store.backfills.running(tenant=w.stranger, most=9), 0),
     "backfills.get": (lambda w: w.store.backfills.get(w.living, tenant=w.stranger), None),
     "backfills.cancel": (lambda w: w.store.backfills.cancel(w.living, w.now, tenant=w.stranger), False),
-    "forecasts.at_one_moment": (_foretold, ((0, []), [], ([], 0), 0)),
+    "backlogs.owed": (lambda w: w.store.backlogs.owed(w.now + 9 * SECOND, tenant=w.stranger, limit=9), []),
+    "backlogs.count": (lambda w: w.store.backlogs.count(_late(w), tenant=w.stranger, most=9), 0),
+    "backlogs.page": (lambda w: w.store.backlogs.page(_late(w), tenant=w.stranger, limit=9), []),
+    "backlogs.finished_since": (
+        lambda w: w.store.backlogs.finished_since(w.now, tenant=w.stranger, most=9),
+        0,
+    ),
+    "backlogs.expire": (
+        lambda w: w.store.backlogs.expire([w.waiting.id], _late(w), w.now, "late", tenant=w.stranger),
+        0,
+    ),
+    "forecasts.sample": (lambda w: w.store.forecasts.sample(9, tenant=w.stranger), (0, [])),
+    "forecasts.read": (lambda w: w.store.forecasts.read([w.living], tenant=w.stranger), []),
+    "forecasts.waiting": (
+        lambda w: w.store.forecasts.waiting(_foretold(w), w.now + SECOND, limit=9, tenant=w.stranger),
+        ([], 0),
+    ),
+    "forecasts.made_since": (
+        lambda w: w.store.forecasts.made_since(w.now, _foretold(w), limit=9, tenant=w.stranger),
+        [],
+    ),
+    "forecasts.count": (
+        lambda w: w.store.forecasts.count(w.now, w.now + 9 * SECOND, most=9, tenant=w.stranger),
+        0,
+    ),
     "idempotency.begin": (_begin, True),
     "calendar_feeds.new_id": (
         lambda w: tenant_of(w.store.calendar_feeds.new_id(tenant=w.stranger)) != w.stranger,
