@@ -160,9 +160,7 @@ def forecast_shown(made: Forecast) -> View:
         "end": buckets.end,
         "bucket_seconds": round(buckets.width.total_seconds()),
         "count": count,
-        "busiest": parts[max(in_buckets, key=lambda number: (in_buckets[number], -number))]
-        if count
-        else None,
+        "busiest": parts[busiest] if count else None,
         "buckets": parts,
         "receivers": [_receiver(name, counts, len(buckets)) for name, counts in most[:MAX_RECEIVERS]],
         "receivers_omitted": max(0, len(most) - MAX_RECEIVERS),

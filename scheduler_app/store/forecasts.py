@@ -64,8 +64,8 @@ class Forecasts:
     def waiting(
         self, buckets: Buckets, made_before: datetime, *, limit: int, tenant: str
     ) -> tuple[list[Waiting], int]:
-        """The tenant's events that fall due in the buckets; and how many were looked at, `limit` at most. Without
-        occurrences that became events since `made_before`."""
+        """The tenant's events that fall due in the buckets, without occurrences that became events since
+        `made_before`; and how many were looked at, `limit` at most."""
         rows = list(
             self._events.aggregate(
                 [
