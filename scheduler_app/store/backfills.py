@@ -161,8 +161,8 @@ class Backfills:
     def _read(self, row: Document) -> Backfill | tuple[str, str]:
         try:
             found = _from_document(row)
-        except Corrupt as error:
-            return row["_id"], str(error)
+        except Exception as error:  # somebody bent the document by hand: any error may come of it
+            return row["_id"], f"{type(error).__name__}: {error}"
         if found.rest is not None and found.rest.calendar is not None:
             use = self._calendars.attached_use(found.rest.calendar, tenant=found.tenant)
             found = replace(found, rest=replace(found.rest, calendar=use))
@@ -217,6 +217,9 @@ def _from_document(row: Mapping[str, Any]) -> Backfill:
     if not is_queue(get("queue")):
         raise Corrupt("queue is no name that a queue may have")
     rest = optional(fields, get("rest"), "rest")
+    state = BackfillState(one_of(get("state"), "state", _values(BackfillState)))
+    if rest is None and state is BackfillState.RUNNING:
+        raise Corrupt("rest is missing: what is left to make")
     return Backfill(
         schedule_id=schedule_id,
         number=text(get("number"), "number"),
@@ -230,7 +233,7 @@ def _from_document(row: Mapping[str, Any]) -> Backfill:
         occurrences=whole(get("occurrences"), "occurrences"),
         origin=text(get("origin") or UNKNOWN_ORIGIN, "origin"),
         queue=str(get("queue") or CALLBACKS),
-        state=BackfillState(one_of(get("state"), "state", _values(BackfillState))),
+        state=state,
         reason=optional(text, get("reason"), "reason"),
         made=whole(get("made"), "made"),
         left_out=whole(get("left_out"), "left_out"),

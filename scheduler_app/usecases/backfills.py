@@ -205,7 +205,7 @@ class BackfillDuty:
     def _make(self, backfill: Backfill, now: datetime) -> Backfill:
         backfills, rest = self._store.backfills, backfill.rest
         if rest is None:
-            return replace(backfill, state=BackfillState.MADE, ended_at=now)
+            raise Corrupt("nothing says what is left to make")
         if self._store.schedules.get(backfill.schedule_id, tenant=backfill.tenant) is None:
             ended = replace(backfill, state=BackfillState.CANCELLED, ended_at=now, sweeping=True)
             return replace(ended, reason="The schedule was deleted.")

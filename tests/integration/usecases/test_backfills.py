@@ -18,10 +18,11 @@ from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due
 from scheduler_app.store.events.outcomes import Record
-from scheduler_app.usecases.backfills import Asked, BackfillDuty, BackfillService, Progress
+from scheduler_app.usecases.backfills import BACKFILLS_A_PAGE, Asked, BackfillDuty, BackfillService, Progress
 from scheduler_app.usecases.dispatch.batches import lane_of
 from scheduler_app.usecases.expansion import Expansion
 from tests.builders import event, schedule
+from tests.corruption import BACKFILLS, MISSING, corruptions
 from tests.integration.conftest import NOON
 
 SECOND, MINUTE, HOUR, DAY = (timedelta(seconds=each) for each in (1, 60, 3_600, 86_400))
@@ -225,18 +226,37 @@ def test_its_bounds_are_refusals(store: Store, made: Schedule) -> None:
         service.start(last, asking(NOON - HOUR), NOON)
 
 
-def test_one_that_cannot_be_read_ends_and_harms_only_itself(store: Store, made: Schedule) -> None:
-    service = BackfillService(store)
-    service.start(made, asking(NOON - HOUR), NOON)
-    other = schedule(NOON, "other", rrule=MINUTELY)
-    store.schedules.insert(other)
-    service.start(other, asking(NOON - HOUR), NOON)
-    store.mongo.collection("backfills").update_one({"_id": "s1"}, {"$set": {"rate_per_second": "fast"}})
-    work(store, NOON, 1)
-    row = store.mongo.collection("backfills").find_one({"_id": "s1"})
-    assert row is not None
-    assert (row["state"], "rate_per_second" in row["reason"]) == ("error", True)
-    assert {each["schedule_id"] for each in backfilled(store)} == {"other"}
+def test_one_that_cannot_be_read_ends_and_harms_only_itself(store: Store) -> None:
+    """Each field of its document is bent; those that can be read nevertheless go on."""
+    bent = {f"bad-{number}": each for number, each in enumerate(corruptions(BACKFILLS))}
+    documents = store.mongo.collection("backfills")
+    for name in (*bent, "healthy"):
+        found = schedule(NOON, name, rrule=MINUTELY)
+        store.schedules.insert(found)
+        planned = BackfillService(store).plan(found, asking(NOON - 4 * MINUTE), NOON)
+        assert store.backfills.start(planned.backfill)
+        if name in bent:
+            documents.update_one({"_id": name}, bent[name].update())
+    beat = BackfillDuty(store)
+    for second in range(2 * len(bent) // BACKFILLS_A_PAGE):
+        beat.work_page(NOON + second * SECOND)
+    rows = {row["_id"]: row for row in documents.find({})}
+    assert rows["healthy"]["state"] == "made"
+    harmless = {"origin", "reason", "sweeping", "ended_at"}
+    for name, corruption in bent.items():
+        row = rows[name]
+        assert "active" not in row, (name, corruption)
+        if row["state"] == "error":
+            assert corruption.field in row["reason"] or "next_run_at" in row["reason"], (
+                corruption,
+                row["reason"],
+            )
+        else:
+            assert row["state"] in ("made", "cancelled"), (name, corruption, row)
+            assert corruption.field in harmless or corruption.value in (None, MISSING), (name, corruption)
+    assert {row["run_time"] for row in backfilled(store) if row["schedule_id"] == "healthy"} == {
+        NOON - number * MINUTE for number in range(5)
+    }
 
 
 def test_a_deleted_schedule_ends_its_backfill(store: Store, made: Schedule) -> None:
