@@ -21,6 +21,7 @@ from scheduler_app.store.events.outcomes import Record
 from scheduler_app.usecases.backfills import BACKFILLS_A_PAGE, Asked, BackfillDuty, BackfillService, Progress
 from scheduler_app.usecases.dispatch.batches import lane_of
 from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.explanation import explain_schedule
 from tests.builders import event, schedule
 from tests.corruption import BACKFILLS, MISSING, corruptions
 from tests.integration.conftest import NOON
@@ -266,3 +267,17 @@ def test_a_deleted_schedule_ends_its_backfill(store: Store, made: Schedule) -> N
     work(store, NOON, 2)
     assert backfilled(store, State.READY_QUEUE) == []
     assert service.progress("s1", tenant=TENANT).backfill.reason == "The schedule was deleted."
+
+
+def test_why_tells_of_the_backfill(store: Store, made: Schedule) -> None:
+    at = NOON - MINUTE
+    old = event(at)
+    store.events.insert([old], NOON, "made")
+    change = {"$set": {"state": "expired", "archived_at": NOON}, "$unset": {"due_at": ""}}
+    store.mongo.collection("events").update_one({"_id": old.id}, change)
+    assert not explain_schedule(store, "s1", at, NOON, tenant=TENANT)[1].fires
+    BackfillService(store).start(made, asking(at, at), NOON)
+    work(store, NOON, 1)
+    _, told, found = explain_schedule(store, "s1", at, NOON, tenant=TENANT)
+    assert found is not None
+    assert (found.kind, told.fires) == (Kind.BACKFILL, True)
