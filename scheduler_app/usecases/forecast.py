@@ -103,7 +103,10 @@ class ForecastService:
         self, made: Forecast, since: datetime, cursors: dict[str, datetime], tenant: str
     ) -> None:
         limit, buckets = self.max_events, made.buckets
-        for each in self.store.forecasts.made_since(since, buckets, limit=limit, tenant=tenant):
+        found = self.store.forecasts.made_since(since, buckets, limit=limit, tenant=tenant)
+        if len(found) == limit:
+            made.notes.append("More became events meanwhile than are looked at.")
+        for each in found:
             bucket, cursor = buckets.of(each.due_at), cursors.get(each.schedule_id)
             if bucket is not None and (cursor is None or each.run_time < cursor):
                 made.cells[Cell(bucket, each.receiver, Source.EVENTS)] += 1

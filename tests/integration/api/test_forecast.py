@@ -83,7 +83,8 @@ def test_beyond_its_bounds_it_samples_and_says_so(store: Store) -> None:
     assert made.cells.total() == 400
     assert made.notes == ["10 of 40 active schedules, chosen by chance, stand for all of them."]
     Expansion(store, timeframe_seconds=3600).expand_page(NOON)
-    made = ForecastService(store, max_events=100).forecast(buckets, NOON, tenant=TENANT)
+    later = NOON + MINUTE
+    made = ForecastService(store, max_events=100).forecast(buckets, later, tenant=TENANT)
     assert made.cells.total() == 400
     assert made.notes == ["Of the events that wait, a part of each bucket stands for all of it."]
 

@@ -381,7 +381,7 @@ def _use_backfills(backfills: Any, now: datetime) -> None:
         number="1",
         since=now - 9 * SECOND,
         until=now,
-        rest=None,
+        rest=OwedRange(1, schedule(now).trigger, now, now),
         schedule_created_at=now,
         rate_per_second=1,
         next_due_at=now,

