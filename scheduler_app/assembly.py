@@ -137,6 +137,8 @@ class Assembly:
             events=events,
             messages=messages,
             destinations=destinations,
+            backfills=BackfillService(store),
+            backlog=BacklogService(store),
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
         )

@@ -14,7 +14,6 @@ from scheduler_app.domain.backfill import (
     BackfillState,
     RunOverlap,
 )
-from scheduler_app.domain.event import LIVING
 from scheduler_app.usecases.backfills import Progress
 
 
@@ -93,8 +92,7 @@ class BackfillOutput(OmitNone):
 
 def backfill_shown(progress: Progress) -> View:
     """The fields of BackfillOutput."""
-    found, outcomes = progress.backfill, progress.outcomes
-    waiting = sum(outcomes.get(state.value, 0) for state in LIVING)
+    found, waiting = progress.backfill, progress.waiting
     left_out = found.left_out or progress.there
     over = found.state is BackfillState.MADE and not waiting
     running = found.state is BackfillState.RUNNING
@@ -112,8 +110,8 @@ def backfill_shown(progress: Progress) -> View:
         "made": found.made,
         "left_out": left_out,
         "waiting": waiting,
-        "completed": outcomes.get("completed", 0),
-        "failed": outcomes.get("error", 0),
+        "completed": progress.completed,
+        "failed": progress.failed,
         "seconds_left": round(rest / found.rate_per_second) if running else None,
         "started_at": found.started_at,
         "ended_at": found.ended_at,

@@ -129,15 +129,10 @@ class Backfills:
         which = _own(backfill) | {"due_at": {"$exists": True}}
         return self._events.count_documents(which, hint="pending_v1", limit=most)
 
-    def outcomes(self, backfill: Backfill, *, most: int) -> dict[str, int]:
-        """How many of its events are in each state; no more than `most` are looked at."""
-        steps: list[Document] = [
-            {"$match": _own(backfill)},
-            {"$limit": most},
-            {"$group": {"_id": "$state", "count": {"$sum": 1}}},
-        ]
-        rows = self._events.aggregate(steps, hint="schedule_v1")
-        return {str(row["_id"]): row["count"] for row in rows}
+    def ended(self, backfill: Backfill, state: State, *, most: int) -> int:
+        """How many of its events are in a final state; no more than `most` are counted."""
+        which = _own(backfill) | {"state": state.value}
+        return self._events.count_documents(which, hint="schedule_v1", limit=most)
 
     def there(
         self, schedule_id: str, since: datetime, until: datetime, number: str, *, limit: int

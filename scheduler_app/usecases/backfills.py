@@ -14,6 +14,7 @@ from scheduler_app.domain.backfill import (
     RunOverlap,
 )
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.event import State
 from scheduler_app.domain.field_types import Corrupt
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
@@ -41,10 +42,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A backfill and what became of its events, by their states."""
+    """A backfill and what became of its events."""
 
     backfill: Backfill
-    outcomes: dict[str, int]
+    waiting: int = 0
+    completed: int = 0
+    failed: int = 0
     there: int = 0
     """Of a plan: the occurrences that it leaves out."""
 
@@ -100,7 +103,7 @@ class BackfillService:
             there = self.store.backfills.there(
                 schedule.id, found[0], found[-1], made.number, limit=limit
             ).intersection(found)
-        return Progress(made, {}, len(there))
+        return Progress(made, there=len(there))
 
     def start(self, schedule: Schedule, asked: Asked, now: datetime) -> Progress:
         """Stores what beats then do. Raises as `plan`, and Conflict while the schedule has one at work, or
@@ -129,7 +132,13 @@ class BackfillService:
             raise Conflict(f"the stored backfill of {schedule_id} cannot be read: {error}") from None
         if found is None:
             raise NotFound(f"the schedule {schedule_id} has had no backfill")
-        return Progress(found, self.store.backfills.outcomes(found, most=MAX_OCCURRENCES))
+        backfills, most = self.store.backfills, MAX_OCCURRENCES
+        return Progress(
+            found,
+            waiting=backfills.waiting(found, most=most),
+            completed=backfills.ended(found, State.COMPLETED, most=most),
+            failed=backfills.ended(found, State.ERROR, most=most),
+        )
 
     def cancel(self, schedule_id: str, now: datetime, *, tenant: str) -> Progress:
         """Ends it and withdraws what waits of it; what a worker is about to send is withdrawn by beats if it

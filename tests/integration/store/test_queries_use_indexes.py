@@ -393,7 +393,7 @@ def _use_backfills(backfills: Any, now: datetime) -> None:
     token, found = backfills.claim(limit=9, lease_seconds=9)
     assert found
     backfills.waiting(made, most=9)
-    backfills.outcomes(made, most=9)
+    backfills.ended(made, State.COMPLETED, most=9)
     backfills.there("s1", now - 99 * SECOND, now + 99 * SECOND, "1", limit=9)
     backfills.sweep(made, now, "over")
     assert backfills.advance(made, token)

@@ -256,7 +256,7 @@ ACROSS_TENANTS = {
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
     "outbox.put_back_abandoned",
-    *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "outcomes")),
+    *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "ended")),
     *(f"backfills.{verb}" for verb in ("start", "there", "remove")),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
