@@ -71,6 +71,8 @@ CONDITIONAL = {
 }
 #: Operations of receivers, which show the token of their callback.
 TOLD = {"complete_event", "fail_event"}
+#: What operations without an id in their paths may answer all the same.
+MORE_STATUSES = {"turn_kill_switch_on": {409}, "turn_kill_switch_off": {404}}
 #: Operations that answer 304 to the ETag of a copy that is current.
 CACHEABLE = {"get_schedule", "get_calendar", "get_destination"}
 
@@ -217,6 +219,7 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
         statuses.add(412)
     if name in TOLD:
         parameters.append({"$ref": "#/components/parameters/CompletionToken"})
+    statuses |= MORE_STATUSES.get(name, set())
     if name in TAGGED:
         headers |= ETAG
     responses = {

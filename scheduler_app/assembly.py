@@ -33,15 +33,18 @@ from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.failure_pausing import FailurePausing
 from scheduler_app.usecases.forecast import ForecastService
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
 from scheduler_app.usecases.schedules import ScheduleService
 from scheduler_app.worker import Pipeline
@@ -74,6 +77,10 @@ class Assembly:
     dispatch: Dispatch
     recovery: Recovery
     completion_timeouts: CompletionTimeouts
+    resumption: Resumption
+    failure_pausing: FailurePausing
+    kill_switches: KillSwitchService
+    held_events: HeldEvents
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
@@ -112,6 +119,7 @@ class Assembly:
             horizon_seconds=self.settings.horizon_seconds,
             max_events=self.settings.worker_max_events,
             limiter=self.make_limiter(),
+            judge_failures=self.failure_pausing.judge,
         )
 
     def dry_run(self) -> "Assembly":
@@ -143,6 +151,7 @@ class Assembly:
             destinations=destinations,
             backfills=BackfillService(store),
             backlog=BacklogService(store),
+            kill_switches=KillSwitchService(store),
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
         )
@@ -166,6 +175,15 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         horizon_seconds=settings.horizon_seconds,
     )
     check_action = _checker(settings)
+    manager = ScheduleService(
+        store=store,
+        expand_until=prompt.expand_until,
+        expand_and_dispatch=prompt.expand_and_dispatch,
+        dispatch=prompt.dispatch_urgently,
+        check_action=check_action,
+        new_secret=new_secret,
+    )
+    notifications = Notifications(store, prompt.dispatch_soon, settings.worker_max_retries)
     return Assembly(
         settings=settings,
         store=store,
@@ -174,14 +192,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         creation=Creation(
             store, prompt.expand_and_dispatch, settings.worker_max_retries, check_action, new_secret
         ),
-        manager=ScheduleService(
-            store=store,
-            expand_until=prompt.expand_until,
-            expand_and_dispatch=prompt.expand_and_dispatch,
-            dispatch=prompt.dispatch_urgently,
-            check_action=check_action,
-            new_secret=new_secret,
-        ),
+        manager=manager,
         events=EventService(store, prompt.dispatch_urgently),
         completions=CompletionService(store, prompt.dispatch_urgently),
         messages=MessageService(
@@ -205,10 +216,14 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         dispatch=dispatch,
         recovery=Recovery(store),
         completion_timeouts=CompletionTimeouts(store),
+        resumption=Resumption(store),
+        failure_pausing=FailurePausing(store, manager, tell=notifications.paused),
+        kill_switches=KillSwitchService(store),
+        held_events=HeldEvents(store),
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
-        notifications=Notifications(store, prompt.dispatch_soon, settings.worker_max_retries),
+        notifications=notifications,
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )

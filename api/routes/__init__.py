@@ -17,6 +17,7 @@ from api.routes import (
     export,
     forecast,
     ics_import,
+    kill_switch,
     messages,
     preview,
     schedules,
@@ -31,7 +32,7 @@ def register(app: Flask) -> Api:
     api = Api(app)
     for module in (
         *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
-        *(calendars, calendar_feeds, destinations, backfills, backlog, forecast, zone_check),
+        *(calendars, calendar_feeds, destinations, kill_switch, backfills, backlog, forecast, zone_check),
     ):
         api.register_blueprint(module.blueprint)
     return api

@@ -1,7 +1,7 @@
 """JSON in and out: the schemas of bodies, queries and answers, and what fills the answers."""
 
 from api.wire.bulk import BulkInput, BulkOutput
-from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, PauseFilter, PauseInput, ResumedPage
 from api.wire.calendar import (
     CalendarEdited,
     CalendarInput,
@@ -73,6 +73,8 @@ __all__ = [
     "NewMessage",
     "NewSchedule",
     "Paging",
+    "PauseFilter",
+    "PauseInput",
     "PausedPage",
     "PreviewInput",
     "PreviewOutput",

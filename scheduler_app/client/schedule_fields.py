@@ -219,6 +219,19 @@ class NewScheduleFields(TriggerFields, total=False):
         str,
         "Why it is in the state `error`",
     ]
+    note: Annotated[
+        str | None,
+        "Why it is paused, in up to 500 characters; only with the state `paused`",
+    ]
+    paused_until: Annotated[
+        datetime | str | None,
+        "When its pause ends by itself; only with the state `paused`",
+    ]
+    pause_after_failures: Annotated[
+        int | None,
+        "After so many events in a row that ended in `error` it is paused, 1 to 100; a resume starts the "
+        "count over",
+    ]
 
 
 class ScheduleFields(NewScheduleFields, total=False):

@@ -103,6 +103,9 @@ TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
     # Its destination has no room before later; it keeps its place in the line.
     "put_off": _move(set(WAITING), {State.READY_QUEUE}),
+    # A kill switch stops it; it has its own time again when that is off.
+    "hold": _move(set(WAITING), {State.READY_QUEUE}),
+    "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
     # Whoever marked them died, or the broker was away, before their messages were sent.
     "put_back": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     # Marked or not: what was put back may have a message all the same.

@@ -15,6 +15,7 @@ from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
@@ -75,6 +76,7 @@ class World:
         living = store.schedules.get(self.living, tenant=self.owner)
         assert isinstance(living, Schedule)
         assert BackfillService(store).start(replace(living, next_run_at=None), asked, now)
+        assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -89,6 +91,7 @@ class World:
             "outbox",
             "calendar_feeds",
             "backfills",
+            "kill_switches",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -180,6 +183,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
     "messages.reschedule": (
@@ -247,15 +251,20 @@ BY_DOCUMENT_OR_TOKEN = {
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
+    # A kill switch's target names its tenant.
+    *(f"kill_switches.{verb}" for verb in ("insert", "note", "delete", "stopped_schedules")),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
     *("destinations.for_delivery", "destinations.reseal"),
-    *("events.living_by_state", "events.oldest_due"),
+    *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
     *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
+    *("pauses.over", "pauses.end", "pauses.set_aside"),
+    *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
+    *("kill_switches.everybodys", "kill_switches.judged_by"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
@@ -313,6 +322,8 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
+    (switch,) = store.kill_switches.of(tenant=owner)
+    assert switch.target == Target(owner, Scope.TAG, "t")
     assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)
     assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
     assert store.calendars.users("c1", tenant=owner) == 1
