@@ -420,7 +420,7 @@ def _use_forecasts(forecasts: Any, now: datetime) -> None:
     buckets = Buckets(now, now + 900 * SECOND, 90 * SECOND)
     _, ids = forecasts.sample(100, tenant=TENANT)
     assert forecasts.read(ids, tenant=TENANT)
-    assert forecasts.waiting(buckets, now, limit=10_000, tenant=TENANT)
+    assert forecasts.waiting(buckets, now + SECOND, limit=10_000, tenant=TENANT)
     assert forecasts.made_since(now, buckets, limit=9, tenant=TENANT)
     assert forecasts.count(now, now + 90 * SECOND, most=1_000, tenant=TENANT)
 
