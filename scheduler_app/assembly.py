@@ -34,10 +34,12 @@ from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.failure_pausing import FailurePausing
+from scheduler_app.usecases.figures import RecentFigures
 from scheduler_app.usecases.forecast import ForecastService
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
+from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
@@ -46,7 +48,7 @@ from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.schedules import ScheduleService, tell_nobody
 from scheduler_app.worker import Pipeline
 
 
@@ -84,6 +86,7 @@ class Assembly:
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    recent_figures: RecentFigures
     notifications: Notifications
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
@@ -136,9 +139,16 @@ class Assembly:
             expand_and_dispatch=_do_nothing,
             dispatch=_do_nothing,
             new_secret=_masked_secret,
+            on_edit=tell_nobody,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
+        messages = replace(
+            self.messages,
+            store=store,
+            dispatch=_do_nothing,
+            new_secret=_masked_secret,
+            quota=MessageQuota(store, self.messages.quota.most),
+        )
         destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
         return replace(
             self,
@@ -196,7 +206,12 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         events=EventService(store, prompt.dispatch_urgently),
         completions=CompletionService(store, prompt.dispatch_urgently),
         messages=MessageService(
-            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+            store,
+            prompt.dispatch_soon,
+            settings.worker_max_retries,
+            check_action,
+            new_secret,
+            MessageQuota(store, settings.max_messages),
         ),
         destinations=DestinationService(
             store,
@@ -223,6 +238,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        recent_figures=RecentFigures(store),
         notifications=notifications,
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,

@@ -12,6 +12,7 @@ from api.wire.calendar import (
 )
 from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
 from api.wire.completion import FailureInput
+from api.wire.edits import EditPage
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
 from api.wire.explanation import WhyOutput, WhyQuery, explained
@@ -54,6 +55,7 @@ __all__ = [
     "DaysQuery",
     "DeletedPage",
     "EditFilter",
+    "EditPage",
     "Edited",
     "EventFilter",
     "EventOutput",

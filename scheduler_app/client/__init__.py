@@ -10,14 +10,20 @@
 
 from typing import TYPE_CHECKING, Any
 
+from scheduler_app.client.destination_operations import DestinationFields
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.message_operations import MessageFields
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
+    Answer,
     Attempt,
     BulkResult,
+    Destination,
+    DestinationTest,
     EditResult,
     Event,
     Explanation,
+    Flow,
     KillSwitch,
     Message,
     MessageResult,
@@ -47,20 +53,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TRIGGERS",
+    "Answer",
     "AsyncScheduler",
     "Attempt",
     "Backfill",
     "Backlog",
     "BulkResult",
+    "Destination",
+    "DestinationFields",
+    "DestinationTest",
     "EditResult",
     "Event",
     "Explanation",
+    "Flow",
     "Forecast",
     "ForecastBucket",
     "ForecastReceiver",
     "Json",
     "KillSwitch",
     "Message",
+    "MessageFields",
     "MessageResult",
     "Move",
     "MovedSchedule",

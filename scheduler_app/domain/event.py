@@ -135,6 +135,8 @@ TRANSITIONS: dict[str, Transition] = {
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
+    # Of a dead letter that a person does not want to be sent any more.
+    "dismiss": _move({State.ERROR}, {State.EXPIRED}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
 }

@@ -15,6 +15,7 @@ from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.completion import Told, digest
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
@@ -136,6 +137,8 @@ def test_every_verb_s_query_has_an_index(
     _use_kill_switches(store, now)
     assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
+    _use_figures(store.event_figures, now)
+    _use_newest(store.newest_events)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
     _use_idempotency(store.idempotency)
@@ -144,6 +147,7 @@ def test_every_verb_s_query_has_an_index(
     _use_forecasts(store.forecasts, now)
     _use_backlogs(store.backlogs, now)
     _use_backfills(store.backfills, now)
+    _use_edits(store.edits, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     store.processes.report("worker")
@@ -210,6 +214,8 @@ def _use_events(store: Any, now: datetime) -> None:
     store.cancellations.cancel_all("s2", 1, now, "deleted", tenant=TENANT)
     store.cancellations.cancel("old-1", now, "cancelled", tenant=TENANT)
     store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT)
+    store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT, due=[due, due])
+    store.events.dismiss(["old-3"], now, "dismissed", tenant=TENANT)
     store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
     store.recoveries.any_lease_over()
     store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
@@ -255,7 +261,10 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
         {"tag": "a", "name": "test", "state": "active"},
         {"last_outcome": "error"},
         {"last_outcome": "completed"},
+        {"text": "Sched", "destination": "crm"},
     ):
+        schedules.count(tenant=TENANT, most=1_000, **filters)
+        schedules.page(Window(limit=10), tenant=TENANT, oldest_first=True, **filters)
         schedules.page(Window(limit=10), tenant="default", **filters)
         schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
         schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
@@ -337,6 +346,11 @@ def _use_calendars(store: Any, now: datetime) -> None:
     store.calendars.delete("c1", tenant="default", version=None)
 
 
+def _use_newest(newest: Any) -> None:
+    found = newest.states(["s1", "s2", "none-such"], LIVING, tenant=TENANT)
+    assert {schedule_id: len(states) for schedule_id, states in found.items()} == {"s1": 5, "s2": 5}
+
+
 def _use_lists(lists: Any, now: datetime) -> None:
     assert lists.dead_letter_causes(tenant=TENANT, most=1_000)
     after = Position(now - 500 * SECOND, "old-500")
@@ -357,6 +371,14 @@ def _use_lists(lists: Any, now: datetime) -> None:
                     lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
 
 
+def _use_figures(figures: Any, now: datetime) -> None:
+    since = now - 600 * SECOND
+    assert figures.newest(since, now, tenant=TENANT, most=100)
+    assert figures.of_schedule("s1", since, now, tenant=TENANT, most=5)
+    found = figures.last_of_each(["s1", "s2", "none"], now, tenant=TENANT, most=3)
+    assert [len(each) for each in found.values()] == [3, 3, 0]
+
+
 def _use_sessions(sessions: Any) -> None:
     token = sessions.open("digest")
     sessions.key_of(token, ["digest"])
@@ -365,12 +387,21 @@ def _use_sessions(sessions: Any) -> None:
     sessions.count_attempt("127.0.0.1")
 
 
+def _use_edits(edits: Any, now: datetime) -> None:
+    made = EditRecord(edits.new_id(), "s1", now, "edited", 2, "ann", "", {"name": "a"}, {"name": "b"})
+    edits.add(made)
+    assert edits.page(Window(limit=9), "s1", tenant=TENANT).rows == [made]
+    edits.page(Window(limit=9, after=Position(now, "x")), "s1", tenant=TENANT)
+    assert edits.get(made.id, "s1", tenant=TENANT) == made
+
+
 def _use_messages(messages: Any, now: datetime) -> None:
     made = message(now + 60 * SECOND, event_name="n1")
     assert messages.insert(made, now)
     assert messages.insert_many([made], now) == [None]
     assert messages.get(made.id, tenant=TENANT)
     assert messages.get_many([made.id, "msg_gone"], tenant=TENANT)
+    assert messages.scheduled_for_later(now, tenant=TENANT, most=10) == 10
     assert messages.reschedule(made.id, now, now, now, "later", tenant=TENANT)
     after = Position(now, made.id)
     for event_name in (None, "n1"):
