@@ -173,7 +173,9 @@ def backfill_event_id(schedule_id: str, number: str, run_time: datetime) -> str:
 def is_backfill(event_id: str) -> bool:
     """Whether an event's id is that of a backfilled occurrence."""
     # Where a scheduled event has its revision, and a manual one "manual".
-    return _BACKFILL in event_id and event_id.rsplit("-", 2)[-2].startswith(_BACKFILL)
+    if _BACKFILL not in event_id or is_message(event_id):
+        return False
+    return event_id.rpartition("-")[0].rpartition("-")[2].startswith(_BACKFILL)
 
 
 def compact(instant: datetime) -> str:
