@@ -111,7 +111,7 @@ class Forecasts:
         return [
             Made(row["schedule_id"], row["run_time"], row["due_at"], stored_origin(row))
             for row in rows
-            if isinstance(row["schedule_id"], str) and isinstance(row["run_time"], datetime)
+            if isinstance(row.get("schedule_id"), str) and isinstance(row.get("run_time"), datetime)
         ]
 
     def count(self, since: datetime, until: datetime, *, most: int, tenant: str) -> int:

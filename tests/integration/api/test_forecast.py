@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from api.routes import forecast as forecast_route
 from scheduler_app.domain.forecast import Buckets, Source
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
+from scheduler_app.usecases import forecast as forecast_usecase
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.forecast import ForecastService
 from tests.builders import event, message, schedule
@@ -87,6 +89,25 @@ def test_beyond_its_bounds_it_samples_and_says_so(store: Store) -> None:
     made = ForecastService(store, max_events=100).forecast(buckets, later, tenant=TENANT)
     assert made.cells.total() == 400
     assert made.notes == ["Of the events that wait, a part of each bucket stands for all of it."]
+
+
+def test_its_time_has_a_bound_and_it_says_what_it_had_no_time_for(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecast_usecase, "SCHEDULES_A_READ", 10)
+    many = [schedule(NOON, f"s{i}", rrule="FREQ=MINUTELY;COUNT=10") for i in range(40)]
+    assert all(store.schedules.insert_many(many))
+    buckets = Buckets(NOON, NOON + HOUR, HOUR)
+    made = ForecastService(store, max_seconds=-1).forecast(buckets, NOON, tenant=TENANT)
+    assert made.cells.total() == 400
+    assert made.notes == ["10 of 40 active schedules, chosen by chance, stand for all of them."]
+
+
+def test_a_process_makes_one_at_a_time(client: FlaskClient) -> None:
+    with forecast_route._one_at_a_time:
+        answer = client.get("/api/forecast")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert client.get("/api/forecast").status_code == 200
 
 
 def test_what_becomes_an_event_while_it_is_made_is_counted_once(
