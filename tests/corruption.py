@@ -241,6 +241,35 @@ IDEMPOTENCY: dict[str, tuple[Any, ...]] = {
 }
 
 
+BACKFILLS: dict[str, tuple[Any, ...]] = {
+    "v": NO_WHOLE,
+    "tenant": NO_TEXT,
+    "number": NO_TEXT,
+    "since": NO_DATE,
+    "until": NO_DATE,
+    "rest": (*NO_OBJECT, None, MISSING, {}),
+    "rest.revision": (*NO_WHOLE, 0),
+    "rest.pinned": (5, NAN, None, [1], {"x": 1}, MISSING, "no rule", True),
+    "rest.next_run_at": NO_DATE,
+    "rest.until": NO_DATE,
+    "schedule_created_at": NO_DATE,
+    "rate_per_second": ("x", NAN, None, [1], {"x": 1}, MISSING, HUGE, 0, -1, float("inf"), True),
+    "overlap": (*NO_TEXT, "both"),
+    "only_missing": ("x", 5, NAN, None, [1], {"x": 1}, MISSING),
+    "occurrences": NO_WHOLE,
+    "origin": (5, NAN, ["x"], {"x": 1}, True),
+    "queue": (*NO_TEXT, "no queue"),
+    "state": (*NO_TEXT, "asleep"),
+    "reason": (5, NAN, ["x"], {"x": 1}, True),
+    "made": NO_WHOLE,
+    "left_out": NO_WHOLE,
+    "next_due_at": NO_DATE,
+    "started_at": NO_DATE,
+    "ended_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE),
+    "sweeping": ("x", 5, NAN, [1], {"x": 1}),
+}
+
+
 def corruptions(table: dict[str, tuple[Any, ...]]) -> Iterator[Corruption]:
     for path, values in table.items():
         for value in values:

@@ -224,6 +224,14 @@ DESTINATIONS = [
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
 ]
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
+# Those that beats have something to do for, and no others.
+BACKFILLS = [
+    IndexModel(
+        [("active", ASCENDING), ("tenant", ASCENDING)],
+        name="active_v1",
+        partialFilterExpression={"active": True},
+    )
+]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
 #: What was edited of one schedule; written by people's edits alone.
@@ -241,6 +249,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
     _create(mongo.collection("destinations"), DESTINATIONS)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
+    _create(mongo.collection("backfills"), BACKFILLS)
     _create(mongo.collection("sessions"), SESSIONS)
     _create(mongo.collection("edits"), EDITS)
     _drop_replaced(mongo)
