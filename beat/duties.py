@@ -11,7 +11,6 @@ from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.recalendaring import CALENDARS_A_PAGE
 from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
 from scheduler_app.usecases.retention import Retention
-from scheduler_app.usecases.rezoning import SCHEDULES_A_PAGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,7 @@ def duties(made: Assembly) -> list[Duty]:
     return [
         Duty(
             name="rezone",
-            page=lambda now: made.rezoning.rezone_page(now) == SCHEDULES_A_PAGE,
+            page=lambda now: made.rezoning.rezone_page(now) > 0,
             while_failing="schedules keep the occurrences that older time zone data gave them",
             period=60.0,
         ),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from api.json_types import Loaded, View
 from api.wire.preview import PreviewQuery
 from api.wire.schedule_fields import warnings_of
-from scheduler_app.domain.calendars import CalendarUse, days_of
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.not_given import NOT_GIVEN
@@ -94,5 +94,5 @@ def _skipped(
 
 def _closed_by(calendar: CalendarUse | None, local: datetime) -> str:
     known = calendar.known if calendar else None
-    day = days_of(known.calendar).day(local.date()) if known else None
+    day = known.days.day(local.date()) if known else None
     return day.name if day else ""

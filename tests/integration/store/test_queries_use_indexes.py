@@ -199,8 +199,6 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
     cursors.release([won[1].id], token)
     cursors.set_aside(won[2].id, token, "bent", now)
     cursors.finish_ended(now)
-    cursors.with_older_zone_data("2999z", limit=10)
-    cursors.keep_with_zone_data(won[3], "2026a")
 
 
 def _use_schedules(schedules: Any, now: datetime) -> None:
@@ -262,8 +260,13 @@ def _use_calendars(store: Any, now: datetime) -> None:
     assert store.calendars.renew(older, "0000.0002", now)
     (changed,) = store.calendars.changed(limit=10)
     assert store.calendars.left(changed) == store.calendars.users("c1", tenant="default") == 20
-    others = store.cursors.with_other_days(changed, now, limit=10)
-    assert store.cursors.keep_with_days(others[0], changed)
+    ids = store.remakes.with_other_days(changed, now, limit=10)
+    token, others = store.remakes.claim_with_other_days(ids, changed, now, lease_seconds=30)
+    assert store.remakes.keep_with_days([others[0].id], token, changed)
+    assert store.remakes.cut([others[1].revise(now)], token)
+    old = store.remakes.with_older_zone_data("2999z", now, limit=10)
+    token, older = store.remakes.claim_with_older_zone_data(old, "2999z", now, lease_seconds=30)
+    assert store.remakes.keep_with_zone_data([each.id for each in older], token, "2026a")
     store.calendars.note(changed, moved=0, unchanged=1)
     assert store.calendars.settle(changed)
     assert store.calendars.get("c1", tenant="default") is not None
@@ -277,6 +280,7 @@ def _use_calendars(store: Any, now: datetime) -> None:
 
 
 def _use_lists(lists: Any, now: datetime) -> None:
+    assert lists.made_after(now - 60 * SECOND, ["s1", "s2"], limit=10).rows
     assert lists.dead_letter_causes(tenant=TENANT, most=1_000)
     after = Position(now - 500 * SECOND, "old-500")
     windows = (
