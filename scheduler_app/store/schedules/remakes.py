@@ -23,8 +23,8 @@ from scheduler_app.store.schedules.set_aside import report_set_aside
 #: Beats that look at the same schedules at once choose among so many pages.
 BEATS_APART = 5
 
-#: An edit of the same millisecond may have the same revision and cut; with these the same too, it would be the
-#: same future.
+#: An edit of the same millisecond may have the same revision and cut; with all of these the same, it would be
+#: the same future.
 _TOLD_BY = ("revision", "revised_at", "state", "next_run_at")
 
 
