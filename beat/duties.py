@@ -91,6 +91,12 @@ def duties(made: Assembly) -> list[Duty]:
             while_failing="deleted schedules stay in the database",
             period=60.0,
         ),
+        Duty(
+            name="prune_calendars",
+            page=_single(retention.prune_calendars),
+            while_failing="deleted calendars stay in the database",
+            period=60.0,
+        ),
     ]
 
 

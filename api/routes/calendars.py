@@ -84,7 +84,9 @@ def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
 @blueprint.response(200, Message)
 def delete_calendar(name: str) -> View:
     """Delete a calendar that no schedule observes"""
-    services().calendars.delete(_checked(name), tenant=tenant(), version=_version_wanted(name))
+    services().calendars.delete(
+        _checked(name), services().now(), tenant=tenant(), version=_version_wanted(name)
+    )
     return {"message": "Calendar deleted."}
 
 

@@ -9,10 +9,9 @@ from api.wire.schedule_fields import warnings_of
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.local_time import local_in
-from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Recurrence
 from scheduler_app.domain.schedule import TICK
-from scheduler_app.domain.triggers import FIELDS, Trigger, TriggerContext, new_trigger
+from scheduler_app.domain.triggers import FIELDS, Trigger, new_trigger
 from scheduler_app.store import Store
 from scheduler_app.usecases.calendars import with_calendar
 
@@ -26,10 +25,8 @@ def previewed_input(given: Loaded, store: Store, now: datetime, *, tenant: str) 
     at: datetime = given.pop("at", None) or now
     query = {name: given.pop(name) for name in PreviewQuery().fields if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
-    name, on_holiday = given.pop("calendar", NOT_GIVEN), given.pop("on_holiday", NOT_GIVEN)
-    draft = with_calendar(Draft(calendar=name, on_holiday=on_holiday), store, tenant=tenant)
-    context = TriggerContext(at, **given, timezone_given="timezone" in given, calendar=name is not NOT_GIVEN)
-    trigger = new_trigger(written, context)
+    draft = with_calendar(Draft(**given), store, tenant=tenant)
+    trigger = new_trigger(written, draft.context(None, None, at))
     calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
     observing = recurrence if calendar is None else calendar.observed_by(recurrence)
     return previewed(trigger, calendar, observing, query.get("after", at), query)

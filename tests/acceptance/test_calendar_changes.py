@@ -56,6 +56,16 @@ def create(stack: Stack, items: list[Document]) -> list[str]:
     return made
 
 
+def pause(stack: Stack, name: str) -> None:
+    cursor: Document = {}
+    while True:
+        page = stack.post("/schedules/pause", {"name": name, "limit": A_REQUEST} | cursor, status=200)
+        assert not page["skipped"]
+        if page["next_cursor"] is None:
+            return
+        cursor = {"cursor": page["next_cursor"]}
+
+
 def each_minute(zone: str, count: int, url: str) -> Iterator[Document]:
     """Rules that fire each minute, spread over its seconds."""
     start = datetime.now(ZoneInfo(zone)).replace(second=0)
@@ -94,7 +104,7 @@ def test_a_change_moves_ten_thousand_schedules_while_callbacks_go_on(stack: Stac
     wait_until(lambda: len(journal.calls["/moving"]) >= seen + MOVING, "those that moved to go on", 120)
 
     end = datetime.now(UTC) - timedelta(seconds=5)
-    stack.post("/schedules/pause?name=each%20minute", status=200)
+    pause(stack, "each minute")
     with MongoClient[Document](stack.environment["MONGO_URI"], tz_aware=True) as client:
         database = client[stack.environment["MONGO_DATABASE"]]
         schedules = {row["_id"]: row for row in database["schedules"].find({"name": "each minute"})}

@@ -40,6 +40,8 @@ class NamedCalendar:
     changed_at: datetime | None = None
     """When its days changed, as long as beats still look for schedules that this moves."""
     remade: Remade = Remade()
+    deleted_at: datetime | None = None
+    """No new schedule may name it. Those that a request wrote at that moment go on with it."""
 
     @cached_property
     def days(self) -> CalendarDays:

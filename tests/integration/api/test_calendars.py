@@ -262,6 +262,32 @@ def test_a_phrase_means_the_business_days_of_the_calendar(client: FlaskClient, c
     assert again["recurrence"] != shown["recurrence"]
 
 
+def test_the_readings_of_an_ambiguous_phrase_observe_the_calendar(client: FlaskClient) -> None:
+    """2 January 2041 is a holiday in Zurich, and 5 January a Saturday."""
+    put(client)
+    asked = {"phrase": "every day at 6", "timezone": "Europe/Zurich", "at": "2040-12-31T12:00:00Z"}
+    fields = {"calendar": "zurich", "on_holiday": "next"}
+
+    def local(**given: Any) -> list[list[str]]:
+        answer = client.post("/api/schedules/preview", json=asked | given)
+        assert answer.status_code == 422
+        return [[each["local"] for each in one["occurrences"]] for one in answer.get_json()["readings"]]
+
+    assert local(calendar=None)[0][:2] == ["2041-01-01T06:00:00+01:00", "2041-01-02T06:00:00+01:00"]
+    assert local(**fields)[0] == [
+        "2041-01-03T06:00:00+01:00",
+        "2041-01-04T06:00:00+01:00",
+        "2041-01-07T06:00:00+01:00",
+    ]
+    assert local(calendar="zurich")[1][0] == "2041-01-03T18:00:00+01:00"
+    refused = client.post(
+        "/api/schedules",
+        json=fields | {"phrase": "every day at 6", "name": "n", "callback_url": "https://example.com/"},
+    )
+    assert refused.status_code == 422
+    assert "the calendar zurich" in refused.get_json()["readings"][0]["description"]
+
+
 def test_an_export_with_a_calendar_is_taken_back(client: FlaskClient, create: Create) -> None:
     put(client)
     made = create(rrule=None, phrase="last business day of the month at 9:00", calendar="zurich")
@@ -270,3 +296,25 @@ def test_an_export_with_a_calendar_is_taken_back(client: FlaskClient, create: Cr
     taken = client.post("/api/schedules", json=line | {"id": "again"})
     assert taken.status_code == 201, taken.text
     assert taken.get_json()["next_run_at"] == made["next_run_at"]
+
+
+def test_a_bulk_asks_for_each_calendar_once(app: Flask, client: FlaskClient) -> None:
+    put(client, "one")
+    put(client, "two")
+    database = app.extensions["scheduler"].store.mongo.db
+    names = ["one", "two", "missing"]
+    items = [
+        {"name": "n", "callback_url": "https://example.com/", "rrule": RULE, "calendar": names[number % 3]}
+        for number in range(60)
+    ]
+    database.command("profile", 2)
+    try:
+        answer = client.post("/api/schedules/bulk", json={"schedules": items}).get_json()
+    finally:
+        database.command("profile", 0)
+    assert answer["created"] == 40
+    refused = [each for each in answer["results"] if "error" in each or "errors" in each]
+    assert len(refused) == 20
+    asked = database["system.profile"].count_documents({"ns": f"{database.name}.calendars"})
+    # The two that exist and the one that does not, its names that come near, and those of the expansion.
+    assert asked <= 8

@@ -277,7 +277,12 @@ def _use_calendars(store: Any, now: datetime) -> None:
     assert store.calendars.attach(others)
     assert others[0].calendar is not None
     store.calendars.attached_use(others[0].calendar, tenant="default")
-    store.calendars.delete("c1", tenant="default", version=None)
+    assert store.calendars.delete("c1", now, tenant="default", version=None)
+    assert store.calendars.deleted_before(now + SECOND, limit=10) == [("default", "c1")]
+    assert store.calendars.insert(made)
+    assert store.calendars.delete("c1", now, tenant="default", version=None)
+    store.calendars.restore("c1", tenant="default")
+    store.calendars.remove("c1", tenant="default")
 
 
 def _use_lists(lists: Any, now: datetime) -> None:

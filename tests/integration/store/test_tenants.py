@@ -153,9 +153,11 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     ),
     "calendars.users": (lambda w: w.store.calendars.users("c1", tenant=w.stranger), 0),
     "calendars.delete": (
-        lambda w: w.store.calendars.delete("c1", tenant=w.stranger, version=None),
+        lambda w: w.store.calendars.delete("c1", w.now, tenant=w.stranger, version=None),
         False,
     ),
+    "calendars.remove": (lambda w: w.store.calendars.remove("c1", tenant=w.stranger), None),
+    "calendars.restore": (lambda w: w.store.calendars.restore("c1", tenant=w.stranger), None),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
@@ -208,7 +210,7 @@ ACROSS_TENANTS = {
     *(f"remakes.{verb}" for verb in ("with_other_days", "claim_with_other_days")),
     *(f"remakes.{verb}" for verb in ("keep_with_zone_data", "keep_with_days", "cut")),
     *("event_lists.made_after", "cancellations.cancel_these_past_cut"),
-    *("calendars.changed", "calendars.with_older_holiday_data"),
+    *("calendars.changed", "calendars.with_older_holiday_data", "calendars.deleted_before"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
     "outbox.put_back_abandoned",
@@ -264,7 +266,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
     assert store.calendars.users("c1", tenant=owner) == 1
     assert len(store.calendars.page(Window(limit=9), tenant=owner).rows) == 1
-    assert store.calendars.delete("c1", tenant=owner, version=1)
+    assert store.calendars.delete("c1", world.now, tenant=owner, version=1)
     assert store.schedules.made_by("seed-1", world.living, tenant=owner)
     assert store.schedules.exists(world.deleted, tenant=owner)
     assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 2
