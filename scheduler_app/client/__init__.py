@@ -11,6 +11,7 @@
 from typing import TYPE_CHECKING, Any
 
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.import_results import ImportedItem, ImportResult
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
     Attempt,
@@ -43,6 +44,8 @@ __all__ = [
     "EditResult",
     "Event",
     "Explanation",
+    "ImportResult",
+    "ImportedItem",
     "Json",
     "Message",
     "MessageResult",

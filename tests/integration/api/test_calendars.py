@@ -273,7 +273,7 @@ def test_the_readings_of_an_ambiguous_phrase_observe_the_calendar(client: FlaskC
         assert answer.status_code == 422
         return [[each["local"] for each in one["occurrences"]] for one in answer.get_json()["readings"]]
 
-    assert local(calendar=None)[0][:2] == ["2041-01-01T06:00:00+01:00", "2041-01-02T06:00:00+01:00"]
+    assert local()[0][:2] == ["2041-01-01T06:00:00+01:00", "2041-01-02T06:00:00+01:00"]
     assert local(**fields)[0] == [
         "2041-01-03T06:00:00+01:00",
         "2041-01-04T06:00:00+01:00",

@@ -213,6 +213,7 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.get("s1", tenant=TENANT)
     schedules.made_by("seed", "s1", tenant=TENANT)
     schedules.exists("s1", tenant=TENANT)
+    schedules.living(["s1", "s2"], tenant=TENANT)
     schedules.count_by_state(tenant=TENANT, most=1_000)
     schedules.for_delivery(["s1", "s2"])
     for filters in (

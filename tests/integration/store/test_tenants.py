@@ -145,6 +145,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
     ),
+    "schedules.living": (lambda w: w.store.schedules.living([w.living], tenant=w.stranger), set()),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
     "calendars.attached_use": (
@@ -268,6 +269,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert len(store.calendars.page(Window(limit=9), tenant=owner).rows) == 1
     assert store.calendars.delete("c1", world.now, tenant=owner, version=1)
     assert store.schedules.made_by("seed-1", world.living, tenant=owner)
+    assert store.schedules.living([world.living, world.deleted], tenant=owner) == {world.living}
     assert store.schedules.exists(world.deleted, tenant=owner)
     assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 2
     assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 2
