@@ -298,6 +298,17 @@ def test_an_export_with_a_calendar_is_taken_back(client: FlaskClient, create: Cr
     assert taken.get_json()["next_run_at"] == made["next_run_at"]
 
 
+def test_why_tells_the_holiday(client: FlaskClient, create: Create) -> None:
+    put(client)
+    made = create(rrule=RULE.replace("MONTHLY;BYMONTHDAY=1", "DAILY"), calendar="zurich")
+    closed, open_ = (
+        client.get(f"/api/schedules/{made['id']}/why?at=2041-01-{day}T09:00:00").get_json()
+        for day in ("02", "03")
+    )
+    assert (closed["fires"], closed["reasons"][0]["code"], open_["fires"]) == (False, "holiday", True)
+    assert "Berchtoldstag" in closed["reasons"][0]["message"] or "zurich" in closed["reasons"][0]["message"]
+
+
 def test_a_bulk_asks_for_each_calendar_once(app: Flask, client: FlaskClient) -> None:
     put(client, "one")
     put(client, "two")
