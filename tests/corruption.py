@@ -91,6 +91,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "cut_pending": ("x", 5, NAN, [1], {"x": 1}),
     "checkpoint": (*NO_OBJECT, {"v": 1, "rule": "x", "second": "x", "done": 5}),
     "zone_data": (5, NAN, [1], {"x": 1}, True),
+    "jitter_seconds": ("x", NAN, [1], {"x": 1}, HUGE, -1, float("inf"), True),
     "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
     "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),
     "updated_at": NO_DATE,

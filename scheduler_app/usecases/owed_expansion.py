@@ -5,6 +5,7 @@ from datetime import datetime
 
 from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
+from scheduler_app.domain.jitter import jittered
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.store import Store
@@ -57,7 +58,7 @@ class OwedExpansion:
         events = [
             event.scheduled(schedule_id, revision, instant, queue=claimed.queue) for instant in instants
         ]
-        insert_occurrences(self._store, events, now)
+        insert_occurrences(self._store, jittered(events, claimed.range.jitter_seconds), now)
         if not self._store.owed.advance(schedule_id, token, remainder):
             cancel_late_inserts(self._store, [schedule_id], now)
         elif remainder is None:

@@ -15,6 +15,7 @@ from api.wire.schedule_fields.field import (
     ShownSchedule,
     warnings_of,
 )
+from api.wire.schedule_fields.jitter import JITTER
 from api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
 from api.wire.schedule_fields.naming import NAMING
 from api.wire.schedule_fields.request import BODY_FIELDS, REQUEST
@@ -39,7 +40,15 @@ __all__ = [
 ]
 
 #: Every field, in the order of specifications, answers and the manual.
-SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (*NAMING, *TRIGGER, *REQUEST, *ACTION, *DELIVERY, *LIFECYCLE)
+SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (
+    *NAMING,
+    *TRIGGER,
+    *REQUEST,
+    *ACTION,
+    *DELIVERY,
+    *JITTER,
+    *LIFECYCLE,
+)
 
 #: Every field by its name.
 FIELDS = {row.name: row for row in SCHEDULE_FIELDS}

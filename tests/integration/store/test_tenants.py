@@ -212,6 +212,7 @@ ACROSS_TENANTS = {
     *(f"remakes.{verb}" for verb in ("keep_with_zone_data", "keep_with_days", "cut")),
     *("event_lists.made_after", "cancellations.cancel_these_past_cut"),
     *("calendars.changed", "calendars.with_older_holiday_data", "calendars.deleted_before"),
+    *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
     "outbox.put_back_abandoned",
