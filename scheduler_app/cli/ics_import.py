@@ -24,7 +24,7 @@ def import_calendar(
         raise click.UsageError("a calendar needs --callback-url or --destination: what its events call")
     given = {name: fields.pop(name) for name in ("timezone", "id_prefix") if name in fields}
     done = scheduler.import_ics(ics, fields, update=update, dry_run=dry_run, **given)
-    for item in done.items:
+    for item in done.found:
         for line in _lines(item):
             say(f"{item.name}: {line}", err=True)
     said = ", ".join(f"{name} {done[name]:,}" for name in _COUNTS)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler_app.client.record import Record
+from scheduler_app.client.record import Record, renamed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,7 +29,7 @@ class ImportedItem(Record):
 @dataclass(frozen=True, eq=False, repr=False)
 class ImportResult(Record):
     """How many schedules were created, changed, the same already and deleted; how many items were refused,
-    over or ignored; and every item of the file."""
+    over or ignored; and every item of the file, in `found`."""
 
     created: int
     changed: int
@@ -38,4 +38,4 @@ class ImportResult(Record):
     refused: int
     over: int
     ignored: int
-    items: tuple[ImportedItem, ...]
+    found: tuple[ImportedItem, ...] = renamed("items")
