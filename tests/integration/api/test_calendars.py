@@ -279,7 +279,7 @@ def test_the_readings_of_an_ambiguous_phrase_observe_the_calendar(client: FlaskC
         "2041-01-04T06:00:00+01:00",
         "2041-01-07T06:00:00+01:00",
     ]
-    assert local(calendar="zurich")[1][0] == "2041-01-03T18:00:00+01:00"
+    assert local(calendar="zurich")[1][1] == "2041-01-03T18:00:00+01:00"
     refused = client.post(
         "/api/schedules",
         json=fields | {"phrase": "every day at 6", "name": "n", "callback_url": "https://example.com/"},
