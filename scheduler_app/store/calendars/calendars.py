@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from pymongo import ReturnDocument
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
@@ -59,24 +58,26 @@ class Calendars:
     def insert(self, named: NamedCalendar) -> NamedCalendar | None:
         """The calendar as it is stored now; None when there is one of that name. In the place of a deleted
         one it goes on with that one's versions, so that whoever observed the old days is looked at."""
-        document = to_calendar_document(named)
         try:
-            self._calendars.insert_many([document])
+            self._calendars.insert_many([to_calendar_document(named)])
         except BulkWriteError as error:
             if not only_duplicates(error):
                 raise
-        else:
-            return named
-        raised = {
-            name: {"$cond": [{"$isNumber": f"${name}"}, {"$add": [f"${name}", 1]}, 1]}
-            for name in ("version", "days_version")
-        } | {"changed_at": named.updated_at}
-        row = self._calendars.find_one_and_update(
-            _deleted(named.name, named.tenant),
-            [{"$replaceWith": {"$mergeObjects": [{"$literal": document}, raised]}}],
-            return_document=ReturnDocument.AFTER,
+            return self._succeed(named)
+        return named
+
+    def _succeed(self, named: NamedCalendar) -> NamedCalendar | None:
+        there = self._calendars.find_one(_deleted(named.name, named.tenant), dict.fromkeys(_STAMP, 1))
+        if there is None:
+            return None
+        version, days_version = (
+            there[each] + 1 if isinstance(there.get(each), int) else 1 for each in ("version", "days_version")
         )
-        return from_calendar_document(row) if row else None
+        made = replace(named, version=version, days_version=days_version, changed_at=named.updated_at)
+        document = to_calendar_document(made) | {"changed_at": made.changed_at}
+        same = {name: there.get(name) for name in _STAMP} | {"_id": made.id}
+        written = self._calendars.update_one(same, [{"$replaceWith": {"$literal": document}}])
+        return made if written.matched_count else None
 
     def update(self, named: NamedCalendar, now: datetime, *, version: int) -> bool:
         """Writes new days over those of `version`, and tells beats to look at the schedules; False when

@@ -109,6 +109,12 @@ def test_a_dry_run_changes_nothing(client: FlaskClient, create: Create) -> None:
     assert (dry.status_code, dry.get_json()["result"]) == (200, "changed")
     assert client.delete("/api/calendars/zurich?dry_run=true").status_code == 200
     assert client.get("/api/calendars/zurich").get_json()["version"] == 1
+    client.delete("/api/calendars/zurich")
+    assert client.put("/api/calendars/zurich?dry_run=true", json=ZURICH).status_code == 201
+    assert client.get("/api/calendars/zurich").status_code == 404
+    again = put(client)
+    assert (again.status_code, again.get_json()["version"]) == (201, 2)
+    assert again.headers["ETag"] == client.get("/api/calendars/zurich").headers["ETag"]
 
 
 def test_the_list_goes_on_by_cursor(client: FlaskClient) -> None:
