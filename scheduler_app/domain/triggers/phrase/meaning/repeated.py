@@ -16,6 +16,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Repeat,
     Start,
     Times,
+    Total,
     Until,
     WeekdayAndDay,
     Weekdays,
@@ -53,6 +54,7 @@ def repeats(clauses: tuple[Clause, ...]) -> bool:
 
 def repeated(bag: Bag, moment: Moment) -> Translation:
     """The recurrence of clauses that repeat."""
+    _check_total(bag)
     steps = _steps(bag)
     past = bag.take(PastHour)
     if (
@@ -66,6 +68,16 @@ def repeated(bag: Bag, moment: Moment) -> Translation:
     if past is not None and steps.short not in (None, Repeat(1, "hour")):
         raise Refused("minutes past the hour need “every hour”")
     return within_the_day(bag, steps, past, moment)
+
+
+def _check_total(bag: Bag) -> None:
+    """Twice, with two times of day: on each of the days, or in all?"""
+    total = next((one for one in bag.clauses if isinstance(one, Total)), None)
+    times = sum(len(one.times) for one in bag.clauses if isinstance(one, Times))
+    if total is not None and total.times == times > 1:
+        raise bag.ambiguity(
+            total, [[]], f"{times} times on each of the days, or in all? For all of them give an “until”"
+        )
 
 
 def _steps(bag: Bag) -> Steps:
@@ -108,9 +120,10 @@ def _often(bag: Bag, steps: Steps) -> None:
         "hour": sum(len(one.minutes) for one in bag.clauses if isinstance(one, PastHour)),
     }.get(asked.unit, 0)
     if asked.times != named and not (asked.times == 1 and named == 0):
+        often = f"{asked.times} times {'an' if asked.unit == 'hour' else 'a'} {asked.unit}"
         if named == 0:
-            raise Refused(f"{asked.times} times a {asked.unit}: say when each of them is")
-        raise Refused(f"{asked.times} times a {asked.unit} does not fit what is named; name as many")
+            raise Refused(f"{often}: say when each of them is")
+        raise Refused(f"{often} does not fit what is named; name as many")
     which = "short" if asked.unit in SECONDS_OF else "long"
     if getattr(steps, which) is not None:
         raise Refused("two intervals are given; give one")

@@ -55,7 +55,7 @@ def day_group(tokens: Tokens, position: int) -> Found[Weekdays]:
 
 
 def weekday_list(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], bool]]:
-    """Weekdays joined by commas, "and", "/" or as ranges; and whether one of them was in the plural."""
+    """Weekdays joined by commas, "and", "/" or nothing, or as ranges; and whether one was in the plural."""
     days: list[int] = []
     plural = False
     after: int | None = position
@@ -69,7 +69,10 @@ def weekday_list(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], 
         (some, several_of_it), position = found
         days += [day for day in some if day not in days]
         plural = plural or several_of_it
-        after = position + 1 if tokens.text(position) == "/" else joined(tokens, position)
+        if tokens.text(position) == "/":
+            after = position + 1
+        else:
+            after = position if _weekday(tokens, position) else joined(tokens, position)
     return ((tuple(days), plural), position) if days else None
 
 
