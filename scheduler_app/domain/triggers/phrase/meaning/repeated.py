@@ -6,6 +6,7 @@ from typing import Final
 from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
+    For,
     MonthDays,
     Months,
     Nth,
@@ -55,6 +56,7 @@ def repeats(clauses: tuple[Clause, ...]) -> bool:
 def repeated(bag: Bag, moment: Moment) -> Translation:
     """The recurrence of clauses that repeat."""
     _check_total(bag)
+    _check_dates(bag)
     steps = _steps(bag)
     past = bag.take(PastHour)
     if (
@@ -78,6 +80,21 @@ def _check_total(bag: Bag) -> None:
         raise bag.ambiguity(
             total, [[]], f"{times} times on each of the days, or in all? For all of them give an “until”"
         )
+
+
+def _check_dates(bag: Bag) -> None:
+    """1, 8 and 15 December: of this year, or of every year? Days of several months repeat."""
+    dated = next((one for one in bag.clauses if isinstance(one, YearlyDates)), None)
+    if dated is None or len(dated.dates) == 1 or len({each.month for each in dated.dates}) > 1:
+        return
+    others = tuple(one for one in bag.clauses if one is not dated)
+    if repeats(others) or any(isinstance(one, Start | Until | For | Total) for one in others):
+        return
+    raise bag.ambiguity(
+        dated,
+        [[Repeat(1, "year"), dated]],
+        "the days of this year alone, or of every year? Make a schedule for each day, or say “every year”",
+    )
 
 
 def _steps(bag: Bag) -> Steps:
