@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import re
 
 from flask import Flask, g, request
 
@@ -11,6 +12,8 @@ from scheduler_app.config import Settings, is_loopback
 #: A calendar program cannot send headers: of this path alone the route judges the token in the URL, which
 #: opens nothing else.
 FEED_PATH = "/api/calendar.ics"
+#: What a receiver says of its event's work.
+COMPLETION_PATH = re.compile(r"/api/events/[^/]+/(complete|fail)")
 #: Pages have their own access, with a session in the place of a key: `api/pages/access.py`.
 PAGES = "pages"
 OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/favicon.ico")
@@ -30,6 +33,9 @@ def register(app: Flask, settings: Settings) -> None:
             return
         if request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
             return
+        if (token := _completion_token()) is not None:
+            g.owner = hashlib.sha256(token.encode()).hexdigest()
+            return
         given = _given_key()
         # Every key is compared in constant time, so that the time an answer takes says nothing about them.
         if given is None or not sum(hmac.compare_digest(given, key) for key in keys):
@@ -40,6 +46,13 @@ def register(app: Flask, settings: Settings) -> None:
             )
         # Identifies the caller, for what belongs to one key; the key itself is stored nowhere.
         g.owner = hashlib.sha256(given).hexdigest()
+
+
+def _completion_token() -> str | None:
+    """Of a receiver, which has no key: the token of its callback, which the route judges, opens one event."""
+    if request.method != "POST" or not COMPLETION_PATH.fullmatch(request.path):
+        return None
+    return request.headers.get("X-Scheduler-Completion-Token")
 
 
 def _given_key() -> bytes | None:

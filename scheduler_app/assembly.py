@@ -25,6 +25,7 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
+from scheduler_app.usecases.completions import CompletionService, CompletionTimeouts
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
@@ -46,8 +47,8 @@ from scheduler_app.worker import Pipeline
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events`, `messages`, `destinations`, `calendars` and `calendar_feeds`; a beat the
-    duties from `expansion` to `notifications`; a worker `pipeline()`."""
+    `creation`, `manager`, `events`, `completions`, `messages`, `destinations`, `calendars` and
+    `calendar_feeds`; a beat the duties from `expansion` to `notifications`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -56,6 +57,7 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    completions: CompletionService
     messages: MessageService
     destinations: DestinationService
     calendars: CalendarService
@@ -64,6 +66,7 @@ class Assembly:
     owed_expansion: OwedExpansion
     dispatch: Dispatch
     recovery: Recovery
+    completion_timeouts: CompletionTimeouts
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
@@ -128,6 +131,7 @@ class Assembly:
             creation=creation,
             manager=manager,
             events=events,
+            completions=replace(self.completions, store=store, dispatch=_do_nothing),
             messages=messages,
             destinations=destinations,
             calendars=CalendarService(store),
@@ -170,6 +174,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
             new_secret=new_secret,
         ),
         events=EventService(store, prompt.dispatch_urgently),
+        completions=CompletionService(store, prompt.dispatch_urgently),
         messages=MessageService(
             store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
         ),
@@ -186,6 +191,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
+        completion_timeouts=CompletionTimeouts(store),
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),

@@ -11,6 +11,7 @@ from api.wire.calendar import (
     DaysQuery,
 )
 from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
+from api.wire.completion import FailureInput
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
 from api.wire.explanation import WhyOutput, WhyQuery, explained
@@ -57,6 +58,7 @@ __all__ = [
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "FailureInput",
     "FeedInput",
     "FeedList",
     "HistoryFilter",

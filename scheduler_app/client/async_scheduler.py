@@ -163,6 +163,12 @@ class AsyncScheduler:
     async def redrive(self, event_id: str) -> Event:
         return await self._http.send(operations.redrive(event_id))
 
+    async def complete(self, event_id: str, token: str) -> Event:
+        return await self._http.send(operations.complete(event_id, token))
+
+    async def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
+        return await self._http.send(operations.fail(event_id, token, reason))
+
     async def redrive_many(self, **which: Any) -> EditResult:
         return await self._edit(operations.redrive_many(which))
 

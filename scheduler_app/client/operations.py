@@ -5,6 +5,7 @@ What the arguments mean stands in `scheduler.py`.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -135,6 +136,15 @@ def cancel_event(event_id: str) -> Call[Event]:
 
 def redrive(event_id: str) -> Call[Event]:
     return post(_event_path(event_id, "redrive"), Event.of)
+
+
+def complete(event_id: str, token: str) -> Call[Event]:
+    return replace(post(_event_path(event_id, "complete"), Event.of), completion_token=token)
+
+
+def fail(event_id: str, token: str, reason: str | None) -> Call[Event]:
+    body = without_none({"reason": reason})
+    return replace(post(_event_path(event_id, "fail"), Event.of, body), completion_token=token)
 
 
 def redrive_many(which: Json) -> EditOfMany:

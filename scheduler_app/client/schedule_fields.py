@@ -182,6 +182,30 @@ class NewScheduleFields(TriggerFields, total=False):
         "Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only"
         " one that shows it",
     ]
+    run_overlap: Annotated[
+        Literal["allow", "skip", "queue", "cancel_earlier"],
+        "What an occurrence does while an earlier one is not finished: it runs beside it (`allow`), is "
+        "left out (`skip`), waits for it (`queue`), or runs and ends the earlier one's retries "
+        "(`cancel_earlier`)",
+    ]
+    overlap_scope: Annotated[
+        Literal["event", "attempt"],
+        "What `skip` and `queue` count as not finished: an `event` with its retries, or only an `attempt`"
+        " that is running",
+    ]
+    queue_limit: Annotated[
+        int,
+        "How many occurrences may wait where `run_overlap` is `queue`, 1 to 1000; the others are left out",
+    ]
+    completion: Annotated[
+        Literal["response", "callback"],
+        "Who says that an event's work is done: the `response` to its request, or the receiver by a "
+        "`callback` of its own, until which the event is running",
+    ]
+    completion_timeout_seconds: Annotated[
+        float,
+        "How long an event waits for that callback before its attempt has failed, 1 to 604800 seconds",
+    ]
     tags: Annotated[
         Sequence[str],
         "Words to find schedules by, up to 20",

@@ -205,6 +205,16 @@ class Scheduler:
         """Sends an event that ended in error again."""
         return self._http.send(operations.redrive(event_id))
 
+    def complete(self, event_id: str, token: str) -> Event:
+        """Says, as the receiver of an event whose schedule has `completion="callback"`, that its work is
+        done. `token` is the `X-Scheduler-Completion-Token` of its callback; no API key is needed."""
+        return self._http.send(operations.complete(event_id, token))
+
+    def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
+        """Says in the same way that its work failed, and perhaps why; the next attempt follows if one is
+        left."""
+        return self._http.send(operations.fail(event_id, token, reason))
+
     def redrive_many(self, **which: Any) -> EditResult:
         """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or
         `all=True`. Returns what `pause_many` does; the count is `redriven` in JSON."""

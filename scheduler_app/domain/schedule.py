@@ -8,7 +8,10 @@ from typing import Any
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
+from scheduler_app.domain.completion import DEFAULT_TIMEOUT_SECONDS as DEFAULT_COMPLETION_TIMEOUT
+from scheduler_app.domain.completion import Completion
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.overlap import DEFAULT_QUEUE_LIMIT, OverlapScope, RunOverlap
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
@@ -75,6 +78,11 @@ class CarriedOver:
     timeout_seconds: float | NotGiven = NOT_GIVEN
     success: Codes | NotGiven = NOT_GIVEN
     tags: tuple[str, ...] | NotGiven = NOT_GIVEN
+    run_overlap: RunOverlap | NotGiven = NOT_GIVEN
+    overlap_scope: OverlapScope | NotGiven = NOT_GIVEN
+    queue_limit: int | NotGiven = NOT_GIVEN
+    completion: Completion | NotGiven = NOT_GIVEN
+    completion_timeout_seconds: float | NotGiven = NOT_GIVEN
     on_success: str | NotGiven | None = NOT_GIVEN
     """The name of a destination; None for none."""
     on_failure: str | NotGiven | None = NOT_GIVEN
@@ -131,6 +139,15 @@ class Schedule:
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
+    run_overlap: RunOverlap = "allow"
+    """What an event does while an earlier one is not finished."""
+    overlap_scope: OverlapScope = "event"
+    queue_limit: int = DEFAULT_QUEUE_LIMIT
+    """Of `queue`: how many events may wait."""
+    completion: Completion = "response"
+    """Who says that an event's work is done."""
+    completion_timeout_seconds: float = DEFAULT_COMPLETION_TIMEOUT
+    """Of `callback`: for how long an event waits to be told."""
     on_success: str | None = None
     """The name of the destination of its tenant that is told of each event that was completed."""
     on_failure: str | None = None

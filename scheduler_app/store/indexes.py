@@ -61,6 +61,12 @@ EVENTS = [
         name="dead_v2",
         partialFilterExpression={"state": "error"},
     ),
+    # Until when receivers may say how their work went; written for events that wait for that alone.
+    IndexModel(
+        [("due_at", ASCENDING)],
+        name="awaited_v1",
+        partialFilterExpression={"completion.awaiting": True},
+    ),
     # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
     IndexModel(
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],

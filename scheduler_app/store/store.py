@@ -9,11 +9,13 @@ from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
+from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.outbox import Outbox
 from scheduler_app.store.events.outcomes import Outcomes
+from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.events.owed_notifications import OwedNotifications
 from scheduler_app.store.events.recoveries import Recoveries
 from scheduler_app.store.idempotency import Idempotency
@@ -47,6 +49,8 @@ class Store:
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)
+        self.completions = Completions(self.mongo)
+        self.overlaps = Overlaps(self.mongo)
         self.owed_notifications = OwedNotifications(self.mongo)
         self.last_runs = LastRuns(self.mongo)
         self.calendars = Calendars(self.mongo)

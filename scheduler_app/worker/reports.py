@@ -4,6 +4,7 @@ import threading
 from collections.abc import Sequence
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.event import State
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger
@@ -31,6 +32,8 @@ class Reports(threading.Thread):
     def note(self, records: Sequence[Record]) -> None:
         """Takes attempts that were recorded; it never raises."""
         try:
+            # What its receiver still works on has not ended.
+            records = [record for record in records if record.state is not State.RUNNING]
             self.origins.note(records)
             self.last_runs.note(records)
             self.failures.note(records, monotonic())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from scheduler_app.domain.event import Event, Kind, State, from_id
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease
-from scheduler_app.store.documents.per_document_update import own_value
+from scheduler_app.store.documents.per_document_update import or_unset, own_value
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import (
     CLAIMED,
@@ -50,6 +50,8 @@ class Postponement(NamedTuple):
     """Why, for its history."""
     queue: str | None = None
     """The queue that it moves to; None: it stays where it is."""
+    waits_for: str | None = None
+    """The event of its schedule that it waits for; None: it waits for its time alone."""
 
 
 class Claims:
@@ -134,6 +136,7 @@ class Claims:
                         "queue": {"$ifNull": ["$row.queue", "$queue"]},
                         "routed": {"$ifNull": ["$row.routed", "$routed"]},
                         "status": appended("status", "$row.line"),
+                        "waits_for": or_unset("$row.waits_for"),
                     }
                 },
                 {"$unset": ["row", "owner", "lease_until", "isolated"]},
@@ -193,6 +196,7 @@ def _postponed(postponement: Postponement, now: datetime) -> Document:
         "queue": postponement.queue,
         "routed": None if postponement.queue is None else postponement.queue != CALLBACKS,
         "line": line(now, State.READY_QUEUE, postponement.message),
+        "waits_for": postponement.waits_for,
     }
 
 

@@ -60,7 +60,7 @@ class Events:
                 }
             },
             # Retention removes events by this field, and this event is alive again.
-            {"$unset": ["archived_at"]},
+            {"$unset": ["archived_at", "superseded_by", "completion.awaiting"]},
         ]
         if update_by_token(self._events, which, pipeline) is None:
             # The documents that MongoDB rejected are repaired by now.

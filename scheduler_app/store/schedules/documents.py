@@ -39,6 +39,7 @@ from scheduler_app.store.documents.delivery_fields import (
 )
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
+from scheduler_app.store.schedules.overlap_documents import overlap_document, read_overlap
 from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
@@ -70,6 +71,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
         **_use_document(schedule.calendar),
         **revision_document(schedule),
+        **overlap_document(schedule),
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
@@ -136,6 +138,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
+        **read_overlap(row),
         **read_notifies(get("notifies")),
         jitter_seconds=_jitter(row),
     )

@@ -12,6 +12,7 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
+from scheduler_app.domain.completion import Told, digest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.notification import Notifying, OwedNotification
@@ -20,9 +21,11 @@ from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.completions import Ended, Expected
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
 from scheduler_app.store.events.outbox import PutOff
 from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.overlaps import Ending
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.cursors import Advance
@@ -167,6 +170,17 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.claims.renew(ids, claimed, 10) == ids
     store.claims.renew([*ids, "gone"], claimed, 10)
     store.claims.isolate(ids[0], claimed)
+    expected = Expected(ids[0], claimed, digest("shown"), 1, 60.0, None)
+    assert store.completions.expect([expected]) == {ids[0]}
+    awaited = store.completions.find(ids[0], tenant=TENANT)
+    assert store.completions.overdue(now, limit=10) == []
+    assert store.completions.tell(awaited, Ended(Told("failed", 1, now), State.RETRYING, "failed", due))
+    for scope in ("event", "attempt"):
+        store.overlaps.unfinished(won[0].schedule_id, due, scope=scope, limit=100)
+        store.overlaps.wake_next(won[0].schedule_id, now, scope=scope)
+    store.overlaps.supersede(won[0], now)
+    assert store.overlaps.superseded(["gone"]) == {}
+    assert store.overlaps.end([Ending("gone", claimed, State.SKIPPED, "skipped")], now) == 0
     store.claims.postpone([Postponement(ids[-1], claimed, due, due, "no room")], now)
     store.claims.give_back(ids[:2], claimed, now, "back")
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask

@@ -10,12 +10,14 @@ import pytest
 
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
+from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.events.cancellations import PastCut
+from scheduler_app.store.events.completions import Expected
 from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
@@ -55,6 +57,8 @@ class World:
         self.dead = event(now, self.living)
         store.events.insert([self.waiting, self.dead, event(now, self.deleted)], now, "made")
         token, _ = store.claims.claim([self.dead.id], until=now, now=now, lease_seconds=9, worker="w")
+        expected = Expected(self.dead.id, token, digest("shown"), 1, 60.0, None)
+        assert store.completions.expect([expected]) == {self.dead.id}
         ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
         assert store.outcomes.record([ended]) == []
         assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
@@ -93,6 +97,7 @@ def _begin(world: World) -> bool:
 
 #: Every verb that acts for one tenant: how a stranger calls it, and what that gives.
 OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
+    "completions.find": (lambda w: w.store.completions.find(w.dead.id, tenant=w.stranger), None),
     "schedules.new_id": (
         lambda w: tenant_of(w.store.schedules.new_id(tenant=w.stranger)) != w.stranger,
         False,
@@ -216,6 +221,8 @@ ACROSS_TENANTS = {
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
     "outbox.put_back_abandoned",
+    *(f"overlaps.{verb}" for verb in ("unfinished", "supersede", "superseded", "end", "wake_next")),
+    *("completions.expect", "completions.overdue", "completions.tell"),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
@@ -277,6 +284,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.destinations.in_use(world.destination, tenant=owner) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
+    awaited = store.completions.find(world.dead.id, tenant=owner)
+    assert awaited is not None
+    assert awaited.digests == (digest("shown"),)
     assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9)) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
     assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
