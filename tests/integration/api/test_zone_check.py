@@ -95,7 +95,8 @@ def test_what_newer_holiday_data_would_move_is_told(client: FlaskClient, store: 
     ]
     assert "zone_data" not in moves
     # As a beat with those data finds it afterwards.
-    stored.update_one({"name": "swiss"}, {"$set": {"holiday_data": holiday_data_key("999.0")}})
+    renewed = {"$set": {"holiday_data": holiday_data_key("999.0")}, "$inc": {"days_version": 1}}
+    stored.update_one({"name": "swiss"}, renewed)
     assert check(client)["checked"] == 0
 
 

@@ -194,6 +194,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.owed_notifications.made(owing)
     store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "cut", tenant=TENANT)
+    store.cancellations.cancel_these_past_cut([event(now, "s1").id], now, "cut")
     store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
     store.cancellations.cancel_all("s2", 1, now, "deleted", tenant=TENANT)
     store.cancellations.cancel("old-1", now, "cancelled", tenant=TENANT)
