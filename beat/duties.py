@@ -49,6 +49,18 @@ def duties(made: Assembly) -> list[Duty]:
             while_failing="schedules whose last occurrence has passed are still shown as active",
         ),
         Duty(
+            name="resume",
+            page=made.resumption.resume_page,
+            while_failing="schedules whose pause is over stay paused",
+            turn=1.0,
+        ),
+        Duty(
+            name="release",
+            page=made.held_events.release_page,
+            while_failing="events that a kill switch held stay held although it is off",
+            turn=1.0,
+        ),
+        Duty(
             name="expand",
             page=lambda now: made.expansion.expand_page(now).full,
             while_failing="no new events are created: those of the next minutes exist already",

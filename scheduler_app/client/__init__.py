@@ -10,15 +10,22 @@
 
 from typing import TYPE_CHECKING, Any
 
+from scheduler_app.client.destination_operations import DestinationFields
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.import_results import ImportedItem, ImportResult
+from scheduler_app.client.message_operations import MessageFields
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
+    Answer,
     Attempt,
     BulkResult,
+    Destination,
+    DestinationTest,
     EditResult,
     Event,
     Explanation,
+    Flow,
+    KillSwitch,
     Message,
     MessageResult,
     Move,
@@ -38,16 +45,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TRIGGERS",
+    "Answer",
     "AsyncScheduler",
     "Attempt",
     "BulkResult",
+    "Destination",
+    "DestinationFields",
+    "DestinationTest",
     "EditResult",
     "Event",
     "Explanation",
+    "Flow",
     "ImportResult",
     "ImportedItem",
     "Json",
+    "KillSwitch",
     "Message",
+    "MessageFields",
     "MessageResult",
     "Move",
     "MovedSchedule",

@@ -99,6 +99,10 @@ class TriggerFields(TypedDict, total=False):
 class NewScheduleFields(TriggerFields, total=False):
     """What a new schedule may have beside its name and the URL to call."""
 
+    purpose: Annotated[
+        str,
+        "What it is for, in words for people, up to 2000 characters",
+    ]
     destination: Annotated[
         str | None,
         "The name of a destination to call, instead of `callback_url`: it says how often and how fast, "
@@ -218,6 +222,19 @@ class NewScheduleFields(TriggerFields, total=False):
     reason: Annotated[
         str,
         "Why it is in the state `error`",
+    ]
+    note: Annotated[
+        str | None,
+        "Why it is paused, in up to 500 characters; only with the state `paused`",
+    ]
+    paused_until: Annotated[
+        datetime | str | None,
+        "When its pause ends by itself; only with the state `paused`",
+    ]
+    pause_after_failures: Annotated[
+        int | None,
+        "After so many events in a row that ended in `error` it is paused, 1 to 100; a resume starts the "
+        "count over",
     ]
 
 

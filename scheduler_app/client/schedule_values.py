@@ -23,6 +23,8 @@ class ScheduleValues(Record):
     state: str
     #: What people call it, up to 200 characters
     name: str | None = None
+    #: What it is for, in words for people, up to 2000 characters
+    purpose: str | None = None
     #: An RFC 5545 rule, with or without DTSTART
     rrule: str | None = None
     #: A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as
@@ -142,6 +144,13 @@ class ScheduleValues(Record):
     tags: tuple[str, ...] | None = None
     #: Why it is in the state `error`
     reason: str | None = None
+    #: Why it is paused, in up to 500 characters; only with the state `paused`
+    note: str | None = None
+    #: When its pause ends by itself; only with the state `paused`
+    paused_until: datetime | None = None
+    #: After so many events in a row that ended in `error` it is paused, 1 to 100; a resume starts the
+    #: count over
+    pause_after_failures: int | None = None
     #: How many times people have edited it, from 1
     version: int | None = None
     #: How many times its future was planned anew, from 1

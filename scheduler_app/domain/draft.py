@@ -12,6 +12,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.pause import Pause, pause_after_edit
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
@@ -68,6 +69,10 @@ class Draft(CarriedOver):
     """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
     reason: str | NotGiven | None = NOT_GIVEN
     """Why it is in error, for one that is."""
+    note: str | NotGiven | None = NOT_GIVEN
+    """Why it is paused, for one that is."""
+    paused_until: datetime | NotGiven | None = NOT_GIVEN
+    """When that ends by itself."""
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
@@ -96,6 +101,7 @@ class Draft(CarriedOver):
             zone_data=trigger.zone_data(),
             **({"name": ""} | self.carried_over()),
             calendar=calendar,
+            pause=self._pause(None, None, state),
         )
         _check_completion(made)
         return made
@@ -137,6 +143,9 @@ class Draft(CarriedOver):
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
+        pause = self._pause(schedule.pause, schedule.state, changed.state)
+        if pause != changed.pause:
+            changed = replace(changed, pause=pause)
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
@@ -219,6 +228,9 @@ class Draft(CarriedOver):
         if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
             return old
         return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)
+
+    def _pause(self, old: Pause | None, before: ScheduleState | None, state: ScheduleState) -> Pause | None:
+        return pause_after_edit(old, before, state, note=self.note, until=self.paused_until)
 
     def _queue(self, action: Action, old: str) -> str:
         """The new queue; `old` is the schedule's."""

@@ -102,6 +102,9 @@ TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
     # Its destination has no room before later; it keeps its place in the line.
     "put_off": _move(set(WAITING), {State.READY_QUEUE}),
+    # A kill switch stops it; it has its own time again when that is off.
+    "hold": _move(set(WAITING), {State.READY_QUEUE}),
+    "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
     # Whoever marked them died, or the broker was away, before their messages were sent.
     "put_back": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     # Marked or not: what was put back may have a message all the same.
@@ -129,6 +132,8 @@ TRANSITIONS: dict[str, Transition] = {
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
+    # Of a dead letter that a person does not want to be sent any more.
+    "dismiss": _move({State.ERROR}, {State.EXPIRED}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
 }

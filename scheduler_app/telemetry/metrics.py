@@ -21,6 +21,10 @@ postponed = Counter(
 flow_postponed = Counter(
     "scheduler_flow_postponed_total", "Events put off because their destination had no room, by why", ["why"]
 )
+paused_after_failures = Counter(
+    "scheduler_schedules_paused_after_failures_total", "Schedules paused because their last events all failed"
+)
+held = Counter("scheduler_held_total", "Events held because a kill switch was on when they fell due")
 flow_put_off = Counter(
     "scheduler_flow_put_off_total", "Events put off to a place in their destination's line, without a message"
 )
@@ -115,6 +119,8 @@ OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
         (expanded, dispatched, flow_put_off, messages, pages_discarded, completions),
         frozenset({Role.API, Role.BEAT}),
     ),
+    held: frozenset({Role.BEAT, Role.WORKER}),
+    paused_after_failures: frozenset({Role.WORKER}),
     requests: frozenset({Role.API}),
 }
 

@@ -62,6 +62,9 @@ class Attempt:
             event=self.event,
             origin=origin,
             attempts_allowed=self.event.attempts_before + 1 + self.deliverable.retry.max_retries,
+            pauses_on_failure=(
+                isinstance(self.deliverable, Schedule) and self.deliverable.pause_after_failures is not None
+            ),
             owed=owed_by(self.deliverable, self.event, state, ended_at),
         )
 

@@ -52,6 +52,8 @@ class Postponement(NamedTuple):
     """The queue that it moves to; None: it stays where it is."""
     waits_for: str | None = None
     """The event of its schedule that it waits for; None: it waits for its time alone."""
+    held: str | None = None
+    """The key of the kill switch that holds it from now on; None: none does."""
 
 
 class Claims:
@@ -135,6 +137,7 @@ class Claims:
                         "postponed_from": "$row.postponed_from",
                         "queue": {"$ifNull": ["$row.queue", "$queue"]},
                         "routed": {"$ifNull": ["$row.routed", "$routed"]},
+                        "held": or_unset("$row.held"),
                         "status": appended("status", "$row.line"),
                         "waits_for": or_unset("$row.waits_for"),
                     }
@@ -194,6 +197,7 @@ def _postponed(postponement: Postponement, now: datetime) -> Document:
         "due_at": postponement.due_at,
         "postponed_from": postponement.postponed_from,
         "queue": postponement.queue,
+        "held": postponement.held,
         "routed": None if postponement.queue is None else postponement.queue != CALLBACKS,
         "line": line(now, State.READY_QUEUE, postponement.message),
         "waits_for": postponement.waits_for,

@@ -116,6 +116,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "origin": text,
     "routed": flag,
     "postponed_from": instant,
+    "held": text,
     "isolated": text,
     "completion": check_completion,
     "waits_for": text,

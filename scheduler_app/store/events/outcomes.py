@@ -40,6 +40,8 @@ class Record(NamedTuple):
     origin: str = UNKNOWN_ORIGIN
     attempts_allowed: int = 0
     """How many attempts the event has in all before it is a dead letter."""
+    pauses_on_failure: bool = False
+    """Whether its schedule may have to be paused where it ends in error."""
     owed: OwedNotification | None = None
     """What is to be told of the event's end; None where nobody asked for it."""
 

@@ -33,6 +33,7 @@ _OF_THE_LIVING = (
     "postponed_from",
     "waits_for",
     "superseded_by",
+    "held",
 )
 
 

@@ -40,6 +40,7 @@ from scheduler_app.store.documents.delivery_fields import (
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.overlap_documents import overlap_document, read_overlap
+from scheduler_app.store.schedules.pause_documents import pause_document, read_pause, read_pause_after
 from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
@@ -67,6 +68,8 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "action": kind_of(schedule.action).to_document(schedule.action),
         **delivery_document(schedule.retry, schedule.timeout_seconds, schedule.success),
         "tags": list(schedule.tags),
+        "purpose": schedule.purpose or None,
+        **pause_document(schedule),
         "version": schedule.version,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
         **_use_document(schedule.calendar),
@@ -120,6 +123,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         timeout_seconds=timeout_seconds,
         success=success,
         tags=tuple([text(tag, "an item of tags") for tag in items(get("tags") or [], "tags")]),
+        purpose=optional(text, get("purpose"), "purpose") or "",
         state=ScheduleState(one_of(get("state"), "state", _STATES)),
         reason=optional(text, get("reason"), "reason"),
         version=whole(get("version"), "version", least=1),
@@ -141,6 +145,9 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         **read_overlap(row),
         **read_notifies(get("notifies")),
         jitter_seconds=_jitter(row),
+        pause=read_pause(get("pause")),
+        pause_after_failures=read_pause_after(get("pause_after_failures")),
+        failures_since=optional(instant, get("failures_since"), "failures_since"),
     )
 
 

@@ -14,10 +14,11 @@ LIVING = ("ready_queue", "worker_queue", "running", "retrying")
 FINAL = ("completed", "error", "cancelled", "expired", "skipped")
 #: The moves that *The life of an event* knows, written down apart from the product's own table.
 MOVES = {
+    # From one wait to another: put off, or held by a kill switch and released again.
     "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue"},
     "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying"},
     "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped"},
-    "retrying": {"worker_queue", "running", "completed", "error", "retrying", "cancelled"},
+    "retrying": {"ready_queue", "worker_queue", "running", "completed", "error", "retrying", "cancelled"},
 }
 #: How a line begins that tells of a claim whose worker did not say what became of the request.
 UNREPORTED = ("Recovered", "Given back", "Set aside", "Withdrawn")

@@ -12,7 +12,10 @@ from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.field_types import EARLIEST
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
@@ -66,6 +69,9 @@ class World:
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
+        self.edit = store.edits.new_id()
+        store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -79,6 +85,8 @@ class World:
             "idempotency",
             "outbox",
             "calendar_feeds",
+            "kill_switches",
+            "edits",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -134,6 +142,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "events.redrive": (lambda w: w.store.events.redrive([w.dead.id], w.now, "no", tenant=w.stranger), []),
+    "events.dismiss": (lambda w: w.store.events.dismiss([w.dead.id], w.now, "no", tenant=w.stranger), 0),
     "events.get": (lambda w: w.store.events.get(w.waiting.id, tenant=w.stranger), None),
     "events.dead_letters": (lambda w: w.store.events.dead_letters(tenant=w.stranger, most=9), 0),
     "event_lists.page": (
@@ -146,11 +155,32 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "newest_events.states": (
+        lambda w: w.store.newest_events.states([w.living], frozenset(State), tenant=w.stranger),
+        {},
+    ),
     "event_lists.dead_letter_causes": (
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
     ),
     "schedules.living": (lambda w: w.store.schedules.living([w.living], tenant=w.stranger), set()),
+    "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
+    "event_figures.newest": (
+        lambda w: w.store.event_figures.newest(w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9),
+        [],
+    ),
+    "event_figures.of_schedule": (
+        lambda w: w.store.event_figures.of_schedule(
+            w.living, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+        ),
+        [],
+    ),
+    "event_figures.last_of_each": (
+        lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
+        {},
+    ),
+    "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
+    "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
     "calendars.attached_use": (
@@ -165,11 +195,16 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "calendars.remove": (lambda w: w.store.calendars.remove("c1", tenant=w.stranger), None),
     "calendars.restore": (lambda w: w.store.calendars.restore("c1", tenant=w.stranger), None),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
     "messages.reschedule": (
         lambda w: w.store.messages.reschedule(w.message.id, w.now, w.now, w.now, "no", tenant=w.stranger),
         False,
+    ),
+    "messages.scheduled_for_later": (
+        lambda w: w.store.messages.scheduled_for_later(EARLIEST, tenant=w.stranger, most=9),
+        0,
     ),
     "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
     "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
@@ -203,13 +238,15 @@ BY_DOCUMENT_OR_TOKEN = {
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
-    *("calendar_feeds.insert", "calendar_feeds.find"),
+    # A kill switch's target names its tenant.
+    *(f"kill_switches.{verb}" for verb in ("insert", "note", "delete", "stopped_schedules")),
+    *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
     *("destinations.for_delivery", "destinations.reseal"),
-    *("events.living_by_state", "events.oldest_due"),
+    *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "finish_ended", "claim", "condemn")),
     *(f"remakes.{verb}" for verb in ("with_older_zone_data", "claim_with_older_zone_data")),
@@ -217,6 +254,12 @@ ACROSS_TENANTS = {
     *(f"remakes.{verb}" for verb in ("keep_with_zone_data", "keep_with_days", "cut")),
     *("event_lists.made_after", "cancellations.cancel_these_past_cut"),
     *("calendars.changed", "calendars.with_older_holiday_data", "calendars.deleted_before"),
+    *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
+    *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
+    *("pauses.over", "pauses.end", "pauses.set_aside"),
+    *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
+    *("kill_switches.everybodys", "kill_switches.judged_by"),
+    *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
@@ -271,6 +314,8 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
+    (switch,) = store.kill_switches.of(tenant=owner)
+    assert switch.target == Target(owner, Scope.TAG, "t")
     assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)
     assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
     assert store.calendars.users("c1", tenant=owner) == 1
@@ -296,6 +341,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     ]
     assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
     assert store.messages.get_many([world.message.id], tenant=owner).keys() == {world.message.id}
+    assert store.messages.scheduled_for_later(EARLIEST, tenant=owner, most=9) == 1
     assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
     assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1

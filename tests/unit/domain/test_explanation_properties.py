@@ -124,5 +124,6 @@ def test_the_answer_agrees_with_the_engine() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(600)
 def test_the_answer_agrees_with_the_engine_for_ten_thousand_pairs() -> None:
     assert {"fires", "created", "cut", "paused", "holiday", "EXDATE"} <= codes(500, 10_000).keys()
