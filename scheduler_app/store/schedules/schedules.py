@@ -21,7 +21,7 @@ from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window, lower
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
@@ -195,6 +195,12 @@ class Schedules:
             and self._schedules.find_one({"_id": schedule_id}, {"_id": 1}) is not None
         )
 
+    def living(self, ids: Sequence[str], *, tenant: str) -> set[str]:
+        """Those of the tenant's ids of which there is a schedule, deleted ones aside."""
+        own = [each for each in ids if tenant_of(each) == tenant]
+        rows = self._majority.find({"_id": {"$in": own}, "state": NOT_DELETED}, {"_id": 1}, hint=BY_ID)
+        return {row["_id"] for row in rows} if own else set()
+
     def for_delivery(self, ids: Sequence[str]) -> dict[str, Schedule | CorruptSchedule]:
         """Schedules by id, deleted ones included; read after the claim of their events, never before.
 
@@ -347,6 +353,7 @@ _CURSOR = (
     "zone_data",
     "calendar_days",
 )
+#: What a document has only where the schedule has it.
 _OPTIONAL = (
     "purpose",
     "zone_data",
