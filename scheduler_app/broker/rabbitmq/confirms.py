@@ -13,13 +13,14 @@ from kombu.transport import pyamqp
 from scheduler_app.clock import monotonic
 
 
-class ConfirmingChannel(pyamqp.Channel):  # type: ignore[misc]
+class ConfirmingChannel(pyamqp.Channel):
     """Each message that goes straight to a queue is confirmed. Events and commands of Celery's are not waited
     for: nothing depends on them."""
 
     def __init__(self, connection: Any, *args: Any, **kwargs: Any) -> None:
         # The base class opens the channel, or asks whether it is to confirm.
         self._confirm_seconds: float = connection.confirm_seconds
+        self._confirming = False
         self._sent = 0
         self._unconfirmed: set[int] = set()
         self._refused: set[int] = set()
@@ -29,15 +30,18 @@ class ConfirmingChannel(pyamqp.Channel):  # type: ignore[misc]
     def publish_confirmed(self, message: Any, routing_key: str) -> bool:
         """Sends a message to a queue; returns whether there is such a queue. Raises OperationalError if the
         server refuses it, TimeoutError if it says nothing, and what else a lost connection raises."""
-        if not self._confirm_selected:
-            self._confirm_selected = True
+        if not self._confirming:
+            self._confirming = True
             self.confirm_select()
         self._unroutable = False
         tag = self._send(message, "", routing_key, mandatory=True)
         self._wait_for(tag)
         if tag in self._refused:
             self._refused.clear()
-            raise OperationalError("RabbitMQ refused a message: the queue has no quorum, or is at its limit")
+            raise OperationalError(
+                f"RabbitMQ refuses messages for {routing_key}: most members of this queue are away, or it did"
+                " not survive a crash; if all nodes are up, `rabbitmqctl delete_queue` it: it is made again"
+            )
         return not self._unroutable
 
     def publish_unconfirmed(self, message: Any, exchange: str, routing_key: str) -> None:
@@ -45,7 +49,7 @@ class ConfirmingChannel(pyamqp.Channel):  # type: ignore[misc]
         self._send(message, exchange, routing_key, mandatory=False)
 
     def _send(self, message: Any, exchange: str, routing_key: str, *, mandatory: bool) -> int:
-        if self._confirm_selected:  # from then on the server counts all that this channel sends
+        if self._confirming:  # from then on the server counts all that this channel sends
             self._sent += 1
             self._unconfirmed.add(self._sent)
         self._basic_publish(message, exchange, routing_key, mandatory)

@@ -10,7 +10,7 @@ from scheduler_app.broker.rabbitmq.channel import LaneChannel
 _KOMBUS_OWN = ("max_retries", "interval_start", "interval_step", "interval_max")
 
 
-class LaneConnection(pyamqp.Connection):  # type: ignore[misc]
+class LaneConnection(pyamqp.Connection):
     """`name_prefix` begins each name; a message is confirmed within `confirm_seconds`, or not at all."""
 
     Channel = LaneChannel
@@ -24,11 +24,11 @@ class LaneConnection(pyamqp.Connection):  # type: ignore[misc]
         super().__init__(*args, confirm_publish=True, **kwargs)
 
 
-class LaneTransport(pyamqp.Transport):  # type: ignore[misc]
+class LaneTransport(pyamqp.Transport):
     Connection = LaneConnection
 
 
-class LaneSSLTransport(pyamqp.SSLTransport):  # type: ignore[misc]
+class LaneSSLTransport(pyamqp.SSLTransport):
     """The same by TLS."""
 
     Connection = LaneConnection
