@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from tests.builders import schedule
 
 YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
 #: Fields of a schedule, each with a value that is not the default.
-FIELDS = {
+FIELDS: dict[str, Any] = {
     "on_success": "d",
     "on_failure": "d",
     "queue": "eu",
