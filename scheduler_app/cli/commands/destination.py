@@ -29,7 +29,7 @@ def list_destinations(scheduler: Scheduler, limit: int, as_json: bool) -> None:
         show_json(found[:limit])
         return
     rows = [[_name(each), each.url or each.corrupt or "", _limits(each)] for each in found[:limit]]
-    table(["name", "url", "limits"], rows, unbroken=("name",))
+    table(["name", "url", "limits"], rows, unbroken=("name",), key="name")
     if len(found) > limit:
         click.echo(f"There are more: --limit {limit * 2}", err=True)
 
