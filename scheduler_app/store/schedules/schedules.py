@@ -108,9 +108,7 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [
-            key for key in ("signing", "sealed", "pause_after_failures", "purpose") if key not in document
-        ]:
+        if gone := [key for key in _TAKEN_AWAY if key not in document]:
             change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
@@ -326,6 +324,11 @@ def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
     return field != "last_run.outcome" or given[field] > State.COMPLETED
 
 
+#: What a document has only where the schedule has it, and any edit may take away.
+_TAKEN_AWAY = (
+    *("signing", "sealed", "pause_after_failures", "purpose", "notifies", "jitter_seconds", "queue"),
+    *("run_overlap", "overlap_scope", "queue_limit", "completion", "completion_timeout_seconds"),
+)
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",
@@ -353,9 +356,9 @@ _CURSOR = (
     "zone_data",
     "calendar_days",
 )
-#: What a document has only where the schedule has it.
+#: The same for an edit that begins a revision, which writes the cursor, too.
 _OPTIONAL = (
-    "purpose",
+    *_TAKEN_AWAY,
     "zone_data",
     "calendar",
     "on_holiday",
@@ -366,9 +369,6 @@ _OPTIONAL = (
     "checkpoint",
     "reason",
     "pause",
-    "pause_after_failures",
     "failures_since",
     "cut_pending",
-    "signing",
-    "sealed",
 )
