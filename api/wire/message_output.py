@@ -144,6 +144,8 @@ def _content(message: Message) -> View:
         "retry_codes": message.retry.codes,
         "timeout_seconds": message.timeout_seconds,
         "success_codes": message.success,
+        "on_success": message.on_success,
+        "on_failure": message.on_failure,
         "signing": message.signing is not None,
     }
 

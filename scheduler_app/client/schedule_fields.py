@@ -168,6 +168,15 @@ class NewScheduleFields(TriggerFields, total=False):
         Sequence[int | str],
         "The statuses that complete an event, given as `retry_codes` are",
     ]
+    on_success: Annotated[
+        str | None,
+        "The name of a destination that is told of each event that was completed: by a message with the "
+        "event, its attempts and the beginning of the answer. A null takes it away",
+    ]
+    on_failure: Annotated[
+        str | None,
+        "The name of a destination that is told of each event that ended in error, as `on_success`",
+    ]
     signing: Annotated[
         bool,
         "Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only"

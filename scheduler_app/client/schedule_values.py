@@ -107,6 +107,11 @@ class ScheduleValues(Record):
     timeout_seconds: float | None = None
     #: The statuses that complete an event, given as `retry_codes` are
     success_codes: tuple[int | str, ...] | None = None
+    #: The name of a destination that is told of each event that was completed: by a message with the
+    #: event, its attempts and the beginning of the answer. A null takes it away
+    on_success: str | None = None
+    #: The name of a destination that is told of each event that ended in error, as `on_success`
+    on_failure: str | None = None
     #: Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only
     #: one that shows it
     signing: bool | None = None

@@ -15,7 +15,9 @@ from scheduler_app.domain.message import Message, Timing, UnreadableMessage
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
+    notifies_document,
     read_delivery,
+    read_notifies,
     read_signing,
     signing_document,
 )
@@ -36,6 +38,7 @@ CONTENT = {
     "timeout_seconds": 1,
     "success": 1,
     "wiped": 1,
+    "notifies": 1,
 }
 #: What a cancellation sets: nothing secret is left. `$$REMOVE` takes a field away.
 WIPED: Document = {
@@ -58,6 +61,7 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
             "delay_seconds": message.timing.delay_seconds,
         },
         **delivery_document(message.retry, message.timeout_seconds, message.success),
+        "notifies": notifies_document(message.on_success, message.on_failure),
         **sealed_content(message, secret_box),
     }
     del document["schedule_id"]
@@ -102,6 +106,7 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
         signing=read_signing(row.get("signing"), secret_box),
         hops=whole(row.get("hops") or 0, "hops"),
         wiped=row.get("wiped") is True,
+        **read_notifies(row.get("notifies")),
     )
 
 

@@ -30,7 +30,9 @@ from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
+    notifies_document,
     read_delivery,
+    read_notifies,
     read_signing,
     signing_document,
     unsealed,
@@ -57,7 +59,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
     left out: partial indexes ask what exists."""
     document: Document = {
         "_id": schedule.id,
-        "v": DOCUMENT_VERSION if destination_of(schedule.action) is None else DESTINATION_VERSION,
+        "v": DESTINATION_VERSION if _names_destination(schedule) else DOCUMENT_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
         **trigger_document(schedule.trigger),
@@ -80,6 +82,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
+        "notifies": notifies_document(schedule.on_success, schedule.on_failure),
         "jitter_seconds": schedule.jitter_seconds or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
@@ -125,8 +128,14 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
+        **read_notifies(get("notifies")),
         jitter_seconds=_jitter(row),
     )
+
+
+def _names_destination(schedule: Schedule) -> bool:
+    """Whether a release that knows no destinations would do something else with it."""
+    return destination_of(schedule.action) is not None or bool(schedule.on_success or schedule.on_failure)
 
 
 def _jitter(row: Mapping[str, Any]) -> float:
