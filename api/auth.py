@@ -1,5 +1,8 @@
 """Authentication: an API key, or loopback only."""
 
+import hashlib
+import re
+
 from flask import Flask, g, request
 
 from api.cross_site import SAFE_METHODS
@@ -10,6 +13,8 @@ from scheduler_app.config.api_keys import Role, matching
 #: A calendar program cannot send headers: of this path alone the route judges the token in the URL, which
 #: opens nothing else.
 FEED_PATH = "/api/calendar.ics"
+#: What a receiver says of its event's work.
+COMPLETION_PATH = re.compile(r"/api/events/[^/]+/(complete|fail)")
 #: Pages have their own access, with a session in the place of a key: `api/pages/access.py`.
 PAGES = "pages"
 #: Endpoints that change nothing, though their requests have a body.
@@ -31,6 +36,9 @@ def register(app: Flask, settings: Settings) -> None:
             return
         if request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
             return
+        if (token := _completion_token()) is not None:
+            g.owner = hashlib.sha256(token.encode()).hexdigest()
+            return
         given = _given_key()
         key = None if given is None else matching(given, keys)
         if key is None:
@@ -43,6 +51,13 @@ def register(app: Flask, settings: Settings) -> None:
         g.owner, g.key_name = key.digest, key.name
         if key.role is Role.READ and request.method not in SAFE_METHODS:
             refuse_reader()
+
+
+def _completion_token() -> str | None:
+    """Of a receiver, which has no key: the token of its callback, which the route judges, opens one event."""
+    if request.method != "POST" or not COMPLETION_PATH.fullmatch(request.path):
+        return None
+    return request.headers.get("X-Scheduler-Completion-Token")
 
 
 def _given_key() -> bytes | None:

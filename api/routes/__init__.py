@@ -15,6 +15,7 @@ from api.routes import (
     explanation,
     export,
     ics_import,
+    kill_switch,
     messages,
     preview,
     schedules,
@@ -41,7 +42,7 @@ def register(app: Flask) -> Api:
             events,
             messages,
         ),
-        *(calendars, calendar_feeds, destinations, zone_check),
+        *(calendars, calendar_feeds, destinations, kill_switch, zone_check),
     ):
         api.register_blueprint(module.blueprint)
     return api

@@ -19,6 +19,8 @@ INDEX_NOT_FOUND = 27
 DAY_SECONDS = 86_400
 NODE_TTL_SECONDS = 60
 ROUTED = "routed_v1"
+HELD = "held_v1"
+PAUSED_UNTIL = "paused_until_v1"
 OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
 
@@ -35,6 +37,12 @@ EVENTS = [
         [("queue", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
         name=ROUTED,
         partialFilterExpression={"routed": True, "due_at": {"$exists": True}},
+    ),
+    # The events that kill switches hold, by the switch; no others are written to it.
+    IndexModel(
+        [("held", ASCENDING)],
+        name=HELD,
+        partialFilterExpression={"held": {"$exists": True}, "due_at": {"$exists": True}},
     ),
     IndexModel(
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
@@ -61,6 +69,12 @@ EVENTS = [
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
         name="dead_v2",
         partialFilterExpression={"state": "error"},
+    ),
+    # Until when receivers may say how their work went; written for events that wait for that alone.
+    IndexModel(
+        [("due_at", ASCENDING)],
+        name="awaited_v1",
+        partialFilterExpression={"completion.awaiting": True},
     ),
     # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
     IndexModel(
@@ -127,6 +141,12 @@ SCHEDULES = [
     # Written by an edit that leaves something to beats, and by nothing else.
     IndexModel(
         [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
+    ),
+    # The pauses that end by themselves, and no others.
+    IndexModel(
+        [("state", ASCENDING), ("pause.until", ASCENDING)],
+        name=PAUSED_UNTIL,
+        partialFilterExpression={"pause.until": {"$exists": True}},
     ),
     # Who observes a calendar, and with which of its days their future was computed.
     IndexModel(

@@ -1,7 +1,9 @@
 """Explain: why does a schedule fire at an instant, or why does it not?"""
 
+from dataclasses import replace
 from datetime import datetime
 
+from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import Kind
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
@@ -33,7 +35,15 @@ def explain_schedule(
     if event is not None:
         last = event.status[-1] if event.status else {}
         facts = EventFacts(event.revision, event.state, last.get("message", ""))
-    return schedule, explain(schedule, schedule.recurrence().why(at), at, facts, now), event
+    found = explain(schedule, schedule.recurrence().why(at), at, facts, now)
+    stopped = store.kill_switches.everybodys().stopping(
+        schedule.id, schedule.tags, destination_of(schedule.action)
+    )
+    if stopped is not None and at >= now:
+        found = replace(
+            found, warnings=(*found.warnings, f"Nothing is sent now: the kill switch of {stopped} is on.")
+        )
+    return schedule, found, event
 
 
 def zone_of(schedule: Schedule) -> str:

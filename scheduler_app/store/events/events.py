@@ -22,6 +22,9 @@ from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import Document, Mongo, new_token
 
+#: How long to look for a schedule's last ended events behind those that are unfinished.
+LOOK_MS = 2_000
+
 
 class Events:
     def __init__(self, mongo: Mongo) -> None:
@@ -71,7 +74,7 @@ class Events:
                 }
             },
             # Retention removes events by this field, and this event is alive again.
-            {"$unset": ["archived_at"]},
+            {"$unset": ["archived_at", "superseded_by", "completion.awaiting"]},
         ]
         if update_by_token(self._events, which, pipeline) is None:
             # The documents that MongoDB rejected are repaired by now.
@@ -91,6 +94,22 @@ class Events:
             return None
         row = self._events.find_one({"_id": event_id})
         return to_record(row) if row else None
+
+    def last_ended(
+        self, schedule_id: str, *, after: datetime | None, until: datetime, limit: int
+    ) -> list[tuple[str, State]]:
+        """The ids and states of the schedule's last events that ended in success or in error, newest first by
+        their run times, within `after` (exclusive) and `until`. Raises a STORE_FAULT, also where it takes
+        too long to find them behind what is unfinished."""
+        ended = {"$in": [State.COMPLETED.value, State.ERROR.value]}
+        times = {"$lte": until} | ({} if after is None else {"$gt": after})
+        rows = self._events.find(
+            {"schedule_id": schedule_id, "run_time": times, "state": ended},
+            {"state": 1},
+            hint="schedule_v1",
+            max_time_ms=LOOK_MS,
+        )
+        return [(row["_id"], State(row["state"])) for row in rows.sort("run_time", -1).limit(limit)]
 
     def any_of_schedule(self, schedule_id: str) -> bool:
         return self._events.find_one({"schedule_id": schedule_id}, {"_id": 1}) is not None

@@ -108,7 +108,7 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [key for key in ("signing", "sealed") if key not in document]:
+        if gone := [key for key in ("signing", "sealed", "pause_after_failures") if key not in document]:
             change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
@@ -296,6 +296,9 @@ _OPTIONAL = (
     "finishes_at",
     "checkpoint",
     "reason",
+    "pause",
+    "pause_after_failures",
+    "failures_since",
     "cut_pending",
     "signing",
     "sealed",

@@ -12,18 +12,24 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
+from scheduler_app.domain.completion import Told, digest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.completions import Ended, Expected
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
 from scheduler_app.store.events.outbox import PutOff
 from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.overlaps import Ending
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.cursors import Advance
@@ -124,6 +130,9 @@ def test_every_verb_s_query_has_an_index(
     _use_schedules(store.schedules, now)
     _use_successors(store, now)
     _use_owed(store, now)
+    _use_pauses(store, now)
+    _use_kill_switches(store, now)
+    assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
     _use_figures(store.event_figures, now)
     _use_messages(store.messages, now)
@@ -170,6 +179,17 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.claims.renew(ids, claimed, 10) == ids
     store.claims.renew([*ids, "gone"], claimed, 10)
     store.claims.isolate(ids[0], claimed)
+    expected = Expected(ids[0], claimed, digest("shown"), 1, 60.0, None)
+    assert store.completions.expect([expected]) == {ids[0]}
+    awaited = store.completions.find(ids[0], tenant=TENANT)
+    assert store.completions.overdue(now, limit=10) == []
+    assert store.completions.tell(awaited, Ended(Told("failed", 1, now), State.RETRYING, "failed", due))
+    for scope in ("event", "attempt"):
+        store.overlaps.unfinished(won[0].schedule_id, due, scope=scope, limit=100)
+        store.overlaps.wake_next(won[0].schedule_id, now, scope=scope)
+    store.overlaps.supersede(won[0], now)
+    assert store.overlaps.superseded(["gone"]) == {}
+    assert store.overlaps.end([Ending("gone", claimed, State.SKIPPED, "skipped")], now) == 0
     store.claims.postpone([Postponement(ids[-1], claimed, due, due, "no room")], now)
     store.claims.give_back(ids[:2], claimed, now, "back")
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
@@ -262,6 +282,36 @@ def _use_owed(store: Any, now: datetime) -> None:
     assert {each.schedule_id for each in claimed} == {"s401", "s402"}
     assert store.owed.advance("s401", token, None)
     assert store.owed.drop("s402", token, "bent", now)
+
+
+def _use_pauses(store: Any, now: datetime) -> None:
+    for name in ("s403", "s404"):
+        made = schedule(now, name)
+        paused = made.revise(now, state=ScheduleState.PAUSED, pause=Pause(until=now + SECOND))
+        assert store.schedules.revise(paused, version=1)
+    first, second = store.pauses.over(now + SECOND, limit=10)
+    assert store.pauses.end([first.resumed_by_itself()]) == 1
+    store.pauses.set_aside(second, "its rule no longer evaluates", now)
+
+
+def _use_kill_switches(store: Any, now: datetime) -> None:
+    targets = [Target(TENANT, Scope.ALL), Target(TENANT, Scope.TAG, "few")]
+    targets.append(Target(TENANT, Scope.DESTINATION, "d1"))
+    for target in targets:
+        assert store.kill_switches.insert(KillSwitch(target, now))
+        store.kill_switches.note(target, "why")
+        store.kill_switches.stopped_schedules(target)
+    assert len(store.kill_switches.of(tenant=TENANT)) == len(targets)
+    assert len(store.kill_switches.everybodys().targets) == len(targets)
+    assert store.kill_switches.judged_by(["s1"])["s1"] == (("a", "few"), None)
+    made = event(now + 7_000 * SECOND, "s1")
+    store.events.insert([made], now, "made")
+    key = targets[0].key
+    assert store.holding.hold([made.id], key, made.due_at, now, "held") == 1
+    assert store.holding.keys() == [key]
+    assert store.holding.count(key, most=10) == store.holding.release(key, now, limit=10) == 1
+    for target in targets:
+        assert store.kill_switches.delete(target)
 
 
 def _use_calendars(store: Any, now: datetime) -> None:
