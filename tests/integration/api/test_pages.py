@@ -202,6 +202,7 @@ def test_an_edit_in_the_form_changes_what_was_changed_in_it_alone(
     assert "s3cr3t" not in page
     form = fields_of(page)
     form["name"], form["max_retries"], form["tags"] = "renamed", "3", ""
+    form["edit_note"] = "as Bob asked"
     saved = client.post(path, data=form)
     assert saved.status_code == 303, saved.text
     after = client.get(f"/api/schedules/{made['id']}").json
@@ -209,6 +210,9 @@ def test_an_edit_in_the_form_changes_what_was_changed_in_it_alone(
     assert (after["name"], after["max_retries"], after.get("tags", [])) == ("renamed", 3, [])
     assert (after["version"], after["revision"]) == (2, made["revision"])
     assert after["recurrence"] == made["recurrence"]
+    (edit,) = client.get(f"/api/schedules/{made['id']}/edits").get_json()["edits"]
+    assert (edit["note"], edit["after"]["name"]) == ("as Bob asked", "renamed")
+    assert "note" not in after
     assert client.post(path, data=form).status_code == 409, "the form is of another version by now"
     form["version"], form["max_retries"] = "2", "many"
     refused = client.post(path, data=form)
