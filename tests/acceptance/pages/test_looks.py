@@ -64,13 +64,17 @@ def test_no_page_is_wider_than_its_window_or_heavier_than_it_may_be(
     browser: Browser, shown: Stack, look: Literal["light", "dark"], width: str
 ) -> None:
     size = WIDE if width == "wide" else PHONE
+    bodies: list[Response] = []
+
+    def keep(response: Response) -> None:
+        bodies.append(response)
+
     with watched_page(browser, shown.url, color_scheme=look, viewport=size) as page:
+        page.on("response", keep)
         for name, path in paths(shown).items():
-            bodies: list[Response] = []
-            page.on("response", bodies.append)
+            bodies.clear()
             page.goto(path)
             page.wait_for_load_state("networkidle")
-            page.remove_listener("response", bodies.append)
             if PICTURES:
                 page.screenshot(path=Path(PICTURES) / f"{name}-{look}-{width}.png")
             wide = page.evaluate("document.scrollingElement.scrollWidth")
