@@ -108,7 +108,9 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [key for key in ("signing", "sealed", "pause_after_failures") if key not in document]:
+        if gone := [
+            key for key in ("signing", "sealed", "pause_after_failures", "purpose") if key not in document
+        ]:
             change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
@@ -287,6 +289,7 @@ _CURSOR = (
     "calendar_days",
 )
 _OPTIONAL = (
+    "purpose",
     "zone_data",
     "calendar",
     "on_holiday",
