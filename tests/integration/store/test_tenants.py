@@ -224,6 +224,18 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
     "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
     "destinations.delete": (lambda w: w.store.destinations.delete(w.destination, tenant=w.stranger), False),
+    "destinations.begin_deletion": (
+        lambda w: w.store.destinations.begin_deletion(w.destination, tenant=w.stranger),
+        False,
+    ),
+    "destinations.give_up_deletion": (
+        lambda w: w.store.destinations.give_up_deletion(w.destination, tenant=w.stranger),
+        False,
+    ),
+    "messages.remove_untouched": (
+        lambda w: w.store.messages.remove_untouched([w.message.id], tenant=w.stranger),
+        [],
+    ),
     "destinations.messages_of": (
         lambda w: w.store.destinations.messages_of(w.destination, tenant=w.stranger),
         0,
@@ -382,6 +394,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.messages.scheduled_for_later(EARLIEST, tenant=owner, most=9) == 1
     assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
     assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
+    assert store.messages.remove_untouched([world.message.id], tenant=owner) == [world.message.id]
+    assert store.destinations.begin_deletion(world.destination, tenant=owner)
+    assert store.destinations.give_up_deletion(world.destination, tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
     assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
     assert store.calendar_feeds.delete(world.feed, tenant=owner)
