@@ -108,7 +108,9 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [key for key in ("signing", "sealed", "pause_after_failures") if key not in document]:
+        if gone := [
+            key for key in ("signing", "sealed", "pause_after_failures", "purpose") if key not in document
+        ]:
             change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
@@ -318,6 +320,8 @@ def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
     return field != "last_run.outcome" or given[field] > State.COMPLETED
 
 
+#: What a document has only where the schedule has it.
+_OPTIONAL = ("signing", "sealed", "pause_after_failures", "purpose")
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",
@@ -346,6 +350,7 @@ _CURSOR = (
     "calendar_days",
 )
 _OPTIONAL = (
+    "purpose",
     "zone_data",
     "calendar",
     "on_holiday",
