@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scheduler_app.client.destination_operations import DestinationFields
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.import_results import ImportedItem, ImportResult
 from scheduler_app.client.message_operations import MessageFields
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
@@ -38,6 +39,15 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
+from scheduler_app.client.waves import (
+    Backfill,
+    Backlog,
+    Forecast,
+    ForecastBucket,
+    ForecastReceiver,
+    OwedOfSchedule,
+    OwedToReceiver,
+)
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
@@ -47,6 +57,8 @@ __all__ = [
     "Answer",
     "AsyncScheduler",
     "Attempt",
+    "Backfill",
+    "Backlog",
     "BulkResult",
     "Destination",
     "DestinationFields",
@@ -55,6 +67,11 @@ __all__ = [
     "Event",
     "Explanation",
     "Flow",
+    "Forecast",
+    "ForecastBucket",
+    "ForecastReceiver",
+    "ImportResult",
+    "ImportedItem",
     "Json",
     "KillSwitch",
     "Message",
@@ -63,6 +80,8 @@ __all__ = [
     "Move",
     "MovedSchedule",
     "Occurrence",
+    "OwedOfSchedule",
+    "OwedToReceiver",
     "Preview",
     "Reason",
     "Record",

@@ -13,6 +13,7 @@ from scheduler_app.client.async_http import AsyncHttp
 from scheduler_app.client.async_messages import AsyncMessages
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.import_results import ImportResult
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
     BulkResult,
@@ -25,6 +26,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
+from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
 T = TypeVar("T")
 
@@ -89,6 +91,20 @@ class AsyncScheduler:
         dry_run: bool = False,
     ) -> Sequence[BulkResult]:
         return await self._http.send(operations.schedule_many(schedules, idempotency_key, dry_run))
+
+    async def import_ics(
+        self,
+        ics: str,
+        schedule: Mapping[str, Any],
+        *,
+        timezone: str | None = None,
+        id_prefix: str | None = None,
+        update: bool = False,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> ImportResult:
+        given = {"timezone": timezone, "id_prefix": id_prefix, "update": update or None}
+        return await self._http.send(operations.import_ics(ics, schedule, given, idempotency_key, dry_run))
 
     async def put(self, schedule_id: str, schedule: Mapping[str, Any], *, dry_run: bool = False) -> Schedule:
         return await self._http.send(operations.put_schedule(schedule_id, schedule, dry_run))
@@ -201,6 +217,53 @@ class AsyncScheduler:
 
     async def why(self, schedule_id: str, at: datetime | str) -> Explanation:
         return await self._http.send(operations.why(schedule_id, at))
+
+    async def forecast(
+        self,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Forecast:
+        return await self._http.send(operations.forecast(after, until, bucket_seconds))
+
+    async def backfill(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str,
+        until: datetime | str | None = None,
+        rate_per_second: float | None = None,
+        overlap: str | None = None,
+        only_missing: bool | None = None,
+        dry_run: bool = False,
+    ) -> Backfill:
+        which = {
+            "after": after,
+            "until": until,
+            "rate_per_second": rate_per_second,
+            "overlap": overlap,
+            "only_missing": only_missing,
+            "dry_run": dry_run,
+        }
+        return await self._http.send(operations.backfill(schedule_id, which))
+
+    async def get_backfill(self, schedule_id: str) -> Backfill:
+        return await self._http.send(operations.get_backfill(schedule_id))
+
+    async def cancel_backfill(self, schedule_id: str) -> Backfill:
+        return await self._http.send(operations.cancel_backfill(schedule_id))
+
+    async def backlog(self) -> Backlog:
+        return await self._http.send(operations.backlog())
+
+    async def expire_backlog(self, **which: Any) -> int:
+        count = 0
+        while True:
+            page = await self._http.send(operations.expire_backlog(which))
+            count += page.expired
+            if not page.more:
+                return count
 
     def tzdata_check(self) -> AsyncIterator[MovedSchedule]:
         return self._all(operations.tzdata_check())

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, post, put, without_none
+from scheduler_app.client.import_results import ImportResult
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
     BulkResult,
@@ -22,6 +23,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import TRIGGERS
+from scheduler_app.client.waves import Backfill, Backlog, BacklogExpired, Forecast
 
 
 def schedule(
@@ -76,6 +78,17 @@ def schedule_many(
 
     body = {"schedules": [dict(each) if isinstance(each, Mapping) else each for each in schedules]}
     return post("/api/schedules/bulk", read, body, key=idempotency_key, dry_run=dry_run)
+
+
+def import_ics(
+    ics: str,
+    schedule: Mapping[str, Any],
+    given: Json,
+    idempotency_key: str | None,
+    dry_run: bool,
+) -> Call[ImportResult]:
+    body = {"ics": ics, "schedule": dict(schedule)} | without_none(given)
+    return post("/api/schedules/import", ImportResult.of, body, key=idempotency_key, dry_run=dry_run)
 
 
 def put_schedule(schedule_id: str, fields: Mapping[str, Any], dry_run: bool) -> Call[Schedule]:
@@ -203,6 +216,37 @@ def preview(
 def why(schedule_id: str, at: datetime | str) -> Call[Explanation]:
     text = at.isoformat() if isinstance(at, datetime) else at
     return get(_path(schedule_id, "why"), Explanation.of, {"at": text})
+
+
+def forecast(
+    after: datetime | str | None, until: datetime | str | None, bucket_seconds: int | None
+) -> Call[Forecast]:
+    times = {"from": _maybe_instant(after), "to": _maybe_instant(until)}
+    return get("/api/forecast", Forecast.of, without_none(times | {"bucket": bucket_seconds}))
+
+
+def backfill(schedule_id: str, which: Json) -> Call[Backfill]:
+    given = dict(which)
+    times = {"from": _maybe_instant(given.pop("after")), "to": _maybe_instant(given.pop("until"))}
+    return post(_path(schedule_id, "backfill"), Backfill.of, without_none(times | given))
+
+
+def get_backfill(schedule_id: str) -> Call[Backfill]:
+    return get(_path(schedule_id, "backfill"), Backfill.of)
+
+
+def cancel_backfill(schedule_id: str) -> Call[Backfill]:
+    return Call("DELETE", _path(schedule_id, "backfill"), Backfill.of)
+
+
+def backlog() -> Call[Backlog]:
+    return get("/api/backlog", Backlog.of)
+
+
+def expire_backlog(which: Json) -> Call[BacklogExpired]:
+    given = dict(which)
+    given["due_before"] = _maybe_instant(given.get("due_before"))
+    return post("/api/backlog/expire", BacklogExpired.of, without_none(given))
 
 
 def tzdata_check() -> Listing[MovedSchedule]:

@@ -13,8 +13,14 @@ from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.calendars import with_calendar
-from scheduler_app.usecases.named_destination import Known, check_named, check_notified
+from scheduler_app.usecases.calendars import KnownCalendars, with_calendar
+from scheduler_app.usecases.named_destination import (
+    Known,
+    check_named,
+    check_notified,
+    deleted_meanwhile,
+    names_deleted,
+)
 
 log = get_logger(__name__)
 
@@ -55,7 +61,8 @@ class Creation:
 
         Raises InvalidField, and Conflict when there is a schedule of that id.
         """
-        schedule = self._new(draft, self._id(schedule_id, request_seed, tenant), now, hops)
+        known: Known = {}
+        schedule = self._new(draft, self._id(schedule_id, request_seed, tenant), now, hops, known)
         if not self.store.schedules.insert(schedule, request_seed=request_seed):
             successor = self._succeed([(schedule, request_seed)], now, tenant)[0]
             if successor is None:
@@ -64,6 +71,8 @@ class Creation:
                     raise there
                 return there
             schedule = successor
+        for error in self._undone([schedule], known, now).values():
+            raise error
         log.info("schedule.created", message="A schedule was created", schedule_id=schedule.id)
         if schedule.state is ScheduleState.ACTIVE:
             self.expand_and_dispatch([schedule], now)
@@ -81,13 +90,14 @@ class Creation:
         """`create` for many at once: for each its schedule, or the error that `create` would raise."""
         results: list[Schedule | InvalidField | Conflict] = []
         known: Known = {}
+        calendars: KnownCalendars = {}
         request_seeds = (
             [f"{request_seed}-{number}" for number in range(len(drafts))] if request_seed else None
         )
         for number, (chosen, draft) in enumerate(drafts):
             try:
                 made = self._id(chosen, request_seeds[number] if request_seeds else None, tenant)
-                results.append(self._new(draft, made, now, hops, known))
+                results.append(self._new(draft, made, now, hops, known, calendars))
             except InvalidField as error:
                 results.append(error)
         wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
@@ -104,6 +114,11 @@ class Creation:
             if successor is not None:
                 created.append(successor)
             results[number] = successor or self._there(schedule.id, own, tenant)
+        if undone := self._undone(created, known, now):
+            created = [each for each in created if each.id not in undone]
+            for number, each in enumerate(results):
+                if isinstance(each, Schedule) and each.id in undone:
+                    results[number] = undone[each.id]
         if created:
             log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
             self.expand_and_dispatch([each for each in created if each.state is ScheduleState.ACTIVE], now)
@@ -118,10 +133,16 @@ class Creation:
         return chosen or made
 
     def _new(
-        self, draft: Draft, schedule_id: str, now: datetime, hops: int, known: Known | None = None
+        self,
+        draft: Draft,
+        schedule_id: str,
+        now: datetime,
+        hops: int,
+        known: Known | None = None,
+        calendars: KnownCalendars | None = None,
     ) -> Schedule:
         opened = opened_draft(draft, self.store.secret_box)
-        opened = with_calendar(opened, self.store, tenant=tenant_of(schedule_id))
+        opened = with_calendar(opened, self.store, calendars, tenant=tenant_of(schedule_id))
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_action(schedule.action)
         check_named(self.store, schedule.action, known)
@@ -131,6 +152,17 @@ class Creation:
         return (
             replace(schedule, signing=Signing(self.new_secret(), now)) if draft.signing is True else schedule
         )
+
+    def _undone(self, made: Sequence[Schedule], known: Known, now: datetime) -> dict[str, InvalidField]:
+        """Deletes those schedules again that name a destination which was deleted meanwhile; returns why, by
+        their ids."""
+        errors: dict[str, InvalidField] = {}
+        deleted = names_deleted(self.store, known)
+        for schedule in made:
+            if field := deleted(schedule, schedule.tenant):
+                self.store.schedules.delete(schedule.id, now, tenant=schedule.tenant)
+                errors[schedule.id] = deleted_meanwhile(field)
+        return errors
 
     def _succeed(self, wanted: Sequence[Seeded], now: datetime, tenant: str) -> list[Schedule | None]:
         """Makes those schedules whose ids deleted ones have.
