@@ -156,7 +156,9 @@ class Assembly:
             creation=creation,
             manager=manager,
             events=events,
-            completions=replace(self.completions, store=store, dispatch=_do_nothing),
+            completions=replace(
+                self.completions, store=store, dispatch=_do_nothing, judge_failures=_judge_nothing
+            ),
             messages=messages,
             destinations=destinations,
             backfills=BackfillService(store),
@@ -194,6 +196,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         new_secret=new_secret,
     )
     notifications = Notifications(store, prompt.dispatch_soon, settings.worker_max_retries)
+    failure_pausing = FailurePausing(store, manager, tell=notifications.paused)
     return Assembly(
         settings=settings,
         store=store,
@@ -204,7 +207,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         manager=manager,
         events=EventService(store, prompt.dispatch_urgently),
-        completions=CompletionService(store, prompt.dispatch_urgently),
+        completions=CompletionService(store, prompt.dispatch_urgently, failure_pausing.judge),
         messages=MessageService(
             store,
             prompt.dispatch_soon,
@@ -230,9 +233,9 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
-        completion_timeouts=CompletionTimeouts(store),
+        completion_timeouts=CompletionTimeouts(store, failure_pausing.judge),
         resumption=Resumption(store),
-        failure_pausing=FailurePausing(store, manager, tell=notifications.paused),
+        failure_pausing=failure_pausing,
         kill_switches=KillSwitchService(store),
         held_events=HeldEvents(store),
         rezoning=Rezoning(store),
@@ -272,6 +275,11 @@ def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verd
 
 def _do_nothing(items: Sequence[Any], now: datetime) -> None:
     """Takes the place of expanding and dispatching in a dry run."""
+
+
+def _judge_nothing(schedule_id: str, now: datetime) -> bool:
+    """Takes the place of pausing after failures in a dry run."""
+    return False
 
 
 def _masked_secret() -> str:
