@@ -10,8 +10,10 @@ from scheduler_app.domain.event import (
     LIFE,
     TRANSITIONS,
     State,
+    backfill_event_id,
     event_id,
     from_id,
+    is_backfill,
     manual,
     manual_event_id,
     scheduled,
@@ -89,3 +91,21 @@ def test_every_state_can_be_reached_and_every_living_one_left() -> None:
     left = set().union(*(move.sources for move in TRANSITIONS.values()))
     assert set(State) - reached <= {State.EXPIRED, State.SKIPPED}
     assert set(State) - FINAL <= left
+
+
+@pytest.mark.parametrize(
+    ("given", "is_one"),
+    [
+        (backfill_event_id("nightly", "1f", datetime(2026, 3, 2, tzinfo=UTC)), True),
+        (backfill_event_id("acme:my-backfill", "1f", datetime(2026, 3, 2, tzinfo=UTC)), True),
+        (event_id("my-backfill-1", 2, datetime(2026, 3, 2, tzinfo=UTC)), False),
+        (manual_event_id("backfill"), False),
+        ("msg_backfill", False),
+        ("msg_a-backfill1-b", False),
+        ("acme:msg_a-backfill1-b", False),
+        ("backfill", False),
+        ("", False),
+    ],
+)
+def test_an_id_says_whether_its_event_is_backfilled(given: str, is_one: bool) -> None:
+    assert is_backfill(given) is is_one
