@@ -10,6 +10,7 @@ from marshmallow import fields, validate
 from api.json_types import Loaded, View
 from api.pages.charts import stacked
 from api.pages.forms import Nothing, takes_query
+from api.problems import RETRY_AFTER_SECONDS, Problem
 from api.services import services
 from api.tenancy import tenant
 from api.wire.forecast import buckets_of, forecast_shown
@@ -54,15 +55,28 @@ def next_day(_: Loaded) -> str:
 
 
 def _forecast(hours: str) -> View:
+    """Raises Problem while another one is being made and there is no older one: nobody waits for it in a
+    thread that others need."""
     key, kept = (tenant(), hours), _kept()
-    with kept.lock:
-        made_at, found = kept.made.get(key, (0.0, {}))
-        if not found or monotonic() - made_at > KEPT_SECONDS:
-            made, now = services(), services().now()
-            buckets = buckets_of({"start": now, "end": now + timedelta(hours=int(hours))}, now)
-            found = forecast_shown(made.forecasts.forecast(buckets, now, tenant=tenant()))
-            kept.made[key] = (monotonic(), found)
+    made_at, found = kept.made.get(key, (0.0, {}))
+    if found and monotonic() - made_at < KEPT_SECONDS:
         return found
+    if not kept.lock.acquire(blocking=False):
+        if found:
+            return found
+        raise Problem(
+            503,
+            "another forecast is being made; load the page again in a few seconds",
+            headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+        )
+    try:
+        made, now = services(), services().now()
+        buckets = buckets_of({"start": now, "end": now + timedelta(hours=int(hours))}, now)
+        found = forecast_shown(made.forecasts.forecast(buckets, now, tenant=tenant()))
+        kept.made[key] = (monotonic(), found)
+    finally:
+        kept.lock.release()
+    return found
 
 
 def _kept() -> _Kept:
