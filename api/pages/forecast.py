@@ -88,5 +88,5 @@ def _kept() -> _Kept:
 def _drawn(found: View) -> View:
     buckets = found["buckets"]
     assert isinstance(buckets, list)  # noqa: S101 (as ForecastOutput says)
-    columns = [(f"{each['start']:%a %H:%M} UTC", {"ready_queue": each["count"]}) for each in buckets]
-    return {"found": found, "bars": stacked(columns, ["ready_queue"], *CHART), "chart": CHART}
+    columns = [(f"{each['start']:%a %H:%M} UTC", {"to_come": each["count"]}) for each in buckets]
+    return {"found": found, "bars": stacked(columns, ["to_come"], *CHART), "chart": CHART}
