@@ -133,13 +133,13 @@ class Settings:
     command_file_mib: int = _setting(
         1024, parse.whole_number(1, 2**20), "the largest file that a command may write, in MiB"
     )
-    celery_brokers: NamedUrls = _setting(
+    celery_brokers: NamedUrls = _setting(  # noqa: RUF009 - it makes a dataclasses.field
         (),
         parse_brokers,
-        "brokers of other Celery applications to which schedules may send tasks: name=URL, separated by commas",
+        "brokers of other Celery applications that schedules may send tasks to: name=URL, by commas",
         secret=True,
     )
-    celery_result_backends: NamedUrls = _setting(
+    celery_result_backends: NamedUrls = _setting(  # noqa: RUF009 - it makes a dataclasses.field
         (),
         parse_result_backends,
         "where those applications keep results (Redis), by the same names: needed to wait for tasks",

@@ -1,4 +1,4 @@
-"""A Celery application such as a user has, with its own broker and result backend, and a worker of its own."""
+"""A Celery application such as a user has, with its own broker, result backend and workers."""
 
 import os
 import sys
@@ -39,20 +39,16 @@ class CeleryApplication:
             "SHOP_RECORDS": f"{self.broker.rsplit('/', 1)[0]}/3",
             "PYTHONPATH": path,
         }
-        options = (
-            "--pool",
-            "threads",
-            "--concurrency",
-            "8",
-            "--loglevel",
-            "info",
-            "-n",
-            f"{os.urandom(4).hex()}@shop",
-        )
+        name = f"{os.urandom(4).hex()}@shop"
+        options = ("--pool", "threads", "--concurrency", "8", "--loglevel", "info", "-n", name)
         return Program((*command, *options, *arguments), self._folder, environment)
 
     def task(self, name: str, *, wait: bool = True, **fields: object) -> CeleryTaskAction:
         return CeleryTaskAction(f"shop.{name}", BROKER, wait=wait, **fields)  # type: ignore[arg-type]
+
+    def forget_results(self) -> None:
+        with RedisClient.from_url(self.results) as results:
+            results.flushdb()
 
     def recorded(self) -> list[str]:
         """The ids of the tasks that have run, one for each run."""

@@ -31,7 +31,6 @@ def refuse(self: Task) -> None:
 @app.task(name="shop.record", bind=True, acks_late=True, reject_on_worker_lost=True)
 def record(self: Task, *args: Any, **kwargs: Any) -> dict[str, Any]:
     _records.rpush("recorded", self.request.id)
-    headers = {
-        name: self.request.get(name) for name in ("scheduler_event_id", "scheduler_run_time", "x-tenant")
-    }
+    names = ("scheduler_event_id", "scheduler_run_time", "x-tenant")
+    headers = {name: self.request.get(name) for name in names}
     return {"args": args, "kwargs": kwargs, "headers": headers}

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from celery import Celery
-from celery.backends.base import KeyValueStoreBackend
 
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 
@@ -18,31 +17,24 @@ class Application:
     """Belongs to one thread. It connects when it is first used."""
 
     def __init__(self, url: str, backend: str | None) -> None:
-        self._app = Celery("rrule-scheduler-tasks", broker=url, backend=backend, set_as_current=False)
+        # It knows no backend: Celery would subscribe to the result of each task that it sends.
+        self._app = Celery("rrule-scheduler-tasks", broker=url, set_as_current=False)
         patience = {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS}
+        # Without a confirmation, RabbitMQ may lose what the socket has taken.
         confirmed = {"confirm_publish": True, "read_timeout": PATIENCE_SECONDS}
         self._app.conf.update(
             task_serializer="json",
-            result_serializer="json",
-            # A result that is no JSON is never unpickled: it could run code here.
-            accept_content=["json"],
-            result_accept_content=["json"],
             broker_connection_timeout=PATIENCE_SECONDS,
-            broker_pool_limit=1,
-            # Without a confirmation, RabbitMQ may lose what the socket has taken.
             broker_transport_options=confirmed if url.startswith("amqp") else patience,
-            result_backend_always_retry=False,
-            redis_socket_timeout=PATIENCE_SECONDS,
-            redis_socket_connect_timeout=PATIENCE_SECONDS,
-            redis_retry_on_timeout=False,
             task_send_sent_event=False,
         )
-        with self._app.connection_for_write() as connection:
-            known: tuple[type[Exception], ...] = (*connection.connection_errors, *connection.channel_errors)
+        self._connection = self._app.connection_for_write()
+        self._producer = self._app.amqp.Producer(self._connection, auto_declare=False)
+        known = (*self._connection.connection_errors, *self._connection.channel_errors)
         # kombu counts a KeyError of our own among its faults, to survive a race of its own.
         faults = {error for error in known if error is not KeyError}
-        self._backend = self._app.backend if backend else None
-        if isinstance(self._backend, KeyValueStoreBackend):
+        self._backend = _results_at(backend) if backend else None
+        if self._backend is not None:
             faults.update(self._backend.connection_errors, self._backend.channel_errors)
         self.faults: tuple[type[Exception], ...] = tuple(faults)
 
@@ -67,6 +59,7 @@ class Application:
             task_id=task_id,
             headers=dict(headers),
             ignore_result=not action.wait,
+            producer=self._producer,
             retry=True,
             retry_policy=_RETRY_POLICY,
             **{name: value for name, value in options.items() if value is not None},
@@ -87,9 +80,10 @@ class Application:
         self._key_value.delete(self._key_value.get_key_for_task(task_id))
 
     def close(self) -> None:
-        self._app.close()
-        if self._backend is not None and hasattr(self._backend, "client"):
+        self._connection.release()
+        if self._backend is not None:
             self._backend.client.close()
+            self._backend.client.connection_pool.disconnect()
 
     @property
     def _key_value(self) -> Any:
@@ -99,3 +93,19 @@ class Application:
         # `decode_result` would build an exception of a class that the result names.
         meta = self._key_value.decode(raw)
         return meta if isinstance(meta, dict) else None
+
+
+def _results_at(url: str) -> Any:
+    """A result backend, which connects when it is first asked."""
+    app = Celery("rrule-scheduler-results", backend=url, set_as_current=False)
+    app.conf.update(
+        result_serializer="json",
+        # A result that is no JSON is never unpickled: it could run code here.
+        result_accept_content=["json"],
+        accept_content=["json"],
+        result_backend_always_retry=False,
+        redis_socket_timeout=PATIENCE_SECONDS,
+        redis_socket_connect_timeout=PATIENCE_SECONDS,
+        redis_retry_on_timeout=False,
+    )
+    return app.backend

@@ -1,4 +1,4 @@
-"""One broker of another Celery application: publishes tasks, and looks for the results that are waited for."""
+"""One broker of another application: publishes tasks, and looks for the results that are waited for."""
 
 import queue
 import threading

@@ -1,5 +1,5 @@
-"""A Celery task as MongoDB keeps it: `{type, task, broker, args, kwargs, event_kwarg, queue, priority, expires,
-headers: [[name, value]], wait}`; `args` and `kwargs` are JSON texts.
+"""A Celery task as MongoDB keeps it: `{type, task, broker, args, kwargs, event_kwarg, queue, priority,
+expires, headers: [[name, value]], wait}`; `args` and `kwargs` are JSON texts.
 
 Secret are the arguments and the headers' values.
 """

@@ -142,6 +142,8 @@ class CeleryTaskHarness(Harness):
     def __init__(self, stack: ExitStack, fixture: Callable[[str], Any]) -> None:
         super().__init__(stack, fixture)
         self._shop: CeleryApplication = fixture("shop")
+        # Outside of tests no two events have the same id.
+        self._shop.forget_results()
 
     def settings(self, **changes: Any) -> Settings:
         return Settings(
