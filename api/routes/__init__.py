@@ -5,30 +5,58 @@ from flask_smorest import Api
 
 from api import converters
 from api.routes import (
+    backfills,
+    backlog,
     bulk,
     bulk_edits,
     calendar_feeds,
     calendars,
     destinations,
+    edits,
     events,
     explanation,
     export,
+    forecast,
     ics_import,
+    kill_switch,
     messages,
     preview,
     schedules,
     signing,
     zone_check,
 )
+from api.tasks_facade import routes as tasks
 
 
 def register(app: Flask) -> Api:
-    """Adds every route below /api; this order is the order of the specification."""
+    """Adds every route below /api, and /tasks; this order is the order of the specification."""
     converters.register(app)
     api = Api(app)
     for module in (
-        *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
-        *(calendars, calendar_feeds, destinations, zone_check),
+        *(
+            schedules,
+            bulk,
+            bulk_edits,
+            export,
+            ics_import,
+            preview,
+            explanation,
+            edits,
+            signing,
+            events,
+            messages,
+        ),
+        *(
+            calendars,
+            calendar_feeds,
+            destinations,
+            kill_switch,
+            backfills,
+            backlog,
+            forecast,
+            zone_check,
+            tasks,
+        ),
     ):
         api.register_blueprint(module.blueprint)
     return api

@@ -10,14 +10,21 @@
 
 from typing import TYPE_CHECKING, Any
 
+from scheduler_app.client.destination_operations import DestinationFields
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.message_operations import MessageFields
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
+    Answer,
     Attempt,
     BulkResult,
+    Destination,
+    DestinationTest,
     EditResult,
     Event,
     Explanation,
+    Flow,
+    KillSwitch,
     Message,
     MessageResult,
     Move,
@@ -31,24 +38,47 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
+from scheduler_app.client.waves import (
+    Backfill,
+    Backlog,
+    Forecast,
+    ForecastBucket,
+    ForecastReceiver,
+    OwedOfSchedule,
+    OwedToReceiver,
+)
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
 
 __all__ = [
     "TRIGGERS",
+    "Answer",
     "AsyncScheduler",
     "Attempt",
+    "Backfill",
+    "Backlog",
     "BulkResult",
+    "Destination",
+    "DestinationFields",
+    "DestinationTest",
     "EditResult",
     "Event",
     "Explanation",
+    "Flow",
+    "Forecast",
+    "ForecastBucket",
+    "ForecastReceiver",
     "Json",
+    "KillSwitch",
     "Message",
+    "MessageFields",
     "MessageResult",
     "Move",
     "MovedSchedule",
     "Occurrence",
+    "OwedOfSchedule",
+    "OwedToReceiver",
     "Preview",
     "Reason",
     "Record",

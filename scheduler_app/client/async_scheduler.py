@@ -7,9 +7,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import operations
+from scheduler_app.client.async_calendars import AsyncCalendars
+from scheduler_app.client.async_destinations import AsyncDestinations
 from scheduler_app.client.async_http import AsyncHttp
 from scheduler_app.client.async_messages import AsyncMessages
-from scheduler_app.client.calls import EditOfMany, Listing
+from scheduler_app.client.calls import EditOfMany, Listing, Progress
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
@@ -17,11 +19,13 @@ from scheduler_app.client.results import (
     EditResult,
     Event,
     Explanation,
+    KillSwitch,
     MovedSchedule,
     Preview,
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
+from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
 T = TypeVar("T")
 
@@ -38,6 +42,8 @@ class AsyncScheduler:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
         self.messages = AsyncMessages(self._http, self._all)
+        self.calendars = AsyncCalendars(self._http, self._all)
+        self.destinations = AsyncDestinations(self._http, self._all)
 
     async def schedule(
         self,
@@ -103,20 +109,42 @@ class AsyncScheduler:
     async def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Schedule:
         return await self._http.send(operations.update(schedule_id, fields))
 
-    async def pause(self, schedule_id: str) -> Schedule:
-        return await self._http.send(operations.pause(schedule_id))
+    async def pause(
+        self, schedule_id: str, *, until: datetime | str | None = None, note: str | None = None
+    ) -> Schedule:
+        return await self._http.send(operations.pause(schedule_id, until, note))
 
     async def resume(self, schedule_id: str) -> Schedule:
         return await self._http.send(operations.resume(schedule_id))
 
-    async def pause_many(self, **which: Any) -> EditResult:
-        return await self._edit(operations.pause_many(which))
+    async def pause_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
+        return await self._edit(operations.pause_many(which), progress)
 
-    async def resume_many(self, **which: Any) -> EditResult:
-        return await self._edit(operations.resume_many(which))
+    async def resume_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
+        return await self._edit(operations.resume_many(which), progress)
 
-    async def delete_many(self, **which: Any) -> EditResult:
-        return await self._edit(operations.delete_many(which))
+    async def delete_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
+        return await self._edit(operations.delete_many(which), progress)
+
+    async def kill_switch_on(
+        self,
+        *,
+        everything: bool = False,
+        tag: str | None = None,
+        destination: str | None = None,
+        note: str | None = None,
+    ) -> KillSwitch:
+        which = operations.stopped_by(everything, tag, destination)
+        return await self._http.send(operations.kill_switch_on(which, note))
+
+    async def kill_switch_off(
+        self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
+    ) -> int:
+        which = operations.stopped_by(everything, tag, destination)
+        return await self._http.send(operations.kill_switch_off(which))
+
+    async def kill_switches(self) -> tuple[KillSwitch, ...]:
+        return await self._http.send(operations.kill_switches())
 
     async def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         return await self._http.send(operations.trigger(schedule_id, idempotency_key))
@@ -148,8 +176,14 @@ class AsyncScheduler:
     async def redrive(self, event_id: str) -> Event:
         return await self._http.send(operations.redrive(event_id))
 
-    async def redrive_many(self, **which: Any) -> EditResult:
-        return await self._edit(operations.redrive_many(which))
+    async def complete(self, event_id: str, token: str) -> Event:
+        return await self._http.send(operations.complete(event_id, token))
+
+    async def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
+        return await self._http.send(operations.fail(event_id, token, reason))
+
+    async def redrive_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
+        return await self._edit(operations.redrive_many(which), progress)
 
     async def preview(
         self,
@@ -169,12 +203,61 @@ class AsyncScheduler:
     async def why(self, schedule_id: str, at: datetime | str) -> Explanation:
         return await self._http.send(operations.why(schedule_id, at))
 
+    async def forecast(
+        self,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Forecast:
+        return await self._http.send(operations.forecast(after, until, bucket_seconds))
+
+    async def backfill(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str,
+        until: datetime | str | None = None,
+        rate_per_second: float | None = None,
+        overlap: str | None = None,
+        only_missing: bool | None = None,
+        dry_run: bool = False,
+    ) -> Backfill:
+        which = {
+            "after": after,
+            "until": until,
+            "rate_per_second": rate_per_second,
+            "overlap": overlap,
+            "only_missing": only_missing,
+            "dry_run": dry_run,
+        }
+        return await self._http.send(operations.backfill(schedule_id, which))
+
+    async def get_backfill(self, schedule_id: str) -> Backfill:
+        return await self._http.send(operations.get_backfill(schedule_id))
+
+    async def cancel_backfill(self, schedule_id: str) -> Backfill:
+        return await self._http.send(operations.cancel_backfill(schedule_id))
+
+    async def backlog(self) -> Backlog:
+        return await self._http.send(operations.backlog())
+
+    async def expire_backlog(self, **which: Any) -> int:
+        count = 0
+        while True:
+            page = await self._http.send(operations.expire_backlog(which))
+            count += page.expired
+            if not page.more:
+                return count
+
     def tzdata_check(self) -> AsyncIterator[MovedSchedule]:
         return self._all(operations.tzdata_check())
 
-    async def _edit(self, edit: EditOfMany) -> EditResult:
+    async def _edit(self, edit: EditOfMany, progress: Progress | None) -> EditResult:
         for call in edit.calls():
             await self._http.send(call)
+            if progress is not None:
+                progress(edit.count)
         return edit.result()
 
     async def close(self) -> None:

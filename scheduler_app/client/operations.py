@@ -5,14 +5,24 @@ What the arguments mean stands in `scheduler.py`.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, post, put, without_none
 from scheduler_app.client.record import Json
-from scheduler_app.client.results import BulkResult, Event, Explanation, MovedSchedule, Preview, Schedule
+from scheduler_app.client.results import (
+    BulkResult,
+    Event,
+    Explanation,
+    KillSwitch,
+    MovedSchedule,
+    Preview,
+    Schedule,
+)
 from scheduler_app.client.schedule_fields import TRIGGERS
+from scheduler_app.client.waves import Backfill, Backlog, BacklogExpired, Forecast
 
 
 def schedule(
@@ -31,12 +41,20 @@ def schedule(
         given["run_at"] = as_instant(datetime.now(UTC) + delay)
     if callback_url is not None:
         given["callback_url"] = callback_url
-    if (callback_url is None) == (given.get("destination") is None):
-        raise ValueError("give callback_url or destination")
-    # Names are shown, and a query may hold secrets.
-    receiver = re.split(r"[?#]", callback_url, maxsplit=1)[0] if callback_url else str(given["destination"])
-    body = {"name": name or receiver[:100], **given}
+    if sum(given.get(each) is not None for each in ("callback_url", "destination", "action")) != 1:
+        raise ValueError("give callback_url, destination or action")
+    body = {"name": name or _default_name(given)[:100], **given}
     return post("/api/schedules", Schedule.of, body, key=idempotency_key)
+
+
+def _default_name(given: Json) -> str:
+    """What is called. Names are shown, and a query or an argument may hold secrets."""
+    if given.get("callback_url") is not None:
+        return re.split(r"[?#]", given["callback_url"], maxsplit=1)[0]
+    if given.get("destination") is not None:
+        return str(given["destination"])
+    command = given["action"].get("command") or [given["action"].get("type", "")]
+    return str(command.split()[0] if isinstance(command, str) else command[0])
 
 
 def cancel(schedule_id: str) -> Call[None]:
@@ -73,8 +91,9 @@ def update(schedule_id: str, fields: Mapping[str, object]) -> Call[Schedule]:
     return put(_path(schedule_id), Schedule.of, _wire(fields))
 
 
-def pause(schedule_id: str) -> Call[Schedule]:
-    return post(_path(schedule_id, "pause"), Schedule.of)
+def pause(schedule_id: str, until: datetime | str | None, note: str | None) -> Call[Schedule]:
+    body = without_none({"until": _maybe_instant(until), "note": note})
+    return post(_path(schedule_id, "pause"), Schedule.of, body)
 
 
 def resume(schedule_id: str) -> Call[Schedule]:
@@ -82,6 +101,7 @@ def resume(schedule_id: str) -> Call[Schedule]:
 
 
 def pause_many(which: Json) -> EditOfMany:
+    which = which | {"until": _maybe_instant(which.get("until"))}
     return EditOfMany("/api/schedules/pause", "paused", which)
 
 
@@ -91,6 +111,33 @@ def resume_many(which: Json) -> EditOfMany:
 
 def delete_many(which: Json) -> EditOfMany:
     return EditOfMany("/api/schedules/delete", "deleted", which)
+
+
+def kill_switch_on(which: Json, note: str | None) -> Call[KillSwitch]:
+    return put("/api/kill-switch", KillSwitch.of, without_none(which | {"note": note}))
+
+
+def kill_switch_off(which: Json) -> Call[int]:
+    def read(answer: Json) -> int:
+        return int(answer["held"])
+
+    query = {name: "true" if value is True else value for name, value in without_none(which).items()}
+    return Call("DELETE", "/api/kill-switch", read, query)
+
+
+def kill_switches() -> Call[tuple[KillSwitch, ...]]:
+    def read(answer: Json) -> tuple[KillSwitch, ...]:
+        return tuple(map(KillSwitch.of, answer["kill_switches"]))
+
+    return get("/api/kill-switch", read)
+
+
+def stopped_by(everything: bool, tag: str | None, destination: str | None) -> Json:
+    """What a kill switch stops. Raises ValueError unless it is one of the three."""
+    which = {"all": everything or None, "tag": tag, "destination": destination}
+    if len(without_none(which)) != 1:
+        raise ValueError("give one of everything, tag and destination")
+    return which
 
 
 def trigger(schedule_id: str, idempotency_key: str | None) -> Call[str]:
@@ -125,6 +172,15 @@ def redrive(event_id: str) -> Call[Event]:
     return post(_event_path(event_id, "redrive"), Event.of)
 
 
+def complete(event_id: str, token: str) -> Call[Event]:
+    return replace(post(_event_path(event_id, "complete"), Event.of), completion_token=token)
+
+
+def fail(event_id: str, token: str, reason: str | None) -> Call[Event]:
+    body = without_none({"reason": reason})
+    return replace(post(_event_path(event_id, "fail"), Event.of, body), completion_token=token)
+
+
 def redrive_many(which: Json) -> EditOfMany:
     return EditOfMany("/api/events/redrive", "redriven", _event_filters(which))
 
@@ -148,6 +204,37 @@ def preview(
 def why(schedule_id: str, at: datetime | str) -> Call[Explanation]:
     text = at.isoformat() if isinstance(at, datetime) else at
     return get(_path(schedule_id, "why"), Explanation.of, {"at": text})
+
+
+def forecast(
+    after: datetime | str | None, until: datetime | str | None, bucket_seconds: int | None
+) -> Call[Forecast]:
+    times = {"from": _maybe_instant(after), "to": _maybe_instant(until)}
+    return get("/api/forecast", Forecast.of, without_none(times | {"bucket": bucket_seconds}))
+
+
+def backfill(schedule_id: str, which: Json) -> Call[Backfill]:
+    given = dict(which)
+    times = {"from": _maybe_instant(given.pop("after")), "to": _maybe_instant(given.pop("until"))}
+    return post(_path(schedule_id, "backfill"), Backfill.of, without_none(times | given))
+
+
+def get_backfill(schedule_id: str) -> Call[Backfill]:
+    return get(_path(schedule_id, "backfill"), Backfill.of)
+
+
+def cancel_backfill(schedule_id: str) -> Call[Backfill]:
+    return Call("DELETE", _path(schedule_id, "backfill"), Backfill.of)
+
+
+def backlog() -> Call[Backlog]:
+    return get("/api/backlog", Backlog.of)
+
+
+def expire_backlog(which: Json) -> Call[BacklogExpired]:
+    given = dict(which)
+    given["due_before"] = _maybe_instant(given.get("due_before"))
+    return post("/api/backlog/expire", BacklogExpired.of, without_none(given))
 
 
 def tzdata_check() -> Listing[MovedSchedule]:

@@ -7,7 +7,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import operations
-from scheduler_app.client.calls import EditOfMany, Listing
+from scheduler_app.client.calendars import Calendars
+from scheduler_app.client.calls import EditOfMany, Listing, Progress
+from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
 from scheduler_app.client.messages import Messages
@@ -17,11 +19,13 @@ from scheduler_app.client.results import (
     EditResult,
     Event,
     Explanation,
+    KillSwitch,
     MovedSchedule,
     Preview,
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
+from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
 T = TypeVar("T")
 
@@ -39,6 +43,8 @@ class Scheduler:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = Http(url, api_key, timeout=timeout, retries=retries)
         self.messages = Messages(self._http, self._all)
+        self.calendars = Calendars(self._http, self._all)
+        self.destinations = Destinations(self._http, self._all)
 
     def schedule(
         self,
@@ -49,13 +55,14 @@ class Scheduler:
         idempotency_key: str | None = None,
         **fields: Unpack[NewScheduleFields],
     ) -> Schedule:
-        """Creates a schedule that calls `callback_url`, or a destination in its place, and returns it.
+        """Creates a schedule that calls `callback_url`, or a `destination` or an `action` in its place, and
+        returns it.
 
         `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
-        `run_at` counted from now. `name` is the URL without its query, or the destination's name, unless
-        given. A request that is sent again with the same `idempotency_key` creates nothing a second time.
-        Raises ValueError for none or several triggers, for neither or both of a URL and a destination, and
-        for a datetime that has no offset and no `timezone` beside it.
+        `run_at` counted from now. `name` is the URL without its query, the destination's name, or the
+        program's, unless given. A request that is sent again with the same `idempotency_key` creates nothing
+        a second time. Raises ValueError for none or several triggers, for none or several of a URL, a
+        destination and an action, and for a datetime that has no offset and no `timezone` beside it.
         """
         return self._http.send(operations.schedule(callback_url, name, delay, idempotency_key, fields))
 
@@ -123,26 +130,53 @@ class Scheduler:
         fields suffice. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
         return self._http.send(operations.update(schedule_id, fields))
 
-    def pause(self, schedule_id: str) -> Schedule:
-        """Stops sending callbacks until `resume`."""
-        return self._http.send(operations.pause(schedule_id))
+    def pause(
+        self, schedule_id: str, *, until: datetime | str | None = None, note: str | None = None
+    ) -> Schedule:
+        """Stops sending callbacks until `resume`, or until `until`; `note` says why."""
+        return self._http.send(operations.pause(schedule_id, until, note))
 
     def resume(self, schedule_id: str) -> Schedule:
         return self._http.send(operations.resume(schedule_id))
 
-    def pause_many(self, **which: Any) -> EditResult:
+    def pause_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """Pauses all schedules matching every filter in `which`: `state`, `name`, `tag`, `last_outcome`, or
         `all=True`. Returns the `count` (`paused` in JSON), `skipped`, the first 100 of those that were
-        skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts."""
-        return self._edit(operations.pause_many(which))
+        skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts; `until` and
+        `note` are those of `pause`. `progress` is called after each page with the count so far."""
+        return self._edit(operations.pause_many(which), progress)
 
-    def resume_many(self, **which: Any) -> EditResult:
+    def resume_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """As `pause_many`; the count is `resumed` in JSON."""
-        return self._edit(operations.resume_many(which))
+        return self._edit(operations.resume_many(which), progress)
 
-    def delete_many(self, **which: Any) -> EditResult:
+    def delete_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """As `pause_many`; the count is `deleted` in JSON. Events not sent yet are cancelled."""
-        return self._edit(operations.delete_many(which))
+        return self._edit(operations.delete_many(which), progress)
+
+    def kill_switch_on(
+        self,
+        *,
+        everything: bool = False,
+        tag: str | None = None,
+        destination: str | None = None,
+        note: str | None = None,
+    ) -> KillSwitch:
+        """Stops everything, a tag or a destination: within a second nothing of it is sent. No schedule is
+        changed. Raises ValueError unless one of the three is given."""
+        which = operations.stopped_by(everything, tag, destination)
+        return self._http.send(operations.kill_switch_on(which, note))
+
+    def kill_switch_off(
+        self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
+    ) -> int:
+        """Lets it go on; returns how many events were held and are due again, 10,000 at most."""
+        which = operations.stopped_by(everything, tag, destination)
+        return self._http.send(operations.kill_switch_off(which))
+
+    def kill_switches(self) -> tuple[KillSwitch, ...]:
+        """Those that are on."""
+        return self._http.send(operations.kill_switches())
 
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
@@ -186,10 +220,20 @@ class Scheduler:
         """Sends an event that ended in error again."""
         return self._http.send(operations.redrive(event_id))
 
-    def redrive_many(self, **which: Any) -> EditResult:
+    def complete(self, event_id: str, token: str) -> Event:
+        """Says, as the receiver of an event whose schedule has `completion="callback"`, that its work is
+        done. `token` is the `X-Scheduler-Completion-Token` of its callback; no API key is needed."""
+        return self._http.send(operations.complete(event_id, token))
+
+    def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
+        """Says in the same way that its work failed, and perhaps why; the next attempt follows if one is
+        left."""
+        return self._http.send(operations.fail(event_id, token, reason))
+
+    def redrive_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or
         `all=True`. Returns what `pause_many` does; the count is `redriven` in JSON."""
-        return self._edit(operations.redrive_many(which))
+        return self._edit(operations.redrive_many(which), progress)
 
     def preview(
         self,
@@ -220,14 +264,77 @@ class Scheduler:
         """
         return self._http.send(operations.why(schedule_id, at))
 
+    def forecast(
+        self,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Forecast:
+        """How many callbacks fall due from `after` (default: now) until `until` (default: a day later), in
+        parts of `bucket_seconds`, by destination and origin. `sampled` tells whether they are estimates."""
+        return self._http.send(operations.forecast(after, until, bucket_seconds))
+
+    def backfill(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str,
+        until: datetime | str | None = None,
+        rate_per_second: float | None = None,
+        overlap: str | None = None,
+        only_missing: bool | None = None,
+        dry_run: bool = False,
+    ) -> Backfill:
+        """Makes events for past occurrences from `after` to `until` (default: now), `rate_per_second` of them
+        in a second at most (default: 10).
+
+        Occurrences that have an event that waits, succeeded or failed are left out unless `only_missing` is
+        False. `overlap` is `allow` or `queue`: one after the other.
+        """
+        which = {
+            "after": after,
+            "until": until,
+            "rate_per_second": rate_per_second,
+            "overlap": overlap,
+            "only_missing": only_missing,
+            "dry_run": dry_run,
+        }
+        return self._http.send(operations.backfill(schedule_id, which))
+
+    def get_backfill(self, schedule_id: str) -> Backfill:
+        """How far the schedule's newest backfill has come."""
+        return self._http.send(operations.get_backfill(schedule_id))
+
+    def cancel_backfill(self, schedule_id: str) -> Backfill:
+        """Ends the schedule's backfill and withdraws what waits of it."""
+        return self._http.send(operations.cancel_backfill(schedule_id))
+
+    def backlog(self) -> Backlog:
+        """What was due before now and waits, by schedule and receiver, and how long it takes."""
+        return self._http.send(operations.backlog())
+
+    def expire_backlog(self, **which: Any) -> int:
+        """Gives up the late events that match all of `which`: `schedule_id`, `destination` or `origin`,
+        `due_before`; or `all=True`. They are `expired`. With `dry_run=True` they are only counted. Returns
+        how many."""
+        count = 0
+        while True:
+            page = self._http.send(operations.expire_backlog(which))
+            count += page.expired
+            if not page.more:
+                return count
+
     def tzdata_check(self) -> Iterator[MovedSchedule]:
         """Yields the schedules that the API's zone data would move, each with its first moves. It changes
         nothing: beats with that data do."""
         return self._all(operations.tzdata_check())
 
-    def _edit(self, edit: EditOfMany) -> EditResult:
+    def _edit(self, edit: EditOfMany, progress: Progress | None) -> EditResult:
         for call in edit.calls():
             self._http.send(call)
+            if progress is not None:
+                progress(edit.count)
         return edit.result()
 
     def close(self) -> None:

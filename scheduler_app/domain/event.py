@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from scheduler_app.domain.completion_token import CompletionToken
 from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.queues import CALLBACKS
@@ -32,11 +33,12 @@ class State(StrEnum):
 
 
 class Kind(StrEnum):
-    """Why an event exists: its schedule's rule, a person who asked for it now, or a message without a
-    schedule."""
+    """Why an event exists: its schedule's rule, a person who asked for it now, a person who asked for
+    occurrences of the past, or a message without a schedule."""
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"
+    BACKFILL = "backfill"
     MESSAGE = "message"
 
 
@@ -72,7 +74,9 @@ LIFE: dict[State, Life] = {
         "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True
     ),
     State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True),
-    State.SKIPPED: Life("the overlap policy said no", "retention", "", final=True),
+    State.SKIPPED: Life(
+        "an earlier event was not finished, and run_overlap said no", "retention", "", final=True
+    ),
 }
 
 FINAL = frozenset(state for state, life in LIFE.items() if life.final)
@@ -99,6 +103,9 @@ TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
     # Its destination has no room before later; it keeps its place in the line.
     "put_off": _move(set(WAITING), {State.READY_QUEUE}),
+    # A kill switch stops it; it has its own time again when that is off.
+    "hold": _move(set(WAITING), {State.READY_QUEUE}),
+    "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
     # Whoever marked them died, or the broker was away, before their messages were sent.
     "put_back": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     # Marked or not: what was put back may have a message all the same.
@@ -106,14 +113,30 @@ TRANSITIONS: dict[str, Transition] = {
     # Any living state while `owner` is still the claim's token: recovery ends the lease of a worker that was
     # only slow and leaves the token, and dispatch may be quicker than that worker's record.
     "record": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
+    # Its receiver goes on working, and says later how that went.
+    "await_completion": _move({State.RUNNING, *UNCLAIMED}, {State.RUNNING}),
+    # The receiver said how it went, or its time is over.
+    "tell": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
     # Its origin has no room: it comes again later, and no attempt is counted.
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
     "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # A person gives up what is late.
+    "expire": _move(set(UNCLAIMED), {State.EXPIRED}),
+    # The policy of overlapping runs holds it back, before its request.
+    "skip": _move({State.RUNNING}, {State.SKIPPED, State.CANCELLED}),
+    # A later event of its schedule has begun, and ends what is left of it.
+    "supersede": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # It waits for an earlier event, which has ended.
+    "wake": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
+    # Its request was answered, and its receiver has not said yet how it went.
+    "cancel_awaited": _move({State.RUNNING}, {State.CANCELLED}),
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
+    # Of a dead letter that a person does not want to be sent any more.
+    "dismiss": _move({State.ERROR}, {State.EXPIRED}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
 }
@@ -123,6 +146,10 @@ SUSPECT_AFTER = 2
 #: So many leases lost while its own request was being made, alone, and an event is set aside. Leases that it
 #: lost in company never set it aside: its workers may have died of anything.
 MAX_ISOLATED_LOSSES = 3
+
+
+#: Begins the second to last part of the ids of backfilled events.
+_BACKFILL = "backfill"
 
 
 def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
@@ -136,6 +163,19 @@ def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
 def manual_event_id(schedule_id: str, request_seed: str | None = None) -> str:
     """The id of an event that a person asked for: 96 random bits, or a request's own `request_seed`."""
     return f"{schedule_id}-manual-{request_seed or secrets.token_hex(12)}"
+
+
+def backfill_event_id(schedule_id: str, number: str, run_time: datetime) -> str:
+    """The id of the event of a past occurrence that the backfill `number` makes."""
+    return f"{schedule_id}-{_BACKFILL}{number}-{compact(run_time)}"
+
+
+def is_backfill(event_id: str) -> bool:
+    """Whether an event's id is that of a backfilled occurrence."""
+    # Where a scheduled event has its revision, and a manual one "manual".
+    if _BACKFILL not in event_id or is_message(event_id):
+        return False
+    return event_id.rpartition("-")[0].rpartition("-")[2].startswith(_BACKFILL)
 
 
 def compact(instant: datetime) -> str:
@@ -192,6 +232,9 @@ class Event(NamedTuple):
     """Callbacks of ours, one after another, that led to the request that made it."""
     queue: str = CALLBACKS
     """Its message travels in it, and only workers that serve it claim the event."""
+    completion_token: CompletionToken | None = None
+    """With which its receiver says how its work went; None where the response does, and where no request is
+    about to be made."""
     message: "Message | UnreadableMessage | None" = None
     """What a message delivers; None for an occurrence, and where only the event itself was read."""
 

@@ -7,6 +7,7 @@ from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.store.edits import BY_SCHEDULE
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.sessions import ATTEMPTS_SECONDS, BY_KEY
@@ -18,6 +19,8 @@ INDEX_NOT_FOUND = 27
 DAY_SECONDS = 86_400
 NODE_TTL_SECONDS = 60
 ROUTED = "routed_v1"
+HELD = "held_v1"
+PAUSED_UNTIL = "paused_until_v1"
 OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
 
@@ -35,8 +38,17 @@ EVENTS = [
         name=ROUTED,
         partialFilterExpression={"routed": True, "due_at": {"$exists": True}},
     ),
+    # The events that kill switches hold, by the switch; no others are written to it.
     IndexModel(
-        [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
+        [("held", ASCENDING)],
+        name=HELD,
+        partialFilterExpression={"held": {"$exists": True}, "due_at": {"$exists": True}},
+    ),
+    # Messages have no schedule, and are not written to it.
+    IndexModel(
+        [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
+        name="schedule_v2",
+        partialFilterExpression={"schedule_id": {"$exists": True}},
     ),
     # The pending events of a schedule, however many are finished. It is written when an event is made and
     # when it ends.
@@ -60,6 +72,12 @@ EVENTS = [
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
         name="dead_v2",
         partialFilterExpression={"state": "error"},
+    ),
+    # Until when receivers may say how their work went; written for events that wait for that alone.
+    IndexModel(
+        [("due_at", ASCENDING)],
+        name="awaited_v1",
+        partialFilterExpression={"completion.awaiting": True},
     ),
     # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
     IndexModel(
@@ -127,6 +145,12 @@ SCHEDULES = [
     IndexModel(
         [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
     ),
+    # The pauses that end by themselves, and no others.
+    IndexModel(
+        [("state", ASCENDING), ("pause.until", ASCENDING)],
+        name=PAUSED_UNTIL,
+        partialFilterExpression={"pause.until": {"$exists": True}},
+    ),
     # Who observes a calendar, and with which of its days their future was computed.
     IndexModel(
         [("tenant", ASCENDING), ("calendar", ASCENDING), ("state", ASCENDING), ("calendar_days", ASCENDING)],
@@ -186,7 +210,7 @@ CALENDARS = [
 ]
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
-REPLACED = {"events": ("due_v1", "retention_v1")}
+REPLACED = {"events": ("due_v1", "retention_v1", "schedule_v1")}
 
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [
@@ -200,7 +224,18 @@ DESTINATIONS = [
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
 ]
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
+# Those that beats have something to do for, and no others.
+BACKFILLS = [
+    IndexModel(
+        [("active", ASCENDING), ("tenant", ASCENDING)],
+        name="active_v1",
+        partialFilterExpression={"active": True},
+    )
+]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
+
+#: What was edited of one schedule; written by people's edits alone.
+EDITS = [IndexModel([("schedule_id", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=BY_SCHEDULE)]
 
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
@@ -214,7 +249,9 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
     _create(mongo.collection("destinations"), DESTINATIONS)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
+    _create(mongo.collection("backfills"), BACKFILLS)
     _create(mongo.collection("sessions"), SESSIONS)
+    _create(mongo.collection("edits"), EDITS)
     _drop_replaced(mongo)
     # Messages have no schedule, and a retention of their own.
     _ensure_ttl(
@@ -233,6 +270,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         message_retention_days * DAY_SECONDS,
         partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
     )
+    _ensure_ttl(mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS)
     _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
     _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
     _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)

@@ -18,7 +18,7 @@ from scheduler_app.domain.flow import FlowState, Limiter
 from scheduler_app.domain.http_action import HttpAction, http_action
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import Signing
-from scheduler_app.domain.tenants import whole_id
+from scheduler_app.domain.tenants import SEPARATOR, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.destinations.documents import CorruptDestination
 from scheduler_app.telemetry import get_logger
@@ -128,6 +128,22 @@ class DestinationService:
             raise NotFound(f"there is no destination {name}")
         if isinstance(found, Destination):
             _check_conditions(found, name, Conditions(version=version))
+        at = found.version if isinstance(found, Destination) else None
+        # Marked first, counted after: whoever writes something that names it reads it again after that write.
+        # One of the two always sees the other.
+        if not self.store.destinations.begin_deletion(own_id, tenant=tenant, version=at):
+            raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
+        try:
+            self._check_unused(own_id, name, tenant)
+        except Conflict:
+            self.store.destinations.give_up_deletion(own_id, tenant=tenant)
+            raise
+        if not self.store.destinations.delete(own_id, tenant=tenant, version=at):
+            raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
+        log.info("destination.deleted", message="A destination was deleted", destination=own_id)
+
+    def _check_unused(self, own_id: str, name: str, tenant: str) -> None:
+        """Raises Conflict."""
         users = self.store.destinations.in_use(own_id, tenant=tenant)
         if users:
             raise Conflict(
@@ -140,9 +156,6 @@ class DestinationService:
                 f"{messages} message{'s' if messages > 1 else ''} wait{'' if messages > 1 else 's'} for the"
                 f" destination {name}: cancel them first, or let them be delivered"
             )
-        if not self.store.destinations.delete(own_id, tenant=tenant, version=version):
-            raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
-        log.info("destination.deleted", message="A destination was deleted", destination=own_id)
 
     def flow(self, destination: Destination) -> FlowState | None:
         """How a destination with limits is at this moment; None without limits, and where nobody can say."""
@@ -159,17 +172,26 @@ class DestinationService:
     def test(self, name: str, now: datetime, *, tenant: str) -> Tested:
         """Sends one request as a schedule's would be sent, at once and outside of the limits. Raises
         NotFound, Conflict."""
-        destination = self.get(name, tenant=tenant)
         test_id = whole_id(tenant, f"test-{secrets.token_hex(12)}")
         draft = Draft(name="test", trigger={"on_demand": True}, destination=name)
-        schedule = destination.applied_to(draft.schedule(test_id, now, max_retries=0))
-        schedule = replace(schedule, timeout_seconds=min(schedule.timeout_seconds, MAX_TEST_SECONDS))
+        return self.try_out(draft.schedule(test_id, now, max_retries=0), now, tenant=tenant)
+
+    def try_out(self, schedule: Schedule, now: datetime, *, tenant: str) -> Tested:
+        """Makes one HTTP request as a schedule's event would, at once and outside of all limits. Raises
+        NotFound, Conflict."""
+        test_id = whole_id(tenant, f"test-{secrets.token_hex(12)}")
+        named = http_action(schedule.action).destination
+        if named is not None:
+            schedule = self.get(named.rpartition(SEPARATOR)[2], tenant=tenant).applied_to(schedule)
+        schedule = replace(
+            schedule, id=test_id, timeout_seconds=min(schedule.timeout_seconds, MAX_TEST_SECONDS)
+        )
         made = event.manual(test_id, 1, now)
         request = http_action(schedule.action)
         if self.attempt is None:
             return Tested(request.method, request.url, made.id, None)
         if not self.tests.acquire(blocking=False):
-            raise Conflict(f"{TESTS_AT_ONCE} destinations are being tested at this moment; try again")
+            raise Conflict(f"{TESTS_AT_ONCE} receivers are being tested at this moment; try again")
         try:
             verdict = self.attempt(made, schedule, now)
         finally:

@@ -1,7 +1,9 @@
 """Explain: why does a schedule fire at an instant, or why does it not?"""
 
+from dataclasses import replace
 from datetime import datetime
 
+from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import Kind
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
@@ -32,8 +34,18 @@ def explain_schedule(
     facts = None
     if event is not None:
         last = event.status[-1] if event.status else {}
-        facts = EventFacts(event.revision, event.state, last.get("message", ""))
-    return schedule, explain(schedule, schedule.recurrence().why(at), at, facts, now), event
+        # No edit withdraws what somebody asked for.
+        revision = schedule.revision if event.kind is Kind.BACKFILL else event.revision
+        facts = EventFacts(revision, event.state, last.get("message", ""))
+    found = explain(schedule, schedule.recurrence().why(at), at, facts, now)
+    stopped = store.kill_switches.everybodys().stopping(
+        schedule.id, schedule.tags, destination_of(schedule.action)
+    )
+    if stopped is not None and at >= now:
+        found = replace(
+            found, warnings=(*found.warnings, f"Nothing is sent now: the kill switch of {stopped} is on.")
+        )
+    return schedule, found, event
 
 
 def zone_of(schedule: Schedule) -> str:
@@ -52,8 +64,12 @@ def _schedule(store: Store, schedule_id: str, tenant: str) -> Schedule:
 
 
 def _event(store: Store, schedule: Schedule, at: datetime) -> EventRecord | None:
-    """The newest event that the schedule's rule made for the instant."""
+    """The newest event that the schedule's rule made for the instant, or a backfill after it."""
     window = Window(limit=EVENTS_AT_ONCE, since=at, until=at + TICK)
     page = store.event_lists.page(window, tenant=schedule.tenant, schedule_id=schedule.id)
-    planned = [event for event in page.rows if event.kind is Kind.SCHEDULED]
-    return max(planned, key=lambda event: event.revision, default=None)
+    planned = [event for event in page.rows if event.kind in (Kind.SCHEDULED, Kind.BACKFILL)]
+    return max(
+        planned,
+        key=lambda event: (event.kind is Kind.BACKFILL, event.revision, event.created_at),
+        default=None,
+    )

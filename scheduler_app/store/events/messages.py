@@ -84,6 +84,26 @@ class Messages:
             return {}
         return {row["_id"]: self._record(row) for row in self._majority.find({"_id": {"$in": own}})}
 
+    def remove_untouched(self, event_ids: Sequence[str], *, tenant: str) -> list[str]:
+        """Removes those of the tenant's messages that nobody has dispatched yet; returns their ids."""
+        own = [each for each in event_ids if tenant_of(each) == tenant]
+        removed = []
+        for event_id in own:
+            which = {"_id": event_id, "state": State.READY_QUEUE.value, "attempt": 0}
+            if self._events.delete_one(which).deleted_count:
+                removed.append(event_id)
+        return removed
+
+    def scheduled_for_later(self, now: datetime, *, tenant: str, most: int) -> int:
+        """Returns how many of the tenant's messages wait for an instant after `now`, at most `most`."""
+        which = {
+            "tenant": tenant,
+            "kind": Kind.MESSAGE.value,
+            "run_time": {"$gt": now},
+            "due_at": {"$exists": True},
+        }
+        return self._events.count_documents(which, hint="messages_v1", limit=most)
+
     def reschedule(
         self,
         event_id: str,
@@ -111,7 +131,7 @@ class Messages:
                     }
                 },
                 # A message of the broker that was sent for the old time finds nothing that is due.
-                {"$unset": ["dispatcher", "postponed_from"]},
+                {"$unset": ["dispatcher", "postponed_from", "held"]},
             ],
         )
         return written.matched == 1

@@ -2,24 +2,34 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from scheduler_app.domain.backfill import RunOverlap
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
+from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.field_types import EARLIEST
+from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
+from scheduler_app.store.backlogs import Which
 from scheduler_app.store.events.cancellations import PastCut
+from scheduler_app.store.events.completions import Expected
 from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import Window
+from scheduler_app.usecases.backfills import Asked, BackfillService
 from tests.builders import draft, event, message, schedule
 
 SECOND = timedelta(seconds=1)
@@ -55,6 +65,8 @@ class World:
         self.dead = event(now, self.living)
         store.events.insert([self.waiting, self.dead, event(now, self.deleted)], now, "made")
         token, _ = store.claims.claim([self.dead.id], until=now, now=now, lease_seconds=9, worker="w")
+        expected = Expected(self.dead.id, token, digest("shown"), 1, 60.0, None)
+        assert store.completions.expect([expected]) == {self.dead.id}
         ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
         assert store.outcomes.record([ended]) == []
         assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
@@ -62,6 +74,13 @@ class World:
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        asked = Asked(now - SECOND, now, 1.0, RunOverlap.ALLOW, only_missing=True)
+        living = store.schedules.get(self.living, tenant=self.owner)
+        assert isinstance(living, Schedule)
+        assert BackfillService(store).start(replace(living, next_run_at=None), asked, now)
+        assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
+        self.edit = store.edits.new_id()
+        store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -75,6 +94,9 @@ class World:
             "idempotency",
             "outbox",
             "calendar_feeds",
+            "backfills",
+            "kill_switches",
+            "edits",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -91,8 +113,17 @@ def _begin(world: World) -> bool:
     return isinstance(begun, Begun)
 
 
+def _late(world: World) -> Which:
+    return Which(world.now + 9 * SECOND)
+
+
+def _foretold(world: World) -> Buckets:
+    return Buckets(world.now, world.now + 9 * SECOND, SECOND)
+
+
 #: Every verb that acts for one tenant: how a stranger calls it, and what that gives.
 OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
+    "completions.find": (lambda w: w.store.completions.find(w.dead.id, tenant=w.stranger), None),
     "schedules.new_id": (
         lambda w: tenant_of(w.store.schedules.new_id(tenant=w.stranger)) != w.stranger,
         False,
@@ -129,6 +160,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "events.redrive": (lambda w: w.store.events.redrive([w.dead.id], w.now, "no", tenant=w.stranger), []),
+    "events.dismiss": (lambda w: w.store.events.dismiss([w.dead.id], w.now, "no", tenant=w.stranger), 0),
     "events.get": (lambda w: w.store.events.get(w.waiting.id, tenant=w.stranger), None),
     "events.dead_letters": (lambda w: w.store.events.dead_letters(tenant=w.stranger, most=9), 0),
     "event_lists.page": (
@@ -141,10 +173,31 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "newest_events.states": (
+        lambda w: w.store.newest_events.states([w.living], frozenset(State), tenant=w.stranger),
+        {},
+    ),
     "event_lists.dead_letter_causes": (
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
     ),
+    "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
+    "event_figures.newest": (
+        lambda w: w.store.event_figures.newest(w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9),
+        [],
+    ),
+    "event_figures.of_schedule": (
+        lambda w: w.store.event_figures.of_schedule(
+            w.living, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+        ),
+        [],
+    ),
+    "event_figures.last_of_each": (
+        lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
+        {},
+    ),
+    "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
+    "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
     "calendars.attached_use": (
@@ -157,15 +210,32 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
     "messages.reschedule": (
         lambda w: w.store.messages.reschedule(w.message.id, w.now, w.now, w.now, "no", tenant=w.stranger),
         False,
     ),
+    "messages.scheduled_for_later": (
+        lambda w: w.store.messages.scheduled_for_later(EARLIEST, tenant=w.stranger, most=9),
+        0,
+    ),
     "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
     "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
     "destinations.delete": (lambda w: w.store.destinations.delete(w.destination, tenant=w.stranger), False),
+    "destinations.begin_deletion": (
+        lambda w: w.store.destinations.begin_deletion(w.destination, tenant=w.stranger),
+        False,
+    ),
+    "destinations.give_up_deletion": (
+        lambda w: w.store.destinations.give_up_deletion(w.destination, tenant=w.stranger),
+        False,
+    ),
+    "messages.remove_untouched": (
+        lambda w: w.store.messages.remove_untouched([w.message.id], tenant=w.stranger),
+        [],
+    ),
     "destinations.messages_of": (
         lambda w: w.store.destinations.messages_of(w.destination, tenant=w.stranger),
         0,
@@ -175,6 +245,34 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "destinations.page": (
         lambda w: w.store.destinations.page(Window(limit=9), tenant=w.stranger).rows,
         [],
+    ),
+    "backfills.running": (lambda w: w.store.backfills.running(tenant=w.stranger, most=9), 0),
+    "backfills.get": (lambda w: w.store.backfills.get(w.living, tenant=w.stranger), None),
+    "backfills.cancel": (lambda w: w.store.backfills.cancel(w.living, w.now, tenant=w.stranger), False),
+    "backlogs.owed": (lambda w: w.store.backlogs.owed(w.now + 9 * SECOND, tenant=w.stranger, limit=9), []),
+    "backlogs.count": (lambda w: w.store.backlogs.count(_late(w), tenant=w.stranger, most=9), 0),
+    "backlogs.page": (lambda w: w.store.backlogs.page(_late(w), tenant=w.stranger, limit=9), []),
+    "backlogs.finished_since": (
+        lambda w: w.store.backlogs.finished_since(w.now, tenant=w.stranger, most=9),
+        0,
+    ),
+    "backlogs.expire": (
+        lambda w: w.store.backlogs.expire([w.waiting.id], _late(w), w.now, "late", tenant=w.stranger),
+        0,
+    ),
+    "forecasts.sample": (lambda w: w.store.forecasts.sample(9, tenant=w.stranger), (0, [])),
+    "forecasts.read": (lambda w: w.store.forecasts.read([w.living], tenant=w.stranger), []),
+    "forecasts.waiting": (
+        lambda w: w.store.forecasts.waiting(_foretold(w), w.now + SECOND, limit=9, tenant=w.stranger),
+        ([], 0),
+    ),
+    "forecasts.made_since": (
+        lambda w: w.store.forecasts.made_since(w.now, _foretold(w), limit=9, tenant=w.stranger),
+        [],
+    ),
+    "forecasts.count": (
+        lambda w: w.store.forecasts.count(w.now, w.now + 9 * SECOND, most=9, tenant=w.stranger),
+        0,
     ),
     "idempotency.begin": (_begin, True),
     "calendar_feeds.new_id": (
@@ -195,21 +293,30 @@ BY_DOCUMENT_OR_TOKEN = {
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
-    *("calendar_feeds.insert", "calendar_feeds.find"),
+    # A kill switch's target names its tenant.
+    *(f"kill_switches.{verb}" for verb in ("insert", "note", "delete", "stopped_schedules")),
+    *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
     *("destinations.for_delivery", "destinations.reseal"),
-    *("events.living_by_state", "events.oldest_due"),
+    *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
     *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
+    *("pauses.over", "pauses.end", "pauses.set_aside"),
+    *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
+    *("kill_switches.everybodys", "kill_switches.judged_by"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
     "outbox.put_back_abandoned",
+    *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "ended")),
+    *(f"backfills.{verb}" for verb in ("start", "there", "remove")),
+    *(f"overlaps.{verb}" for verb in ("unfinished", "supersede", "superseded", "end", "wake_next")),
+    *("completions.expect", "completions.overdue", "completions.tell"),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
@@ -258,6 +365,8 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
+    (switch,) = store.kill_switches.of(tenant=owner)
+    assert switch.target == Target(owner, Scope.TAG, "t")
     assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)
     assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
     assert store.calendars.users("c1", tenant=owner) == 1
@@ -270,6 +379,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.destinations.in_use(world.destination, tenant=owner) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
+    awaited = store.completions.find(world.dead.id, tenant=owner)
+    assert awaited is not None
+    assert awaited.digests == (digest("shown"),)
     assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9)) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
     assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]
@@ -279,8 +391,12 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     ]
     assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
     assert store.messages.get_many([world.message.id], tenant=owner).keys() == {world.message.id}
+    assert store.messages.scheduled_for_later(EARLIEST, tenant=owner, most=9) == 1
     assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
     assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
+    assert store.messages.remove_untouched([world.message.id], tenant=owner) == [world.message.id]
+    assert store.destinations.begin_deletion(world.destination, tenant=owner)
+    assert store.destinations.give_up_deletion(world.destination, tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
     assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
     assert store.calendar_feeds.delete(world.feed, tenant=owner)
