@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from celery import Celery
+from kombu.exceptions import EncodeError, KombuError
 
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 
@@ -11,6 +12,10 @@ from scheduler_app.domain.celery_task_action import CeleryTaskAction
 PATIENCE_SECONDS = 4.0
 #: A connection that has died since the last task is made anew, once.
 _RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
+
+
+class Unsendable(Exception):
+    """No broker can carry the task."""
 
 
 class Application:
@@ -32,7 +37,8 @@ class Application:
         self._producer = self._app.amqp.Producer(self._connection, auto_declare=False)
         known = (*self._connection.connection_errors, *self._connection.channel_errors)
         # kombu counts a KeyError of our own among its faults, to survive a race of its own.
-        faults = {error for error in known if error is not KeyError}
+        faults: set[type[Exception]] = {OSError, KombuError}
+        faults.update(error for error in known if error is not KeyError)
         self._backend = _results_at(backend) if backend else None
         if self._backend is not None:
             faults.update(self._backend.connection_errors, self._backend.channel_errors)
@@ -46,29 +52,32 @@ class Application:
         kwargs: Mapping[str, object],
         headers: Mapping[str, Any],
     ) -> None:
-        """Returns when the broker has the task. Raises what kombu raises."""
+        """Returns when the broker has the task. Raises Unsendable, or one of `faults`."""
         options: dict[str, Any] = {
             "queue": action.queue,
             "priority": action.priority,
             "expires": action.expires,
         }
-        self._app.send_task(
-            action.task,
-            args=list(args),
-            kwargs=dict(kwargs),
-            task_id=task_id,
-            headers=dict(headers),
-            ignore_result=not action.wait,
-            producer=self._producer,
-            retry=True,
-            retry_policy=_RETRY_POLICY,
-            **{name: value for name, value in options.items() if value is not None},
-        )
+        try:
+            self._app.send_task(
+                action.task,
+                args=list(args),
+                kwargs=dict(kwargs),
+                task_id=task_id,
+                headers=dict(headers),
+                ignore_result=not action.wait,
+                producer=self._producer,
+                retry=True,
+                retry_policy=_RETRY_POLICY,
+                **{name: value for name, value in options.items() if value is not None},
+            )
+        except (EncodeError, TypeError, ValueError) as error:
+            raise Unsendable(f"{type(error).__name__}: {error}") from error
 
     def results(self, task_ids: Sequence[str]) -> list[dict[str, Any] | None]:
         """What the result backend has of these tasks, in one call; None of one that it does not know.
 
-        Raises what kombu raises for a result that is no JSON.
+        Raises what kombu raises for a result that is no JSON, or one of `faults`.
         """
         if not task_ids:
             return []

@@ -4,9 +4,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from kombu.exceptions import EncodeError, KombuError
-
-from scheduler_app.actions.celery_task.application import Application
+from scheduler_app.actions.celery_task.application import Application, Unsendable
 from scheduler_app.actions.celery_task.asked import Asked, Told, arguments_for, headers_for
 from scheduler_app.actions.celery_task.redaction import redacted
 from scheduler_app.actions.celery_task.results import Results
@@ -63,9 +61,9 @@ class BrokerThread(threading.Thread):
             told = self._send(asked)
         except InvalidField as error:
             told = _failed(asked, error.message, Outcome.PERMANENT)
-        except (EncodeError, TypeError, ValueError) as error:
+        except Unsendable as error:
             told = _failed(asked, f"the task cannot be sent: {error}", Outcome.PERMANENT)
-        except (OSError, KombuError, *self._application.faults) as error:
+        except self._application.faults as error:
             told = _failed(asked, f"the broker did not take the task: {error}", Outcome.RETRY)
         except Exception as error:  # a bug that one task triggers must not end the others
             log.exception("celery_task.broken", message="A task breaks our code", event_id=asked.event.id)
@@ -87,7 +85,7 @@ class BrokerThread(threading.Thread):
     def _look(self, now: float) -> None:
         try:
             ended = self._results.look(now)
-        except (OSError, *self._application.faults) as error:
+        except self._application.faults as error:
             log.warning(
                 "celery_task.results_unknown",
                 message="A result backend does not answer; tasks that are waited for are asked for again",
