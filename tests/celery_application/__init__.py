@@ -50,6 +50,9 @@ class CeleryApplication:
         with RedisClient.from_url(self.results) as results:
             results.flushdb()
 
+    def forget_records(self) -> None:
+        self.redis.delete(RECORDED)
+
     def recorded(self) -> list[str]:
         """The ids of the tasks that have run, one for each run."""
         found: list[str] = self.redis.lrange(RECORDED, 0, -1)  # type: ignore[assignment]

@@ -23,7 +23,7 @@ class Application:
 
     def __init__(self, url: str, backend: str | None) -> None:
         # It knows no backend: Celery would subscribe to the result of each task that it sends.
-        self._app = Celery("rrule-scheduler-tasks", broker=url, set_as_current=False)
+        self._app = Celery("rrule-scheduler-tasks", set_as_current=False)
         patience = {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS}
         # Without a confirmation, RabbitMQ may lose what the socket has taken.
         confirmed = {"confirm_publish": True, "read_timeout": PATIENCE_SECONDS}
@@ -33,7 +33,8 @@ class Application:
             broker_transport_options=confirmed if url.startswith("amqp") else patience,
             task_send_sent_event=False,
         )
-        self._connection = self._app.connection_for_write()
+        # By its URL: in a worker's environment, CELERY_BROKER_URL is our own broker's, and Celery prefers it.
+        self._connection = self._app.connection_for_write(url)
         self._producer = self._app.amqp.Producer(self._connection, auto_declare=False)
         known = (*self._connection.connection_errors, *self._connection.channel_errors)
         # kombu counts a KeyError of our own among its faults, to survive a race of its own.
