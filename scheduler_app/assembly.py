@@ -16,11 +16,10 @@ from scheduler_app.broker import Application, CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.backfills import BackfillDuty, BackfillService
@@ -111,8 +110,7 @@ class Assembly:
     def pipeline(self, worker: str, queues: Collection[str] = (CALLBACKS,)) -> Pipeline:
         """Makes the delivery of a worker of that name for the events in `queues`. It executes every kind of
         action whose queue is one of them. Its threads have not started yet. Raises InvalidSetting."""
-        commands = COMMANDS in queues
-        kinds = [kind for kind in KINDS.values() if (kind.name == COMMAND) is commands]
+        kinds = [kind for kind in KINDS.values() if kind.is_served(self.settings, queues)]
         return Pipeline(
             self.store,
             make_executors(self.settings, kinds),
