@@ -1,7 +1,10 @@
 """Schedules that send tasks to a user's own Celery application: real workers on both sides."""
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +89,15 @@ def test_a_task_that_fails_is_tried_again_under_its_id(
     wait_until(lambda: bool(stack.events(schedule) and stack.events(schedule)[0]["attempts"]), "an attempt")
     (event,) = stack.events(schedule)
     assert "the task ended as FAILURE: ValueError: you sent" in str(event["attempts"][0]["error"])
+
+
+def test_the_manual_s_example_is_taken(stack: Stack) -> None:
+    text = (Path(__file__).parent.parent.parent / "docs" / "celery-tasks.md").read_text()
+    (body,) = re.findall(
+        r"run by tests/acceptance/test_celery_tasks.py -->\n```bash\n.*?-d '(.*?)'\n```", text, re.S
+    )
+    made = stack.post("/schedules", json.loads(body))
+    assert made["action"]["task"] == "shop.tasks.bill"
 
 
 @pytest.mark.chaos
