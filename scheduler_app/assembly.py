@@ -23,6 +23,7 @@ from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.blackouts import BlackoutService
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.creation import Creation
@@ -69,6 +70,7 @@ class Assembly:
     recovery: Recovery
     resumption: Resumption
     failure_pausing: FailurePausing
+    blackouts: BlackoutService
     kill_switches: KillSwitchService
     held_events: HeldEvents
     rezoning: Rezoning
@@ -138,6 +140,7 @@ class Assembly:
             events=events,
             messages=messages,
             destinations=destinations,
+            blackouts=BlackoutService(store),
             kill_switches=KillSwitchService(store),
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
@@ -198,6 +201,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         dispatch=dispatch,
         recovery=Recovery(store),
         resumption=Resumption(store),
+        blackouts=BlackoutService(store),
         failure_pausing=FailurePausing(store, manager, tell=notifications.paused),
         kill_switches=KillSwitchService(store),
         held_events=HeldEvents(store),

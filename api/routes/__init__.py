@@ -5,6 +5,7 @@ from flask_smorest import Api
 
 from api import converters
 from api.routes import (
+    blackouts,
     bulk,
     bulk_edits,
     calendar_feeds,
@@ -29,7 +30,7 @@ def register(app: Flask) -> Api:
     api = Api(app)
     for module in (
         *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
-        *(calendars, calendar_feeds, destinations, kill_switch, zone_check),
+        *(calendars, calendar_feeds, destinations, kill_switch, blackouts, zone_check),
     ):
         api.register_blueprint(module.blueprint)
     return api

@@ -69,3 +69,11 @@ DESTINATION: View = {
 DESTINATION_CHANGE: View = {"rate_per_second": 20, "breaker": None}
 PAUSE: View = {"until": "2040-01-01T00:00:00Z", "note": "the receiver moves"}
 KILL_SWITCH: View = {"tag": "billing", "note": "the billing system is being restored"}
+BLACKOUT: View = {
+    "cron": "0 22 * * *",
+    "timezone": "Europe/Zurich",
+    "duration_seconds": 28_800,
+    "policy": "postpone",
+    "tag": "billing",
+    "note": "no calls from 22:00 to 06:00",
+}

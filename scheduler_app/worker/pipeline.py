@@ -14,10 +14,10 @@ from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.delivery import Delivery
 from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.handover import Handover
-from scheduler_app.worker.kill_switch_watch import KillSwitchWatch
 from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.reports import Reports
+from scheduler_app.worker.withholding import Withholding
 
 #: How long `stop` waits for each thread, in seconds.
 END_SECONDS = 5.0
@@ -53,14 +53,14 @@ class Pipeline:
         self.recorder = Recorder(
             store, self.backlog, self.capacity, now=now, worker=worker, recorded=self.reports.note
         )
-        self.kill_switches = KillSwitchWatch(store)
+        self.withholding = Withholding(store)
         self.courier = Courier(
             executors,
             self.recorder,
             self.backlog,
             self.capacity,
             now=now,
-            kill_switches=self.kill_switches,
+            withholding=self.withholding,
         )
         self.flow_control = FlowControl(limiter, self.courier, self.recorder, now=now)
         self.courier.report_to(self.flow_control.finished, self.flow_control.dropped)
@@ -87,7 +87,7 @@ class Pipeline:
         )
 
     def start(self) -> None:
-        self.kill_switches.start()
+        self.withholding.start()
         self.flow_control.start()
         for thread in (self.reports, self.recorder, self.courier, self.handover, self.leases):
             thread.start()
@@ -111,7 +111,7 @@ class Pipeline:
     def stop(self) -> None:
         """Ends the threads in the order in which events pass them, so that each still accepts what comes."""
         self.leases.stop()
-        self.kill_switches.stop()
+        self.withholding.stop()
         self.handover.stop()
         self.flow_control.stop()
         self.courier.stop()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.destination import Destination
@@ -63,6 +64,11 @@ class World:
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        nightly = {"cron": "0 22 * * *"}
+        whole = Target(self.owner, Scope.ALL)
+        hour = timedelta(hours=1)
+        made_blackout = Blackout.of("b1", whole, nightly, hour, "skip", now, timezone="UTC")
+        assert store.blackouts.put(made_blackout)
         assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
@@ -78,6 +84,7 @@ class World:
             "outbox",
             "calendar_feeds",
             "kill_switches",
+            "blackouts",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -160,6 +167,8 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "blackouts.of": (lambda w: w.store.blackouts.of(tenant=w.stranger), []),
+    "blackouts.delete": (lambda w: w.store.blackouts.delete("b1", tenant=w.stranger), False),
     "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
@@ -200,7 +209,8 @@ BY_DOCUMENT_OR_TOKEN = {
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
     *("calendar_feeds.insert", "calendar_feeds.find"),
-    # A kill switch's target names its tenant.
+    # A kill switch's target, and a blackout's, names its tenant.
+    "blackouts.put",
     *(f"kill_switches.{verb}" for verb in ("insert", "note", "delete", "stopped_schedules")),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
@@ -213,6 +223,7 @@ ACROSS_TENANTS = {
     *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
     *("pauses.over", "pauses.end", "pauses.set_aside"),
     *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
+    *("blackouts.everybodys", "blacked_out.skip", "blacked_out.postpone"),
     *("kill_switches.everybodys", "kill_switches.judged_by"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
@@ -267,6 +278,7 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
+    assert [each.name for each in store.blackouts.of(tenant=owner)] == ["b1"]
     (switch,) = store.kill_switches.of(tenant=owner)
     assert switch.target == Target(owner, Scope.TAG, "t")
     assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)

@@ -174,11 +174,11 @@ def test_while_mongodb_does_not_answer_the_last_known_state_holds(
     view = KillSwitchView(store)
     assert view.current().targets == {BILLING}
     away = Store(replace(settings, mongo_uri="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=100"))
-    view._documents = away.kill_switches
+    view._read = away.kill_switches.everybodys
     view.look()
     assert view.is_away
     assert view.known.targets == {BILLING}
-    view._documents = store.kill_switches
+    view._read = store.kill_switches.everybodys
     store.kill_switches.delete(BILLING)
     view.look()
     assert not view.is_away
@@ -232,7 +232,7 @@ def test_what_a_worker_has_claimed_is_judged_again_before_it_is_sent(
     assert found["postponed_from"] == events["tagged"].due_at
     KillSwitchService(store).turn_off(BILLING)
     HeldEvents(store).release_page(clock.now())
-    wait_until(lambda: not pipeline.kill_switches.view.known, "the worker to know that it is off")
+    wait_until(lambda: not pipeline.withholding.kill_switches.known, "the worker to know that it is off")
     assert pipeline.delivery.deliver([events["tagged"].id]) == 1
     assert pipeline.wait_until_empty(20)
     assert [call.key for call in journal.calls["/tagged"]] == [events["tagged"].id]
