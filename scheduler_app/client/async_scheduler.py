@@ -144,7 +144,7 @@ class AsyncScheduler:
     async def put_blackout(self, name: str, fields: Mapping[str, Any]) -> Json:
         return await self._http.send(operations.put_blackout(name, fields))
 
-    async def blackouts(self) -> list[Json]:
+    async def blackouts(self) -> tuple[Json, ...]:
         return await self._http.send(operations.blackouts())
 
     async def delete_blackout(self, name: str) -> None:

@@ -126,9 +126,9 @@ def put_blackout(name: str, fields: Mapping[str, Any]) -> Call[Json]:
     return put(_blackout_path(name), dict, dict(fields))
 
 
-def blackouts() -> Call[list[Json]]:
-    def read(answer: Json) -> list[Json]:
-        return list(answer["blackouts"])
+def blackouts() -> Call[tuple[Json, ...]]:
+    def read(answer: Json) -> tuple[Json, ...]:
+        return tuple(answer["blackouts"])
 
     return get("/api/blackouts", read)
 

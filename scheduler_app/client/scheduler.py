@@ -176,7 +176,7 @@ class Scheduler:
         """Sets a blackout, or replaces the one of that name; `fields` are those of the API."""
         return self._http.send(operations.put_blackout(name, fields))
 
-    def blackouts(self) -> list[Json]:
+    def blackouts(self) -> tuple[Json, ...]:
         """All blackouts as the API shows them, each with its present or next window."""
         return self._http.send(operations.blackouts())
 
