@@ -21,6 +21,7 @@ from scheduler_app.store.events.holding import HELD_FOR
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.kill_switches import EVENTS_A_PAGE, HeldEvents, KillSwitchService, KillSwitchView
 from scheduler_app.worker import Pipeline
+from scheduler_app.worker.withholding import STALE_SECONDS, Withholding
 from tests.acceptance.journal import Journal
 from tests.builders import draft, event, message, schedule
 from tests.documents import event_document
@@ -279,3 +280,15 @@ def test_a_switch_that_is_on_twice_is_one_and_keeps_since_when(store: Store, now
     (shown,) = service.that_are_on(tenant=TENANT)
     assert shown.switch == KillSwitch(BILLING, now, "second")
     assert again.switch == shown.switch
+
+
+def test_a_worker_that_was_frozen_looks_again_before_it_starts_anything(store: Store) -> None:
+    watch = Withholding(store)
+    assert not watch.may_start()
+    watch.kill_switches.look()
+    assert watch.may_start()
+    watch.kill_switches.looked_at -= STALE_SECONDS
+    assert not watch.may_start()
+    # A MongoDB that does not answer stops no worker: the last known state holds.
+    watch.kill_switches.is_away = True
+    assert watch.may_start()
