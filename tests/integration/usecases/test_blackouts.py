@@ -156,6 +156,7 @@ def test_a_document_that_somebody_bent_stops_nothing_and_no_other(
         assert sound is not None
         documents.replace_one({"_id": "default/tag-postpone"}, sound)
     documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"pinned": "no rule"}})
+    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"target": "default/all"}})
     assert dispatch(now) == 4
     assert states(store, world, now) == {"erp-1": "later", "message": "later"}
 
