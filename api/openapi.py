@@ -10,12 +10,13 @@ from typing import Any
 from api.hop_limit import HEADER as HOPS
 from api.hop_limit import MAX_HOPS
 from api.idempotency import HEADER, REPLAYED
+from api.problems import PROBLEM_JSON
+from api.tasks_facade.specification import TASKS, say_as_tasks
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__
 
 Node = dict[str, Any]
 
-PROBLEM_JSON = "application/problem+json"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 #: By status: the name among the components, and when it is answered.
@@ -24,7 +25,7 @@ PROBLEMS = {
     401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
     403: (
         "Forbidden",
-        "It comes from a page of another origin; or API_KEYS is not set, and its Host is not localhost",
+        "From a page of another origin; without API_KEYS from a Host beyond localhost; or a wrong token",
     ),
     404: ("NotFound", "Nothing has this id, or it was deleted"),
     409: (
@@ -69,6 +70,8 @@ CONDITIONAL = {
     *("put_destination", "change_destination", "delete_destination"),
     *("pause_destination", "resume_destination"),
 }
+#: Operations of receivers, which show the token of their callback.
+TOLD = {"complete_event", "fail_event"}
 #: What operations without an id in their paths may answer all the same.
 MORE_STATUSES = {"turn_kill_switch_on": {409}, "turn_kill_switch_off": {404}}
 #: Operations that answer 304 to the ETag of a copy that is current.
@@ -91,6 +94,12 @@ PARAMETERS = {
         " executed once and answered the same; with another body it is answered 422, and 409 while the"
         " first is in progress.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    },
+    "CompletionToken": {
+        "name": "X-Scheduler-Completion-Token",
+        "in": "header",
+        "description": "What the event's callback carried in the header of this name; no API key is needed",
+        "schema": {"type": "string"},
     },
     "IfMatch": {
         "name": "If-Match",
@@ -115,8 +124,10 @@ PATH_PARAMETERS = {
     "schedule_id": ("The schedule's id", "6b010264e9357beda3998488"),
     "feed_id": ("The feed's id", "6b010264e9357beda3998488"),
     "message_id": ("The message's id", "order-4711-reminder"),
+    "task_id": ("The task's id", "my-task-1"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
     "name": ("The destination's or calendar's name", "zurich"),
+    "edit_id": ("The id of an edit, as the list of edits shows it", "5f2b8c3de4b0a1c2d3e4f5a6"),
 }
 
 
@@ -164,6 +175,8 @@ def completed(spec: Node) -> Node:
         for method, operation in item.items():
             if isinstance(operation, dict):
                 _complete(operation, method, in_path="{" in path)
+                if path.startswith(TASKS):
+                    say_as_tasks(operation)
                 for response in operation["responses"].values():
                     if operation["operationId"] in links and "$ref" not in response:
                         response["links"] = links[operation["operationId"]]
@@ -209,6 +222,8 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
     if name in CONDITIONAL:
         parameters.append({"$ref": "#/components/parameters/IfMatch"})
         statuses.add(412)
+    if name in TOLD:
+        parameters.append({"$ref": "#/components/parameters/CompletionToken"})
     statuses |= MORE_STATUSES.get(name, set())
     if name in TAGGED:
         headers |= ETAG

@@ -7,6 +7,7 @@ from datetime import datetime
 from scheduler_app.assembly import Assembly
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.usecases.completions import EVENTS_A_PAGE as COMPLETIONS_A_PAGE
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.recalendaring import CALENDARS_A_PAGE
 from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
@@ -91,6 +92,12 @@ def duties(made: Assembly) -> list[Duty]:
             name="recover",
             page=lambda now: _recover_page(made.recovery, made.publisher.queue_lengths, now),
             while_failing="callbacks that dead processes left unfinished wait",
+        ),
+        Duty(
+            name="time_out",
+            page=lambda now: made.completion_timeouts.end_overdue(now) == COMPLETIONS_A_PAGE,
+            while_failing="events that their receivers do not complete in time stay running",
+            period=1.0,
         ),
         Duty(
             name="notify",

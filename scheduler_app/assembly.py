@@ -26,15 +26,18 @@ from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.blackouts import BlackoutService
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
+from scheduler_app.usecases.completions import CompletionService, CompletionTimeouts
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.failure_pausing import FailurePausing
+from scheduler_app.usecases.figures import RecentFigures
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
+from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
@@ -43,15 +46,15 @@ from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.schedules import ScheduleService, tell_nobody
 from scheduler_app.worker import Pipeline
 
 
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events`, `messages`, `destinations`, `calendars` and `calendar_feeds`; a beat the
-    duties from `expansion` to `notifications`; a worker `pipeline()`."""
+    `creation`, `manager`, `events`, `completions`, `messages`, `destinations`, `calendars` and
+    `calendar_feeds`; a beat the duties from `expansion` to `notifications`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -60,6 +63,7 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    completions: CompletionService
     messages: MessageService
     destinations: DestinationService
     calendars: CalendarService
@@ -68,6 +72,7 @@ class Assembly:
     owed_expansion: OwedExpansion
     dispatch: Dispatch
     recovery: Recovery
+    completion_timeouts: CompletionTimeouts
     resumption: Resumption
     failure_pausing: FailurePausing
     blackouts: BlackoutService
@@ -76,6 +81,7 @@ class Assembly:
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    recent_figures: RecentFigures
     notifications: Notifications
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
@@ -128,9 +134,16 @@ class Assembly:
             expand_and_dispatch=_do_nothing,
             dispatch=_do_nothing,
             new_secret=_masked_secret,
+            on_edit=tell_nobody,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
+        messages = replace(
+            self.messages,
+            store=store,
+            dispatch=_do_nothing,
+            new_secret=_masked_secret,
+            quota=MessageQuota(store, self.messages.quota.most),
+        )
         destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
         return replace(
             self,
@@ -138,6 +151,7 @@ class Assembly:
             creation=creation,
             manager=manager,
             events=events,
+            completions=replace(self.completions, store=store, dispatch=_do_nothing),
             messages=messages,
             destinations=destinations,
             blackouts=BlackoutService(store),
@@ -184,8 +198,14 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         manager=manager,
         events=EventService(store, prompt.dispatch_urgently),
+        completions=CompletionService(store, prompt.dispatch_urgently),
         messages=MessageService(
-            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+            store,
+            prompt.dispatch_soon,
+            settings.worker_max_retries,
+            check_action,
+            new_secret,
+            MessageQuota(store, settings.max_messages),
         ),
         destinations=DestinationService(
             store,
@@ -200,6 +220,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
+        completion_timeouts=CompletionTimeouts(store),
         resumption=Resumption(store),
         blackouts=BlackoutService(store),
         failure_pausing=FailurePausing(store, manager, tell=notifications.paused),
@@ -208,6 +229,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        recent_figures=RecentFigures(store),
         notifications=notifications,
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,

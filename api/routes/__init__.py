@@ -11,6 +11,7 @@ from api.routes import (
     calendar_feeds,
     calendars,
     destinations,
+    edits,
     events,
     explanation,
     export,
@@ -22,15 +23,28 @@ from api.routes import (
     signing,
     zone_check,
 )
+from api.tasks_facade import routes as tasks
 
 
 def register(app: Flask) -> Api:
-    """Adds every route below /api; this order is the order of the specification."""
+    """Adds every route below /api, and /tasks; this order is the order of the specification."""
     converters.register(app)
     api = Api(app)
     for module in (
-        *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
-        *(calendars, calendar_feeds, destinations, kill_switch, blackouts, zone_check),
+        *(
+            schedules,
+            bulk,
+            bulk_edits,
+            export,
+            ics_import,
+            preview,
+            explanation,
+            edits,
+            signing,
+            events,
+            messages,
+        ),
+        *(calendars, calendar_feeds, destinations, kill_switch, blackouts, zone_check, tasks),
     ):
         api.register_blueprint(module.blueprint)
     return api

@@ -11,6 +11,8 @@ from api.wire.calendar import (
     DaysQuery,
 )
 from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
+from api.wire.completion import FailureInput
+from api.wire.edits import EditPage
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
 from api.wire.explanation import WhyOutput, WhyQuery, explained
@@ -53,10 +55,12 @@ __all__ = [
     "DaysQuery",
     "DeletedPage",
     "EditFilter",
+    "EditPage",
     "Edited",
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "FailureInput",
     "FeedInput",
     "FeedList",
     "HistoryFilter",

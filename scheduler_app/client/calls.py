@@ -12,6 +12,9 @@ from scheduler_app.client.results import EditResult
 
 T = TypeVar("T")
 
+#: What an edit of many calls after each page, with the number of things that it has edited.
+Progress = Callable[[int], None]
+
 _A_PAGE = 100
 #: Schedules that an edit of many left as they are, of which it tells one by one.
 _SKIPPED = 100
@@ -28,6 +31,8 @@ class Call(Generic[T]):
     body: Json | None = None
     #: POST alone has one: the API acts once, however often it is asked.
     idempotency_key: str | None = None
+    #: A receiver's own credential, for the event whose callback carried it.
+    completion_token: str | None = field(default=None, repr=False)
     #: The first try, whose answer was lost, has deleted it.
     accept_404_after_retry: bool = False
 
@@ -45,6 +50,8 @@ class Call(Generic[T]):
     def headers(self) -> dict[str, str]:
         """Without the API's key."""
         headers = {} if self.body is None else {"Content-Type": "application/json"}
+        if self.completion_token:
+            headers["X-Scheduler-Completion-Token"] = self.completion_token
         return headers | ({"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {})
 
 
@@ -68,6 +75,11 @@ def post(
 def put(path: str, read: Callable[[Json], T], body: Json, *, dry_run: bool = False) -> Call[T]:
     """Changes or creates what is at `path`."""
     return Call("PUT", path, read, _dry(dry_run), body)
+
+
+def patch(path: str, read: Callable[[Json], T], body: Json) -> Call[T]:
+    """Changes some fields of what is at `path`."""
+    return Call("PATCH", path, read, body=body)
 
 
 def delete(path: str) -> Call[None]:
@@ -114,6 +126,11 @@ class EditOfMany:
         """Yields the next call once the one before has been answered."""
         while not self._ended:
             yield post(self._path, self._add, self._body)
+
+    @property
+    def count(self) -> int:
+        """How many were edited so far."""
+        return self._count
 
     def result(self) -> EditResult:
         """Of all pages together."""

@@ -5,6 +5,7 @@ What the arguments mean stands in `scheduler.py`.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
@@ -39,12 +40,20 @@ def schedule(
         given["run_at"] = as_instant(datetime.now(UTC) + delay)
     if callback_url is not None:
         given["callback_url"] = callback_url
-    if (callback_url is None) == (given.get("destination") is None):
-        raise ValueError("give callback_url or destination")
-    # Names are shown, and a query may hold secrets.
-    receiver = re.split(r"[?#]", callback_url, maxsplit=1)[0] if callback_url else str(given["destination"])
-    body = {"name": name or receiver[:100], **given}
+    if sum(given.get(each) is not None for each in ("callback_url", "destination", "action")) != 1:
+        raise ValueError("give callback_url, destination or action")
+    body = {"name": name or _default_name(given)[:100], **given}
     return post("/api/schedules", Schedule.of, body, key=idempotency_key)
+
+
+def _default_name(given: Json) -> str:
+    """What is called. Names are shown, and a query or an argument may hold secrets."""
+    if given.get("callback_url") is not None:
+        return re.split(r"[?#]", given["callback_url"], maxsplit=1)[0]
+    if given.get("destination") is not None:
+        return str(given["destination"])
+    command = given["action"].get("command") or [given["action"].get("type", "")]
+    return str(command.split()[0] if isinstance(command, str) else command[0])
 
 
 def cancel(schedule_id: str) -> Call[None]:
@@ -179,6 +188,15 @@ def cancel_event(event_id: str) -> Call[Event]:
 
 def redrive(event_id: str) -> Call[Event]:
     return post(_event_path(event_id, "redrive"), Event.of)
+
+
+def complete(event_id: str, token: str) -> Call[Event]:
+    return replace(post(_event_path(event_id, "complete"), Event.of), completion_token=token)
+
+
+def fail(event_id: str, token: str, reason: str | None) -> Call[Event]:
+    body = without_none({"reason": reason})
+    return replace(post(_event_path(event_id, "fail"), Event.of, body), completion_token=token)
 
 
 def redrive_many(which: Json) -> EditOfMany:

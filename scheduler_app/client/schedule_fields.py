@@ -99,6 +99,10 @@ class TriggerFields(TypedDict, total=False):
 class NewScheduleFields(TriggerFields, total=False):
     """What a new schedule may have beside its name and the URL to call."""
 
+    purpose: Annotated[
+        str,
+        "What it is for, in words for people, up to 2000 characters",
+    ]
     destination: Annotated[
         str | None,
         "The name of a destination to call, instead of `callback_url`: it says how often and how fast, "
@@ -181,6 +185,30 @@ class NewScheduleFields(TriggerFields, total=False):
         bool,
         "Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only"
         " one that shows it",
+    ]
+    run_overlap: Annotated[
+        Literal["allow", "skip", "queue", "cancel_earlier"],
+        "What an occurrence does while an earlier one is not finished: it runs beside it (`allow`), is "
+        "left out (`skip`), waits for it (`queue`), or runs and ends the earlier one's retries "
+        "(`cancel_earlier`)",
+    ]
+    overlap_scope: Annotated[
+        Literal["event", "attempt"],
+        "What `skip` and `queue` count as not finished: an `event` with its retries, or only an `attempt`"
+        " that is running",
+    ]
+    queue_limit: Annotated[
+        int,
+        "How many occurrences may wait where `run_overlap` is `queue`, 1 to 1000; the others are left out",
+    ]
+    completion: Annotated[
+        Literal["response", "callback"],
+        "Who says that an event's work is done: the `response` to its request, or the receiver by a "
+        "`callback` of its own, until which the event is running",
+    ]
+    completion_timeout_seconds: Annotated[
+        float,
+        "How long an event waits for that callback before its attempt has failed, 1 to 604800 seconds",
     ]
     tags: Annotated[
         Sequence[str],

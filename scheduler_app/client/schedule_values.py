@@ -23,6 +23,8 @@ class ScheduleValues(Record):
     state: str
     #: What people call it, up to 200 characters
     name: str | None = None
+    #: What it is for, in words for people, up to 2000 characters
+    purpose: str | None = None
     #: An RFC 5545 rule, with or without DTSTART
     rrule: str | None = None
     #: A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as
@@ -119,6 +121,20 @@ class ScheduleValues(Record):
     signing_since: datetime | None = None
     #: Until when an older secret signs as well
     signing_overlap_until: datetime | None = None
+    #: What an occurrence does while an earlier one is not finished: it runs beside it (`allow`), is
+    #: left out (`skip`), waits for it (`queue`), or runs and ends the earlier one's retries
+    #: (`cancel_earlier`)
+    run_overlap: str | None = None
+    #: What `skip` and `queue` count as not finished: an `event` with its retries, or only an `attempt`
+    #: that is running
+    overlap_scope: str | None = None
+    #: How many occurrences may wait where `run_overlap` is `queue`, 1 to 1000; the others are left out
+    queue_limit: int | None = None
+    #: Who says that an event's work is done: the `response` to its request, or the receiver by a
+    #: `callback` of its own, until which the event is running
+    completion: str | None = None
+    #: How long an event waits for that callback before its attempt has failed, 1 to 604800 seconds
+    completion_timeout_seconds: float | None = None
     #: Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's
     #: id and the instant: the same whenever it is asked, and another for each schedule
     jitter_seconds: float | None = None

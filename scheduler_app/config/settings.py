@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from scheduler_app.config import parsers as parse
+from scheduler_app.config.api_keys import ApiKey, read_key
 from scheduler_app.config.parsers import LogFormat, LogLevel
 from scheduler_app.domain.command_patterns import parse_patterns
 from scheduler_app.domain.errors import SchedulerError
@@ -86,7 +87,7 @@ class Settings:
         "how long a request's header may take, and how long a body or an answer may stall",
     )
     api_keys: tuple[str, ...] = _setting(
-        (), parse.api_keys, "keys of the API, separated by commas", secret=True
+        (), parse.api_keys, "keys of the API, or name:key, or name:key:read, separated by commas", secret=True
     )
     callback_allowed_networks: str = _setting(
         "", parse.networks, "private networks (CIDR, separated by commas) that callbacks may reach"
@@ -101,6 +102,11 @@ class Settings:
     )
     callback_ca_bundle: str = _setting(
         "", parse.text, "a file of certificate authorities instead of certifi's"
+    )
+    tasks_api: bool = _setting(
+        False,
+        parse.switch,
+        "whether the API serves /tasks, whose tasks run commands: true or false",
     )
     allowed_commands: tuple[str, ...] = _setting(
         (),
@@ -136,6 +142,11 @@ class Settings:
     message_retention_days: int = _setting(
         30, parse.whole_number(1, 3650), "how long finished messages are kept, and their ids are known"
     )
+    max_messages: int = _setting(
+        0,
+        parse.whole_number(0, 10**9),
+        "messages that a tenant may have scheduled for later; 0: as many as it likes",
+    )
     secrets_key: str = _setting(
         "",
         parse.text,
@@ -166,6 +177,11 @@ class Settings:
     def horizon_seconds(self) -> float:
         """How far ahead events are dispatched: long enough that a tick that comes late loses no precision."""
         return self.dispatch_horizon_seconds or max(5.0, self.prequeuer_ticker_interval_seconds + 4)
+
+    @property
+    def keys(self) -> tuple[ApiKey, ...]:
+        """The API's keys with their names and roles."""
+        return tuple(map(read_key, self.api_keys))
 
     @property
     def broker(self) -> str:

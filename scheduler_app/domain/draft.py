@@ -85,7 +85,7 @@ class Draft(CarriedOver):
         if state is ScheduleState.ACTIVE and following is None and trigger.fires_by_itself:
             state = ScheduleState.FINISHED
         action = self._action(None, tenant_of(schedule_id))
-        return Schedule(
+        made = Schedule(
             id=schedule_id,
             trigger=trigger,
             action=action,
@@ -102,6 +102,8 @@ class Draft(CarriedOver):
             calendar=calendar,
             pause=self._pause(None, None, state),
         )
+        _check_completion(made)
+        return made
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
         """The schedule with these changes: a revision when its trigger or its state changes, and `schedule`
@@ -128,6 +130,7 @@ class Draft(CarriedOver):
             updated_at=now,
             **self.carried_over(),
         )
+        _check_completion(changed)
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
         state = _given(self.state, schedule.state if same_time else kept)
         moved = queue != schedule.queue or changed.jitter_seconds != schedule.jitter_seconds
@@ -291,6 +294,11 @@ class Draft(CarriedOver):
         if policy.backoff_max_seconds < policy.backoff_seconds:
             raise InvalidField("retry_backoff_max_seconds", "must not be less than retry_backoff_seconds")
         return policy
+
+
+def _check_completion(schedule: Schedule) -> None:
+    if schedule.completion == "callback" and not isinstance(schedule.action, HttpAction):
+        raise InvalidField("completion", "callback is for HTTP requests: a command completes when it exits")
 
 
 def _implied(trigger: Trigger) -> OnHoliday:

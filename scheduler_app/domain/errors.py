@@ -37,5 +37,13 @@ class Conflict(SchedulerError):
     """The thing is not in a state that allows this; the message says which state it is in."""
 
 
+class Refused(SchedulerError):
+    """Whoever asks has not shown that they may."""
+
+
+class QuotaExceeded(SchedulerError):
+    """There are as many of something as an operator allows; the message says which setting says so."""
+
+
 class StaleVersion(SchedulerError):
     """Somebody else changed the schedule in between (`If-Match` does not match its `version`)."""

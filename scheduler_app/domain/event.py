@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from scheduler_app.domain.completion_token import CompletionToken
 from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.queues import CALLBACKS
@@ -72,7 +73,12 @@ LIFE: dict[State, Life] = {
         "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True
     ),
     State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True),
-    State.SKIPPED: Life("the overlap policy said no", "retention", "", final=True),
+    State.SKIPPED: Life(
+        "an earlier event was not finished, or a blackout lasted, and its policy said no",
+        "retention",
+        "",
+        final=True,
+    ),
 }
 
 FINAL = frozenset(state for state, life in LIFE.items() if life.final)
@@ -111,14 +117,28 @@ TRANSITIONS: dict[str, Transition] = {
     # Any living state while `owner` is still the claim's token: recovery ends the lease of a worker that was
     # only slow and leaves the token, and dispatch may be quicker than that worker's record.
     "record": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
+    # Its receiver goes on working, and says later how that went.
+    "await_completion": _move({State.RUNNING, *UNCLAIMED}, {State.RUNNING}),
+    # The receiver said how it went, or its time is over.
+    "tell": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
     # Its origin has no room: it comes again later, and no attempt is counted.
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
     "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # The policy of overlapping runs holds it back, before its request.
+    "skip": _move({State.RUNNING}, {State.SKIPPED, State.CANCELLED}),
+    # A later event of its schedule has begun, and ends what is left of it.
+    "supersede": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # It waits for an earlier event, which has ended.
+    "wake": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
+    # Its request was answered, and its receiver has not said yet how it went.
+    "cancel_awaited": _move({State.RUNNING}, {State.CANCELLED}),
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
+    # Of a dead letter that a person does not want to be sent any more.
+    "dismiss": _move({State.ERROR}, {State.EXPIRED}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
 }
@@ -197,6 +217,9 @@ class Event(NamedTuple):
     """Callbacks of ours, one after another, that led to the request that made it."""
     queue: str = CALLBACKS
     """Its message travels in it, and only workers that serve it claim the event."""
+    completion_token: CompletionToken | None = None
+    """With which its receiver says how its work went; None where the response does, and where no request is
+    about to be made."""
     message: "Message | UnreadableMessage | None" = None
     """What a message delivers; None for an occurrence, and where only the event itself was read."""
 

@@ -8,7 +8,10 @@ from typing import Any
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
+from scheduler_app.domain.completion import DEFAULT_TIMEOUT_SECONDS as DEFAULT_COMPLETION_TIMEOUT
+from scheduler_app.domain.completion import Completion
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.overlap import DEFAULT_QUEUE_LIMIT, OverlapScope, RunOverlap
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.queues import CALLBACKS
@@ -20,6 +23,7 @@ from scheduler_app.domain.triggers import Trigger
 
 MAX_NAME = 200
 MAX_TAGS = 20
+MAX_PURPOSE = 2_000
 DEFAULT_TIMEOUT_SECONDS = 10.0
 
 DEFAULT_RETRY = RetryPolicy()
@@ -76,7 +80,13 @@ class CarriedOver:
     timeout_seconds: float | NotGiven = NOT_GIVEN
     success: Codes | NotGiven = NOT_GIVEN
     tags: tuple[str, ...] | NotGiven = NOT_GIVEN
+    run_overlap: RunOverlap | NotGiven = NOT_GIVEN
+    overlap_scope: OverlapScope | NotGiven = NOT_GIVEN
+    queue_limit: int | NotGiven = NOT_GIVEN
+    completion: Completion | NotGiven = NOT_GIVEN
+    completion_timeout_seconds: float | NotGiven = NOT_GIVEN
     pause_after_failures: int | NotGiven | None = NOT_GIVEN
+    purpose: str | NotGiven = NOT_GIVEN
     on_success: str | NotGiven | None = NOT_GIVEN
     """The name of a destination; None for none."""
     on_failure: str | NotGiven | None = NOT_GIVEN
@@ -102,6 +112,8 @@ class Schedule:
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     success: Codes = SUCCESS_CODES
     tags: tuple[str, ...] = ()
+    purpose: str = ""
+    """What it is for, in words for people."""
     state: ScheduleState = ScheduleState.ACTIVE
     reason: str | None = None
     version: int = 1
@@ -133,6 +145,15 @@ class Schedule:
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
+    run_overlap: RunOverlap = "allow"
+    """What an event does while an earlier one is not finished."""
+    overlap_scope: OverlapScope = "event"
+    queue_limit: int = DEFAULT_QUEUE_LIMIT
+    """Of `queue`: how many events may wait."""
+    completion: Completion = "response"
+    """Who says that an event's work is done."""
+    completion_timeout_seconds: float = DEFAULT_COMPLETION_TIMEOUT
+    """Of `callback`: for how long an event waits to be told."""
     pause_after_failures: int | None = None
     """So many events in a row that ended in `error` pause it; None: it goes on, whatever fails."""
     failures_since: datetime | None = None

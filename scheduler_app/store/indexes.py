@@ -7,6 +7,7 @@ from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.store.edits import BY_SCHEDULE
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.sessions import ATTEMPTS_SECONDS, BY_KEY
@@ -68,6 +69,12 @@ EVENTS = [
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
         name="dead_v2",
         partialFilterExpression={"state": "error"},
+    ),
+    # Until when receivers may say how their work went; written for events that wait for that alone.
+    IndexModel(
+        [("due_at", ASCENDING)],
+        name="awaited_v1",
+        partialFilterExpression={"completion.awaiting": True},
     ),
     # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
     IndexModel(
@@ -216,6 +223,9 @@ DESTINATIONS = [
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
+#: What was edited of one schedule; written by people's edits alone.
+EDITS = [IndexModel([("schedule_id", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=BY_SCHEDULE)]
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
@@ -229,6 +239,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
     _create(mongo.collection("sessions"), SESSIONS)
+    _create(mongo.collection("edits"), EDITS)
     _drop_replaced(mongo)
     # Messages have no schedule, and a retention of their own.
     _ensure_ttl(
@@ -247,6 +258,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         message_retention_days * DAY_SECONDS,
         partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
     )
+    _ensure_ttl(mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS)
     _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
     _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
     _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)

@@ -7,16 +7,21 @@ from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.destinations.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
+from scheduler_app.store.edits import Edits
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.blacked_out import BlackedOut
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
+from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
+from scheduler_app.store.events.figures import EventFigures
 from scheduler_app.store.events.holding import Holding
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
+from scheduler_app.store.events.newest import NewestEvents
 from scheduler_app.store.events.outbox import Outbox
 from scheduler_app.store.events.outcomes import Outcomes
+from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.events.owed_notifications import OwedNotifications
 from scheduler_app.store.events.recoveries import Recoveries
 from scheduler_app.store.idempotency import Idempotency
@@ -54,7 +59,11 @@ class Store:
         self.cancellations = Cancellations(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
+        self.event_figures = EventFigures(self.mongo)
+        self.newest_events = NewestEvents(self.mongo)
         self.outcomes = Outcomes(self.mongo)
+        self.completions = Completions(self.mongo)
+        self.overlaps = Overlaps(self.mongo)
         self.owed_notifications = OwedNotifications(self.mongo)
         self.last_runs = LastRuns(self.mongo)
         self.calendars = Calendars(self.mongo)
@@ -68,6 +77,7 @@ class Store:
         self.owed = Owed(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
+        self.edits = Edits(self.mongo)
         self.sessions = Sessions(self.mongo)
         self._prepared = False
 

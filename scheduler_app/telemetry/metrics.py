@@ -33,6 +33,14 @@ blacked_out = Counter(
 flow_put_off = Counter(
     "scheduler_flow_put_off_total", "Events put off to a place in their destination's line, without a message"
 )
+overlaps = Counter(
+    "scheduler_overlaps_total",
+    "Claimed events that met an earlier one of their schedule, by what became of them",
+    ["outcome"],
+)
+completions = Counter(
+    "scheduler_completions_total", "Events whose receivers said how they went, or did not in time", ["how"]
+)
 claims = Counter("scheduler_claims_total", "Events of messages, by what their claim came to", ["result"])
 expanded = Counter("scheduler_events_expanded_total", "Occurrences that became events")
 dispatched = Counter("scheduler_events_dispatched_total", "Events that became part of a message")
@@ -102,6 +110,7 @@ OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
             callback_duration,
             postponed,
             flow_postponed,
+            overlaps,
             claims,
             dropped,
             refused,
@@ -112,7 +121,7 @@ OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
     **dict.fromkeys((recovered, tick_duration, tick_at), frozenset({Role.BEAT})),
     # The API expands and dispatches what people have just made.
     **dict.fromkeys(
-        (expanded, dispatched, flow_put_off, messages, pages_discarded),
+        (expanded, dispatched, flow_put_off, messages, pages_discarded, completions),
         frozenset({Role.API, Role.BEAT}),
     ),
     blacked_out: frozenset({Role.BEAT}),

@@ -37,6 +37,21 @@ class ExpandUntil(Protocol):
     def __call__(self, schedule: Schedule, until: datetime) -> OwedRange | None: ...
 
 
+class OnEdit(Protocol):
+    """Is told of each edit that a person made, after it was written: what was done, and the schedule before
+    and after it, where they are known."""
+
+    def __call__(
+        self, schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
+    ) -> None: ...
+
+
+def tell_nobody(
+    schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
+) -> None:
+    """Takes the place of a log of edits where there is none."""
+
+
 @dataclass(frozen=True)
 class ScheduleService:
     """What people do with schedules that exist.
@@ -53,6 +68,7 @@ class ScheduleService:
     dispatch: Callable[[Sequence[Event], datetime], None]
     check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
+    on_edit: OnEdit = tell_nobody
 
     def get(self, schedule_id: str, *, tenant: str, linearizable: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read.
@@ -182,6 +198,7 @@ class ScheduleService:
                     self._withdraw_all(schedule_id, deleted.revision, now, tenant)
                 raise
             raise _stale(there, version)
+        self.on_edit(schedule_id, "deleted", None, None, now)
         withdrawn = self._withdraw_all(schedule_id, revision, now, tenant)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
@@ -286,6 +303,7 @@ class ScheduleService:
                     version=changed.version,
                     revision=changed.revision,
                 )
+                self.on_edit(schedule_id, done, schedule, changed, now)
                 if left is not None:
                     log.info(
                         "schedule.owes",

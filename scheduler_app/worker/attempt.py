@@ -28,6 +28,13 @@ class Attempt:
     def number(self) -> int:
         return self.event.attempt + 1
 
+    @property
+    def completion_seconds(self) -> float | None:
+        """For how long the receiver may work until it says how that went; None where its response says it."""
+        if not isinstance(self.deliverable, Schedule) or self.deliverable.completion != "callback":
+            return None
+        return self.deliverable.completion_timeout_seconds
+
     def lag(self, started_at: datetime) -> float:
         """Seconds between the attempt's due time and its start; what postponed it does not count as due."""
         due_at = self.event.postponed_from or self.event.due_at
@@ -62,6 +69,13 @@ class Attempt:
         )
 
     def _judge(self, verdict: Verdict, ended_at: datetime) -> tuple[State, datetime | None, str]:
+        if verdict.outcome is Outcome.SUCCESS and self.completion_seconds is not None:
+            until = whole_milliseconds(ended_at + timedelta(seconds=self.completion_seconds))
+            message = (
+                f"Accepted with status {verdict.status_code}: it runs until its receiver says how it went,"
+                f" until {shown_instant(until)} at the latest"
+            )
+            return State.RUNNING, until, message
         if verdict.outcome is Outcome.SUCCESS:
             return State.COMPLETED, None, COMPLETED
         if verdict.outcome is Outcome.PERMANENT:

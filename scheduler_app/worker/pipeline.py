@@ -1,6 +1,6 @@
 """The parts of delivery in one process: how they know each other, start and end."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from scheduler_app.actions.executors import Executors
@@ -13,6 +13,7 @@ from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.delivery import Delivery
 from scheduler_app.worker.flow_control import FlowControl
+from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.handover import Handover
 from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
@@ -63,14 +64,16 @@ class Pipeline:
             withholding=self.withholding,
         )
         self.flow_control = FlowControl(limiter, self.courier, self.recorder, now=now)
-        self.courier.report_to(self.flow_control.finished, self.flow_control.dropped)
-        self.recorder.report_to(self.flow_control.dropped)
+        self.followers = Followers(store, now=now)
+        self.courier.report_to(self.flow_control.finished, self._let_go)
+        self.recorder.report_to(self._let_go)
         self.handover = Handover(
             store,
             self.courier,
             self.flow_control,
             self.recorder,
             self.leases,
+            self.followers,
             serves=executors.serves,
             now=now,
             worker=worker,
@@ -85,11 +88,20 @@ class Pipeline:
             worker=worker,
             queues=self.queues,
         )
+        self.followers.deliver_by(self.delivery.deliver)
+
+    def _let_go(self, event_ids: Sequence[str]) -> None:
+        """This worker has nothing to do with these events any more."""
+        self.flow_control.dropped(event_ids)
+        self.followers.settled(event_ids)
 
     def start(self) -> None:
         self.withholding.start()
         self.flow_control.start()
-        for thread in (self.reports, self.recorder, self.courier, self.handover, self.leases):
+        for thread in (
+            *(self.reports, self.recorder, self.followers),
+            *(self.courier, self.handover, self.leases),
+        ):
             thread.start()
 
     def stop_starting(self) -> None:
@@ -110,6 +122,7 @@ class Pipeline:
 
     def stop(self) -> None:
         """Ends the threads in the order in which events pass them, so that each still accepts what comes."""
+        self.followers.stop()
         self.leases.stop()
         self.withholding.stop()
         self.handover.stop()

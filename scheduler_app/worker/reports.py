@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.event import State
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger
@@ -42,6 +43,8 @@ class Reports(threading.Thread):
     def note(self, records: Sequence[Record]) -> None:
         """Takes attempts that were recorded; it never raises."""
         try:
+            # What its receiver still works on has not ended.
+            records = [record for record in records if record.state is not State.RUNNING]
             self.origins.note(records)
             self.last_runs.note(records)
             self.failures.note(records, monotonic())

@@ -50,6 +50,8 @@ class Postponement(NamedTuple):
     """Why, for its history."""
     queue: str | None = None
     """The queue that it moves to; None: it stays where it is."""
+    waits_for: str | None = None
+    """The event of its schedule that it waits for; None: it waits for its time alone."""
     held: str | None = None
     """The key of the kill switch that holds it from now on; None: none does."""
 
@@ -137,6 +139,7 @@ class Claims:
                         "routed": {"$ifNull": ["$row.routed", "$routed"]},
                         "held": or_unset("$row.held"),
                         "status": appended("status", "$row.line"),
+                        "waits_for": or_unset("$row.waits_for"),
                     }
                 },
                 {"$unset": ["row", "owner", "lease_until", "isolated"]},
@@ -197,6 +200,7 @@ def _postponed(postponement: Postponement, now: datetime) -> Document:
         "held": postponement.held,
         "routed": None if postponement.queue is None else postponement.queue != CALLBACKS,
         "line": line(now, State.READY_QUEUE, postponement.message),
+        "waits_for": postponement.waits_for,
     }
 
 

@@ -8,8 +8,10 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.domain.event import LIVING, Event, State
 from scheduler_app.domain.field_types import EARLIEST, LATEST
 from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.documents.per_document_update import own_value
 from scheduler_app.store.events.documents import (
     CLAIMED,
+    finish,
     sources,
     to_document,
     to_events,
@@ -42,18 +44,27 @@ class Events:
                 raise
             return int(error.details["nInserted"])
 
-    def redrive(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> list[Event]:
-        """Makes the tenant's dead letters among these due at once, with a new budget of attempts. Returns
-        those that were in error, found by the token in `redrive`: `update_many` says only how many there
-        were.
+    def redrive(
+        self,
+        ids: Sequence[str],
+        now: datetime,
+        message: str,
+        *,
+        tenant: str,
+        due: Sequence[datetime] | None = None,
+    ) -> list[Event]:
+        """Makes the tenant's dead letters among these due at once, or each at its own time of `due`, with a
+        new budget of attempts. Returns those that were in error, found by the token in `redrive`:
+        `update_many` says only how many there were.
         """
         own = [each for each in ids if tenant_of(each) == tenant]
+        due_at = now if due is None else own_value(ids, due)
         token, which = new_token(), {"_id": {"$in": own}, "state": sources("redrive")}
         pipeline: list[Document] = [
             {
                 "$set": {
                     "state": State.READY_QUEUE,
-                    "due_at": now,
+                    "due_at": due_at,
                     "attempts_before": "$attempt",
                     "lost_leases": 0,
                     "isolated_losses": 0,
@@ -63,13 +74,19 @@ class Events:
                 }
             },
             # Retention removes events by this field, and this event is alive again.
-            {"$unset": ["archived_at"]},
+            {"$unset": ["archived_at", "superseded_by", "completion.awaiting"]},
         ]
         if update_by_token(self._events, which, pipeline) is None:
             # The documents that MongoDB rejected are repaired by now.
             update_by_token(self._events, which, pipeline)
         won = self._majority.find({"_id": {"$in": own}, "redrive": token}, CLAIMED)
         return to_events(self._events, won)
+
+    def dismiss(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> int:
+        """Ends the tenant's dead letters among these for good; returns how many were in error."""
+        own = [each for each in ids if tenant_of(each) == tenant]
+        which = {"_id": {"$in": own}, "state": sources("dismiss")}
+        return finish(self._events, which, State.EXPIRED, now, message)
 
     def get(self, event_id: str, *, tenant: str) -> EventRecord | None:
         """The tenant's event of that id."""

@@ -138,6 +138,11 @@ def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document
         },
         {"$unset": ["row", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED]},
     ]
+    if any(record.state is State.RUNNING for record in records):
+        # Of an event whose receiver is to say how it went; the recovery of workers leaves it alone then.
+        marked = {"$mergeObjects": ["$completion", {"awaiting": True}]}
+        is_awaited = {"$eq": ["$state", State.RUNNING]}
+        pipeline.append({"$set": {"completion": {"$cond": [is_awaited, marked, "$completion"]}}})
     return which, pipeline
 
 

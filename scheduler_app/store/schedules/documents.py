@@ -39,6 +39,7 @@ from scheduler_app.store.documents.delivery_fields import (
 )
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
+from scheduler_app.store.schedules.overlap_documents import overlap_document, read_overlap
 from scheduler_app.store.schedules.pause_documents import pause_document, read_pause, read_pause_after
 from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
@@ -67,6 +68,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "action": kind_of(schedule.action).to_document(schedule.action),
         **delivery_document(schedule.retry, schedule.timeout_seconds, schedule.success),
         "tags": list(schedule.tags),
+        "purpose": schedule.purpose or None,
         "state": schedule.state.value,
         "reason": schedule.reason,
         **pause_document(schedule),
@@ -81,6 +83,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
         "zone_data": schedule.zone_data,
         **_use_document(schedule.calendar),
+        **overlap_document(schedule),
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
@@ -112,6 +115,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         timeout_seconds=timeout_seconds,
         success=success,
         tags=tuple([text(tag, "an item of tags") for tag in items(get("tags") or [], "tags")]),
+        purpose=optional(text, get("purpose"), "purpose") or "",
         state=ScheduleState(one_of(get("state"), "state", _STATES)),
         reason=optional(text, get("reason"), "reason"),
         version=whole(get("version"), "version", least=1),
@@ -130,6 +134,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
+        **read_overlap(row),
         **read_notifies(get("notifies")),
         jitter_seconds=_jitter(row),
         pause=read_pause(get("pause")),

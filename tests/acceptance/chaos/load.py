@@ -25,6 +25,16 @@ HELD = Script("/slow/1500")
 MISBEHAVING = tuple(Script(path, requests=2) for path in ("/hang/1", "/late/1", "/bytes/1", "/close/1"))
 
 
+#: Each takes longer than the second to the next one, by more than clocks may differ; or with its retry, where
+#: it fails at first.
+OVERLAPPING = {
+    "skip": Script("/slow/2200"),
+    "queue": Script("/slow/2000"),
+    "cancel_earlier": Script("/fail/1", requests=2),
+}
+QUEUE_LIMIT = 3
+
+
 class Load:
     """`start()`, then break something, then `finish()`: the window is over and each edit is answered."""
 
@@ -54,6 +64,8 @@ class Load:
         self._draft_rules(5, FAILS_ALWAYS, 4)
         for script in MISBEHAVING:
             self._draft_rules(2, script, 5)
+        for policy, script in OVERLAPPING.items():
+            self._draft_rules(4, script, 1, run_overlap=policy, queue_limit=QUEUE_LIMIT)
         self._draft_instants()
         self._create()
         self._edits = [self._pool.submit(self._edit, number) for number in range(EDITED)]
@@ -71,12 +83,14 @@ class Load:
 
     # -- creating ----------------------------------------------------------------------------------------
 
-    def _draft_rules(self, count: int, script: Script, step: int) -> None:
+    def _draft_rules(self, count: int, script: Script, step: int, **policies: Any) -> None:
         times = max(1, self.window // step)
         rule = f"DTSTART:{self.begins:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;INTERVAL={step};COUNT={times}"
         for _ in range(count):
             since = self.begins - LEAD_SECONDS * SECOND
-            self._draft(script, rrule=rule).eras.append(Era(since, self.begins, step, times))
+            owed = self._draft(script, rrule=rule, **policies)
+            owed.run_overlap = policies.get("run_overlap", "allow")
+            owed.eras.append(Era(since, self.begins, step, times))
 
     def _draft_instants(self) -> None:
         singles = [self._draw.randrange(self.window * 1000) for _ in range(60)]
@@ -91,7 +105,7 @@ class Load:
         instant = self.begins + timedelta(milliseconds=offset_ms)
         self._draft(script, run_at=instant.isoformat()).instants = (instant,)
 
-    def _draft(self, script: Script, **timing: str) -> Owed:
+    def _draft(self, script: Script, **timing: Any) -> Owed:
         owed = Owed(f"{self.name}-{len(self.owed)}", script)
         self.owed.append(owed)
         self._drafts.append({"id": owed.schedule_id, **self._fields(script), **timing})

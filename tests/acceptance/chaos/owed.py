@@ -61,6 +61,8 @@ class Owed:
     instants: tuple[datetime, ...] = ()
     """Of a `run_at`, which knows no eras."""
     deleted_at: datetime | None = None
+    run_overlap: str = "allow"
+    """Its policy: but for `allow`, some of what it owes is skipped or cancelled."""
 
     def __str__(self) -> str:
         """Its cuts, for somebody who looks into a break."""
