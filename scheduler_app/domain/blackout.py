@@ -18,7 +18,7 @@ KINDS: Final = ("rrule", "cron", "phrase", "run_at")
 MAX_DURATION: Final = timedelta(days=366)
 LEAST_DURATION: Final = timedelta(seconds=1)
 MAX_BLACKOUTS: Final = 100
-#: Windows that touch or overlap are followed so far. What goes on after that is always on.
+#: Windows that touch or overlap are followed so far.
 MAX_CHAIN: Final = 500
 #: Windows of one blackout that may cover the same instant: where clocks change, two of them may.
 _MOST_AT_ONCE: Final = 10
@@ -26,6 +26,9 @@ _MOST_AT_ONCE: Final = 10
 _BEFORE: Final = timedelta(days=1)
 _TICK: Final = timedelta(microseconds=1)
 _KEPT: Final = 256
+#: Less of the time than this is as good as none.
+LEAST_OPEN: Final = 0.01
+_LOOKED_AHEAD: Final = timedelta(days=400)
 #: Blackouts of several targets that together never end: the event is looked at again after that time.
 _LOOKED_AT_AGAIN: Final = timedelta(days=1)
 
@@ -75,12 +78,12 @@ class Blackout:
     def check_end(self, now: datetime, others: Sequence["Blackout"]) -> None:
         """Raises InvalidField where it never ends, by itself or together with `others`."""
         begins = now if self.window(now) is not None else self.next_start(now)
-        if begins is not None and end_of((self, *others), begins) is None:
-            beside = ", with " + ", ".join(each.name for each in others[:5]) if others else ""
+        if begins is not None and _open_share((self, *others), begins) < LEAST_OPEN:
+            beside = f", with {', '.join(each.name for each in others[:5])}," if others else ""
             raise InvalidField(
                 "duration_seconds",
-                f"makes {MAX_CHAIN} windows in a row that touch or overlap{beside}, as if it was always on:"
-                " give fewer or shorter ones, or pause what is not to be sent",
+                f"makes windows{beside} that leave less than {LEAST_OPEN:.0%} of the time open, as if it was"
+                " always on: give fewer or shorter ones, or pause what is not to be sent",
             )
 
     @property
@@ -108,6 +111,26 @@ def end_of(blackouts: Sequence[Blackout], at: datetime) -> datetime | None:
             return end
         end = max(ends)
     return None
+
+
+def _open_share(blackouts: Sequence[Blackout], begins: datetime) -> float:
+    """The share of the time from `begins` on that none of the blackouts covers, as far as `MAX_CHAIN` windows
+    and `_LOOKED_AHEAD` tell. Where clocks go back, a window of each whole day leaves an hour open once a
+    year."""
+    at, left_open = begins, timedelta(0)
+    for _ in range(MAX_CHAIN):
+        ends = max((window[1] for each in blackouts if (window := each.window(at)) is not None), default=at)
+        if ends > at:
+            at = ends
+            continue
+        starts = [start for each in blackouts if (start := each.next_start(at)) is not None]
+        if not starts:
+            return 1.0
+        left_open += min(starts) - at
+        at = min(starts)
+        if at - begins > _LOOKED_AHEAD:
+            break
+    return left_open / (at - begins)
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,6 +92,16 @@ def test_one_that_is_always_on_is_refused(hours: float, given: dict[str, str]) -
     assert refused.value.field == "duration_seconds"
 
 
+def test_one_that_leaves_an_hour_a_year_open_is_refused() -> None:
+    with pytest.raises(InvalidField, match="always on"):
+        blackout(24, cron=NIGHT, timezone=ZURICH)
+
+
+@pytest.mark.parametrize(("hours", "cron"), [(23, NIGHT), (24, "0 0 * * 1-5"), (0.5 / 60, "* * * * *")])
+def test_one_that_leaves_some_time_open_is_taken(hours: float, cron: str) -> None:
+    assert blackout(hours, cron=cron).next_start(NOW) is not None
+
+
 def test_two_that_are_always_on_together_are_refused() -> None:
     day = blackout(12, name="day", cron="0 6 * * *")
     night = blackout(12, name="night", cron="0 18 * * *")
