@@ -31,7 +31,7 @@ def test_a_pause_has_an_end_and_a_note(shell: Shell, scheduler: Scheduler, tag: 
     scheduler.resume(made)
     shell.run("pause", "--tag", tag, "--until", "2040-01-01T00:00:00Z", "--note", "by hand", "--yes")
     assert scheduler.get(made).paused_until == FAR
-    shell.run("pause", made, "--until", "2040-01-01T00:00:00Z", "--for", "2h", status=2)
+    shell.run("pause", made, "--until", "2040-01-01T00:00:00Z", "--for", "2h", status=64)
 
 
 def test_a_kill_switch_is_turned_on_and_off(shell: Shell, scheduler: Scheduler, tag: str) -> None:
@@ -48,7 +48,7 @@ def test_a_kill_switch_is_turned_on_and_off(shell: Shell, scheduler: Scheduler, 
     said = shell.run("kill-switch", "on", "--tag", tag).stdout
     assert f"tag {tag} is stopped: 1 active schedules" in said
     assert shell.json("kill-switch", "off", "--tag", tag) == {"held": 0}
-    shell.run("kill-switch", "on", "--all", "--tag", tag, status=2)
+    shell.run("kill-switch", "on", "--all", "--tag", tag, status=64)
 
 
 def test_a_blackout_is_set_listed_and_deleted(shell: Shell, scheduler: Scheduler, tag: str) -> None:
