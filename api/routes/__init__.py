@@ -5,6 +5,8 @@ from flask_smorest import Api
 
 from api import converters
 from api.routes import (
+    backfills,
+    backlog,
     blackouts,
     bulk,
     bulk_edits,
@@ -15,6 +17,7 @@ from api.routes import (
     events,
     explanation,
     export,
+    forecast,
     ics_import,
     kill_switch,
     messages,
@@ -44,7 +47,18 @@ def register(app: Flask) -> Api:
             events,
             messages,
         ),
-        *(calendars, calendar_feeds, destinations, kill_switch, blackouts, zone_check, tasks),
+        *(
+            calendars,
+            calendar_feeds,
+            destinations,
+            kill_switch,
+            blackouts,
+            backfills,
+            backlog,
+            forecast,
+            zone_check,
+            tasks,
+        ),
     ):
         api.register_blueprint(module.blueprint)
     return api
