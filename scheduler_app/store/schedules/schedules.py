@@ -21,7 +21,7 @@ from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window, lower
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
@@ -108,9 +108,7 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [
-            key for key in ("signing", "sealed", "pause_after_failures", "purpose") if key not in document
-        ]:
+        if gone := [key for key in _TAKEN_AWAY if key not in document]:
             change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
@@ -194,6 +192,12 @@ class Schedules:
             tenant_of(schedule_id) == tenant
             and self._schedules.find_one({"_id": schedule_id}, {"_id": 1}) is not None
         )
+
+    def living(self, ids: Sequence[str], *, tenant: str) -> set[str]:
+        """Those of the tenant's ids of which there is a schedule, deleted ones aside."""
+        own = [each for each in ids if tenant_of(each) == tenant]
+        rows = self._majority.find({"_id": {"$in": own}, "state": NOT_DELETED}, {"_id": 1}, hint=BY_ID)
+        return {row["_id"] for row in rows} if own else set()
 
     def for_delivery(self, ids: Sequence[str]) -> dict[str, Schedule | CorruptSchedule]:
         """Schedules by id, deleted ones included; read after the claim of their events, never before.
@@ -320,6 +324,11 @@ def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
     return field != "last_run.outcome" or given[field] > State.COMPLETED
 
 
+#: What a document has only where the schedule has it, and any edit may take away.
+_TAKEN_AWAY = (
+    *("signing", "sealed", "pause_after_failures", "purpose", "notifies", "jitter_seconds", "queue"),
+    *("run_overlap", "overlap_scope", "queue_limit", "completion", "completion_timeout_seconds"),
+)
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",
@@ -347,8 +356,9 @@ _CURSOR = (
     "zone_data",
     "calendar_days",
 )
+#: The same for an edit that begins a revision, which writes the cursor, too.
 _OPTIONAL = (
-    "purpose",
+    *_TAKEN_AWAY,
     "zone_data",
     "calendar",
     "on_holiday",
@@ -359,9 +369,6 @@ _OPTIONAL = (
     "checkpoint",
     "reason",
     "pause",
-    "pause_after_failures",
     "failures_since",
     "cut_pending",
-    "signing",
-    "sealed",
 )
