@@ -131,7 +131,7 @@ class EventLists:
         }
         order = [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)]
         fields = {"schedule_id": 1, "run_time": 1, "revision": 1}
-        found = list(self._events.find(which, fields, sort=order, limit=limit + 1, hint="schedule_v1"))
+        found = list(self._events.find(which, fields, sort=order, limit=limit + 1, hint="schedule_v2"))
         rows = [
             MadeOccurrence(row["_id"], row["schedule_id"], row["run_time"], row["revision"])
             for row in found[:limit]
@@ -193,7 +193,7 @@ def _index(tenant: str, owners: list[str] | None, states: Collection[State] | No
     of_owners: Document = {"schedule_id": owners[0] if len(owners) == 1 else {"$in": owners}}
     if states is not None and LIVING.issuperset(states):
         return of_owners | {"due_at": {"$exists": True}}, "pending_v1"
-    return of_owners, "schedule_v2"
+    return of_owners, "schedule_v1"
 
 
 def _fits(narrowing: Narrowing) -> list[Document]:
