@@ -75,7 +75,10 @@ LIFE: dict[State, Life] = {
     ),
     State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True),
     State.SKIPPED: Life(
-        "an earlier event was not finished, and run_overlap said no", "retention", "", final=True
+        "an earlier event was not finished, or a blackout lasted, and its policy said no",
+        "retention",
+        "",
+        final=True,
     ),
 }
 
@@ -103,6 +106,8 @@ TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
     # Its destination has no room before later; it keeps its place in the line.
     "put_off": _move(set(WAITING), {State.READY_QUEUE}),
+    # It falls due within a blackout that says so.
+    "skip_waiting": _move({State.READY_QUEUE}, {State.SKIPPED}),
     # A kill switch stops it; it has its own time again when that is off.
     "hold": _move(set(WAITING), {State.READY_QUEUE}),
     "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),

@@ -4,12 +4,14 @@ from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
 from scheduler_app.store.backfills import Backfills
 from scheduler_app.store.backlogs import Backlogs
+from scheduler_app.store.blackouts import BlackoutDocuments
 from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.destinations.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.edits import Edits
 from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.events.blacked_out import BlackedOut
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.completions import Completions
@@ -52,6 +54,8 @@ class Store:
         self.secret_box = SecretBox(settings.secrets_key)
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
+        self.blackouts = BlackoutDocuments(self.mongo)
+        self.blacked_out = BlackedOut(self.mongo)
         self.holding = Holding(self.mongo)
         self.kill_switches = KillSwitchDocuments(self.mongo)
         self.claims = Claims(self.mongo, self.secret_box)

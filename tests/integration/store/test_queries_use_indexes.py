@@ -11,6 +11,7 @@ from pymongo import monitoring
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.backfill import Backfill
+from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.completion import Told, digest
@@ -321,6 +322,13 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
     assert store.holding.count(key, most=10) == store.holding.release(key, now, limit=10) == 1
     for target in targets:
         assert store.kill_switches.delete(target)
+    night = Blackout.of("b1", targets[0], {"cron": "0 22 * * *"}, 60 * SECOND, "skip", now, timezone="UTC")
+    assert store.blackouts.put(night)
+    assert len(store.blackouts.of(tenant=TENANT)) == len(store.blackouts.everybodys().all) == 1
+    later = now + 9_000 * SECOND
+    assert store.blacked_out.postpone([made.id], later, made.due_at, now, "later") == 1
+    assert store.blacked_out.skip([made.id], now, later, now, "skipped") == 1
+    assert store.blackouts.delete("b1", tenant=TENANT)
 
 
 def _use_calendars(store: Any, now: datetime) -> None:
