@@ -24,6 +24,7 @@ class MessageFields(TypedDict, total=False):
     retry_codes: Sequence[int | str]
     timeout_seconds: float
     success_codes: Sequence[int | str]
+    expire_after_seconds: float
     signing: bool
 
 

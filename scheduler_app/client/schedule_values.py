@@ -114,6 +114,16 @@ class ScheduleValues(Record):
     signing_since: datetime | None = None
     #: Until when an older secret signs as well
     signing_overlap_until: datetime | None = None
+    #: Which occurrences are still sent that were missed: `all`; `latest`, the newest one alone;
+    #: `none`. The others expire
+    catch_up: str | None = None
+    #: With `catch_up` `latest`: how late the newest one may still be sent. `all` means all, however
+    #: late
+    catch_up_window_seconds: float | None = None
+    #: How late an occurrence must be to count as missed, for `catch_up`
+    late_after_seconds: float | None = None
+    #: How long after it was due an event is given up, its retries included; null for never
+    expire_after_seconds: float | None = None
     #: Words to find schedules by, up to 20
     tags: tuple[str, ...] | None = None
     #: Why it is in the state `error`

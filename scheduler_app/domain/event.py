@@ -105,11 +105,15 @@ TRANSITIONS: dict[str, Transition] = {
     "claim": _move(set(UNCLAIMED), {State.RUNNING}),
     # Any living state while `owner` is still the claim's token: recovery ends the lease of a worker that was
     # only slow and leaves the token, and dispatch may be quicker than that worker's record.
-    "record": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
+    "record": _move(
+        {State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR, State.EXPIRED}
+    ),
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
     # Its origin has no room: it comes again later, and no attempt is counted.
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
     "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
+    # Too late by a policy of its schedule or message: no request is made.
+    "expire_claimed": _move({State.RUNNING}, {State.EXPIRED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
@@ -192,6 +196,8 @@ class Event(NamedTuple):
     """Callbacks of ours, one after another, that led to the request that made it."""
     queue: str = CALLBACKS
     """Its message travels in it, and only workers that serve it claim the event."""
+    due_since: datetime | None = None
+    """Since when it counts as late, where that is not its run time: a redrive begins anew."""
     message: "Message | UnreadableMessage | None" = None
     """What a message delivers; None for an occurrence, and where only the event itself was read."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
+from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.queues import CALLBACKS
@@ -22,6 +23,7 @@ MAX_TAGS = 20
 DEFAULT_TIMEOUT_SECONDS = 10.0
 
 DEFAULT_RETRY = RetryPolicy()
+DEFAULT_LATENESS = Lateness()
 
 #: Events of older revisions are judged by the oldest cut that is kept: edits made within one timeframe.
 KEPT_CUTS = 100
@@ -127,6 +129,7 @@ class Schedule:
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
+    lateness: Lateness = DEFAULT_LATENESS
 
     @property
     def tenant(self) -> str:

@@ -10,6 +10,7 @@ from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.events import Events
+from scheduler_app.store.events.expirations import Expirations
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.outbox import Outbox
@@ -42,6 +43,7 @@ class Store:
         self.claims = Claims(self.mongo, self.secret_box)
         self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)
+        self.expirations = Expirations(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)

@@ -11,6 +11,7 @@ from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.lateness import Expiry
 from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
@@ -24,8 +25,9 @@ from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.job import Job
+from scheduler_app.worker.late_events import LateEvents
 from scheduler_app.worker.lease import Lease, Leases, timeout_class
-from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder, Result, Voided
+from scheduler_app.worker.recorder import Delayed, Expired, GivenBack, Outcome, Recorder, Result, Voided
 
 log = get_logger(__name__)
 
@@ -75,6 +77,7 @@ class Handover:
         self._flow_control = flow_control
         self._recorder = recorder
         self._leases = leases
+        self._late_events = LateEvents(store)
         self._now = now
         self._worker = worker
         self._waiting: list[tuple[datetime, int, ClaimedBatch]] = []
@@ -160,8 +163,24 @@ class Handover:
         destinations = None if schedules is None else self._destinations_of(batch.events, schedules)
         if schedules is None or destinations is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
-        elif jobs := self._jobs(batch, schedules, destinations):
+            return
+        expired = self._expired(batch, schedules)
+        if expired is None:
+            self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
+        elif jobs := self._jobs(batch, schedules, destinations, expired):
             self._send(jobs, destinations)
+
+    def _expired(
+        self, batch: ClaimedBatch, schedules: Mapping[str, Schedule | CorruptSchedule]
+    ) -> Mapping[str, Expiry] | None:
+        """Those that are too late by a policy of their own: most have none. None as in `_read`."""
+        judged = [
+            (event, asked)
+            for event in batch.events
+            if isinstance(asked := event.message or schedules.get(event.schedule_id), Schedule | Message)
+            and asked.lateness.judges
+        ]
+        return self._asked(lambda: self._late_events.expired(judged, self._now())) if judged else {}
 
     def _send(
         self, jobs: Sequence[Job], destinations: Mapping[str, Destination | CorruptDestination]
@@ -217,6 +236,7 @@ class Handover:
         batch: ClaimedBatch,
         schedules: Mapping[str, Schedule | CorruptSchedule],
         destinations: Mapping[str, Destination | CorruptDestination],
+        expired: Mapping[str, Expiry],
     ) -> list[Job]:
         """What is to be sent of a batch; what was withdrawn and what cannot be read goes to the recorder."""
         by_class: dict[float, list[Attempt]] = {}
@@ -224,6 +244,8 @@ class Handover:
             try:
                 schedule = schedules.get(event.schedule_id)
                 found = self._sorted_out(event, schedule, destinations, batch.lease)
+                if isinstance(found, Attempt) and event.id in expired:
+                    found = Expired(event.id, batch.lease, expired[event.id])
             except Exception as error:  # raised again, it would end each worker that claims this event
                 log.exception(
                     "deliver.broken", message="An event breaks our code; it is set aside", event_id=event.id

@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.lateness import Expiry
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.expirations import Expiration
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.backlog import Backlog
@@ -61,7 +63,15 @@ class Delayed(NamedTuple):
         return self.postponement.event_id
 
 
-Result = Outcome | GivenBack | Voided | Delayed
+class Expired(NamedTuple):
+    """A claimed event that is too late by a policy: no request was made."""
+
+    event_id: str
+    lease: Lease
+    expiry: Expiry
+
+
+Result = Outcome | GivenBack | Voided | Delayed | Expired
 
 
 class Recorder(EssentialThread):
@@ -84,6 +94,7 @@ class Recorder(EssentialThread):
         self._recorded = recorded
         self._outcomes = store.outcomes
         self._claims = store.claims
+        self._expirations = store.expirations
         self._backlog = backlog
         self._capacity = capacity
         self._now = now
@@ -208,6 +219,12 @@ class Recorder(EssentialThread):
             self._claims.give_back(ids, token, now, f"Given back by {self._worker}")
         for token, ids in voided.items():
             self._claims.cancel_claimed(ids, token, now, WITHDRAWN)
+        late = [result for result in results if isinstance(result, Expired)]
+        if late:
+            expirations = [Expiration(each.event_id, each.lease.token, each.expiry.message) for each in late]
+            self._expirations.expire_claimed(expirations, now)
+            for each in late:
+                metrics.expired.labels(each.expiry.policy).inc()
         postponed = [result.postponement for result in results if isinstance(result, Delayed)]
         if postponed:
             self._claims.postpone(postponed, now)

@@ -17,6 +17,7 @@ from api.wire.schedule_fields.field import (
 )
 from api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
 from api.wire.schedule_fields.naming import NAMING
+from api.wire.schedule_fields.policies import POLICIES
 from api.wire.schedule_fields.request import BODY_FIELDS, REQUEST
 from api.wire.schedule_fields.trigger import TRIGGER
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
@@ -39,7 +40,10 @@ __all__ = [
 ]
 
 #: Every field, in the order of specifications, answers and the manual.
-SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (*NAMING, *TRIGGER, *REQUEST, *ACTION, *DELIVERY, *LIFECYCLE)
+SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (
+    *(*NAMING, *TRIGGER, *REQUEST, *ACTION),
+    *(*DELIVERY, *POLICIES, *LIFECYCLE),
+)
 
 #: Every field by its name.
 FIELDS = {row.name: row for row in SCHEDULE_FIELDS}

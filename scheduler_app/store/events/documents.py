@@ -37,6 +37,7 @@ CLAIMED = {
     "lost_leases": 1,
     "tenant": 1,
     "postponed_from": 1,
+    "due_since": 1,
     "origin": 1,
     "hops": 1,
     "queue": 1,
@@ -79,6 +80,8 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
     }
     if event.queue != CALLBACKS:
         document["routed"] = True
+    if event.due_since is not None:
+        document["due_since"] = event.due_since
     if event.hops:
         document["hops"] = event.hops
     return document
@@ -103,6 +106,7 @@ def to_event(row: Document) -> Event:
         origin=stored_origin(row),
         queue=stored_queue(row),
         postponed_from=optional(instant, row.get("postponed_from"), "postponed_from"),
+        due_since=optional(instant, row.get("due_since"), "due_since"),
     )
 
 

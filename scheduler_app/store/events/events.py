@@ -51,6 +51,7 @@ class Events:
                 "$set": {
                     "state": State.READY_QUEUE,
                     "due_at": now,
+                    "due_since": now,
                     "attempts_before": "$attempt",
                     "lost_leases": 0,
                     "isolated_losses": 0,

@@ -90,6 +90,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "origin": text,
     "routed": flag,
     "postponed_from": instant,
+    "due_since": instant,
     "isolated": text,
     "isolated_losses": whole,
     "corrupt": fields,

@@ -107,6 +107,7 @@ class Messages:
                         "state": State.READY_QUEUE,
                         "due_at": due_at,
                         "run_time": run_time,
+                        "due_since": due_at,
                         "status": appended("status", line(now, State.READY_QUEUE, message)),
                     }
                 },

@@ -28,7 +28,9 @@ from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
+    lateness_document,
     read_delivery,
+    read_lateness,
     read_signing,
     signing_document,
     unsealed,
@@ -75,6 +77,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
         "zone_data": schedule.zone_data,
         **_use_document(schedule.calendar),
+        "lateness": lateness_document(schedule.lateness),
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
@@ -122,6 +125,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
+        lateness=read_lateness(get("lateness")),
     )
 
 

@@ -108,7 +108,7 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [key for key in ("signing", "sealed") if key not in document]:
+        if gone := [key for key in ("lateness", "signing", "sealed") if key not in document]:
             change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
@@ -310,6 +310,7 @@ _OPTIONAL = (
     "checkpoint",
     "reason",
     "cut_pending",
+    "lateness",
     "signing",
     "sealed",
 )
