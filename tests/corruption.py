@@ -91,6 +91,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "cut_pending": ("x", 5, NAN, [1], {"x": 1}),
     "checkpoint": (*NO_OBJECT, {"v": 1, "rule": "x", "second": "x", "done": 5}),
     "zone_data": (5, NAN, [1], {"x": 1}, True),
+    "lateness": (*NO_OBJECT, {}, {"catch_up": "some", "window_seconds": 1, "late_after_seconds": 1}),
     "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
     "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),
     "updated_at": NO_DATE,
@@ -119,6 +120,8 @@ EVENTS: dict[str, tuple[Any, ...]] = {
     "owner": (5, NAN, None, ["x"], {"x": 1}),
     "dispatcher": (5, NAN, None, ["x"], {"x": 1}),
     "lease_until": (*NO_DATE, Timestamp(2**31, 1), Regex("x"), FAR_DATE),
+    "due_since": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, TINY_DATE, True),
+    "missed": (*NO_OBJECT, {}, {"first": "soon", "last": PAST_DATE, "count": 5}),
     "archived_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE),
     "corrupt": ("x", 5, NAN, ["x"]),
 }

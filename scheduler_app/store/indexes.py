@@ -59,6 +59,12 @@ EVENTS = [
         name="dead_v2",
         partialFilterExpression={"state": "error"},
     ),
+    # The records of missed occurrences, and nothing else.
+    IndexModel(
+        [("schedule_id", ASCENDING), ("run_time", ASCENDING)],
+        name="missed_v1",
+        partialFilterExpression={"missed.first": {"$exists": True}},
+    ),
     # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
     IndexModel(
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],

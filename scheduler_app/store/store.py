@@ -19,6 +19,7 @@ from scheduler_app.store.events.recoveries import Recoveries
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
+from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes
 from scheduler_app.store.schedules.cursors import Cursors
@@ -44,6 +45,7 @@ class Store:
         self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)
         self.expirations = Expirations(self.mongo)
+        self.missed = MissedOccurrences(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.outcomes = Outcomes(self.mongo)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import Kind
+from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.recurrence import Recurrence
@@ -33,7 +33,10 @@ def explain_schedule(
     if event is not None:
         last = event.status[-1] if event.status else {}
         facts = EventFacts(event.revision, event.state, last.get("message", ""))
-    return schedule, explain(schedule, schedule.recurrence().why(at), at, facts, now), event
+    verdict = schedule.recurrence().why(at)
+    if facts is None and verdict.fires and at <= now:
+        facts = _missed(store, schedule, at)
+    return schedule, explain(schedule, verdict, at, facts, now), event
 
 
 def zone_of(schedule: Schedule) -> str:
@@ -49,6 +52,12 @@ def _schedule(store: Store, schedule_id: str, tenant: str) -> Schedule:
     if not isinstance(found, Schedule) or found.tenant != tenant:
         raise NotFound(f"there is no schedule {schedule_id}")
     return found
+
+
+def _missed(store: Store, schedule: Schedule, at: datetime) -> EventFacts | None:
+    """What a record tells of an occurrence that was missed with many others."""
+    found = store.missed.at(schedule.id, at, tenant=schedule.tenant)
+    return None if found is None else EventFacts(found[0], State.EXPIRED, found[1])
 
 
 def _event(store: Store, schedule: Schedule, at: datetime) -> EventRecord | None:

@@ -87,6 +87,14 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
     return document
 
 
+def to_expired_document(event: Event, now: datetime, message: str) -> Document:
+    """A new event that nobody has to do anything about: its occurrence was missed."""
+    document = to_document(event, now, message)
+    del document["due_at"]
+    said = [line(now, State.EXPIRED, message)]
+    return document | {"state": State.EXPIRED.value, "status": said, "archived_at": now}
+
+
 def to_event(row: Document) -> Event:
     """What delivery and dispatch need to know of it. Raises Corrupt."""
     version(row.get("v"), MESSAGE_VERSION)

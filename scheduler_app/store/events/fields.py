@@ -22,6 +22,7 @@ from scheduler_app.domain.field_types import (
     wrong,
 )
 from scheduler_app.domain.message_ids import is_message
+from scheduler_app.domain.missed import Missed
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.tenants import tenant_of
 
@@ -62,6 +63,16 @@ def _list_of_lines(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
+def read_missed(value: Any, name: str) -> Missed:
+    """What a record of missed occurrences tells of. Raises Corrupt."""
+    row = fields(value, name)
+    return Missed(
+        instant(row.get("first"), f"{name}.first"),
+        instant(row.get("last"), f"{name}.last"),
+        whole(row.get("count"), f"{name}.count"),
+    )
+
+
 #: Fields that each event has, and that must fit its id.
 OWNED: dict[str, Callable[[Any, str, str], str]] = {
     "tenant": tenant,
@@ -91,6 +102,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "routed": flag,
     "postponed_from": instant,
     "due_since": instant,
+    "missed": read_missed,
     "isolated": text,
     "isolated_losses": whole,
     "corrupt": fields,

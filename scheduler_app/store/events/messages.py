@@ -170,6 +170,7 @@ def _new(event: Event, document: Document) -> MessageRecord:
         created_at=document["created_at"],
         due_at=event.due_at,
         archived_at=None,
+        missed=None,
         corrupt=None,
     )
     return MessageRecord(record, event.message)

@@ -117,9 +117,7 @@ def test_latest_sends_nothing_beyond_its_window(bench: Bench, journal: Journal) 
 
 def test_latest_sends_a_late_one_off(bench: Bench, journal: Journal) -> None:
     due = whole_milliseconds(clock.now() - 10 * MINUTE)
-    made = schedule(
-        clock.now() - HOUR, "s1", url=journal.url("/a"), run_at=due, catch_up=CatchUp.LATEST
-    )
+    made = schedule(clock.now() - HOUR, "s1", url=journal.url("/a"), run_at=due, catch_up=CatchUp.LATEST)
     bench.store.schedules.insert(made)
     only = bench.event(made.recurrence().between(due - SECOND, clock.now())[0])
     bench.deliver([only])
