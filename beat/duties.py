@@ -81,6 +81,12 @@ def duties(made: Assembly) -> list[Duty]:
             while_failing="callbacks that dead processes left unfinished wait",
         ),
         Duty(
+            name="notify",
+            page=made.notifications.notify_page,
+            while_failing="nobody is told how events ended; all of them are told of later",
+            turn=1.0,
+        ),
+        Duty(
             name="inspect",
             page=_single(made.inspection.inspect),
             while_failing="corrupt documents that no other duty meets are not reported",

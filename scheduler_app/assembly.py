@@ -33,6 +33,7 @@ from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.messages import MessageService
+from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recalendaring import Recalendaring
@@ -46,7 +47,7 @@ from scheduler_app.worker import Pipeline
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
     `creation`, `manager`, `events`, `messages`, `destinations`, `calendars` and `calendar_feeds`; a beat the
-    duties from `expansion` to `inspection`; a worker `pipeline()`."""
+    duties from `expansion` to `notifications`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -66,6 +67,7 @@ class Assembly:
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    notifications: Notifications
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
     faults: tuple[type[Exception], ...]
@@ -187,6 +189,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
+        notifications=Notifications(store, prompt.dispatch_soon, settings.worker_max_retries),
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )

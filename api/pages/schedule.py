@@ -10,6 +10,7 @@ from api.pages.forms import Done, takes_query
 from api.services import services
 from api.tenancy import tenant
 from api.wire.field_types import Cursor
+from api.wire.jittered import Jitter
 from api.wire.presenters import shown
 from api.wire.previewed import previewed
 from api.wire.schedule_fields import BODY_FIELDS
@@ -46,7 +47,8 @@ def schedule(query: Loaded, schedule_id: str) -> str:
         Window(limit=PENDING), tenant=tenant(), schedule_id=schedule_id, states=LIVING, soonest_first=True
     )
     try:
-        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, {"limit": OCCURRENCES})
+        jitter, shown_ones = Jitter(found.jitter_seconds, found.id), {"limit": OCCURRENCES}
+        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, shown_ones, jitter)
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
     return render_template(

@@ -5,6 +5,7 @@ from api.json_types import Loaded, View
 from api.services import services
 from api.tenancy import tenant
 from api.wire import WhyOutput, WhyQuery, explained
+from api.wire.jittered import Jitter
 from scheduler_app.usecases.explanation import explain_schedule, zone_of
 
 blueprint = ApiBlueprint(
@@ -21,4 +22,5 @@ def explain_schedule_at(query: Loaded, schedule_id: str) -> View:
     schedule, explanation, event = explain_schedule(
         made.store, schedule_id, query["at"], made.now(), tenant=tenant()
     )
-    return explained(explanation, event, zone_of(schedule))
+    jitter = Jitter(schedule.jitter_seconds, schedule.id)
+    return explained(explanation, event, zone_of(schedule), jitter)

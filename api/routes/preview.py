@@ -5,6 +5,7 @@ from api.json_types import Loaded, View
 from api.services import services
 from api.tenancy import tenant
 from api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
+from api.wire.jittered import Jitter
 from api.wire.previewed import previewed, previewed_input
 
 blueprint = ApiBlueprint(
@@ -28,4 +29,5 @@ def preview_schedule(query: Loaded, schedule_id: str) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id, tenant=tenant())
     after = query.get("after", services().now())
-    return previewed(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query)
+    jitter = Jitter(schedule.jitter_seconds, schedule.id)
+    return previewed(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query, jitter)

@@ -8,6 +8,7 @@ from api.json_types import View
 from api.wire.event_output import EventOutput
 from api.wire.field_types import LocalOrInstant
 from api.wire.input_schema import InputSchema
+from api.wire.jittered import Jitter
 from api.wire.output_schema import OmitNone, OutputSchema
 from api.wire.presenters import event_shown, time_shown
 from api.wire.preview import OccurrenceOutput
@@ -81,11 +82,11 @@ class WhyOutput(OutputSchema):
     )
 
 
-def explained(explanation: Explanation, event: EventRecord | None, timezone: str) -> View:
+def explained(explanation: Explanation, event: EventRecord | None, timezone: str, jitter: Jitter) -> View:
     """The fields of WhyOutput."""
     verdict, reasons = explanation.verdict, [_reason(each) for each in explanation.reasons]
     view: View = {
-        "at": time_shown(explanation.at, timezone),
+        "at": time_shown(explanation.at, timezone) | (jitter.shown(explanation.at) if verdict.fires else {}),
         "fires": explanation.fires,
         "further_reasons": reasons[1:],
         "warnings": list(explanation.warnings),
@@ -94,7 +95,7 @@ def explained(explanation: Explanation, event: EventRecord | None, timezone: str
         view["reason"] = reasons[0]
     for name, instant in (("previous", verdict.previous), ("next", verdict.following)):
         if instant is not None:
-            view[name] = time_shown(instant, timezone)
+            view[name] = time_shown(instant, timezone) | jitter.shown(instant)
     if event is not None:
         view["event"] = event_shown(event)
     return view

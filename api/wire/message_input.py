@@ -18,16 +18,17 @@ from api.wire.schedule_fields import FIELDS, ScheduleField
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.http_action import MAX_HEADERS
 from scheduler_app.domain.message import DEFAULT_METHOD, MAX_EVENT_NAME, METADATA_PREFIX, MessageDraft, Timing
+from scheduler_app.domain.message_ids import MAX_MESSAGE_ID, is_notification
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 
 #: The fields that a message has as a schedule has them.
 SHARED: tuple[str, ...] = (
     *("callback_url", "destination", "path", "method", "headers", "body", "body_base64"),
     *("max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds", "retry_codes"),
-    *("timeout_seconds", "success_codes", "expire_after_seconds", "signing"),
+    *("timeout_seconds", "success_codes", "on_success", "on_failure", "expire_after_seconds", "signing"),
 )
 BODY_FIELDS = ("payload", "body", "body_base64")
-_ID = re.compile(r"[a-zA-Z0-9_-]{1,128}\Z")
+_ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_MESSAGE_ID}}}\Z")
 
 
 def _shared(row: ScheduleField) -> fields.Field[Any]:
@@ -41,7 +42,9 @@ def _shared(row: ScheduleField) -> fields.Field[Any]:
 
 #: Where a message's differs from a schedule's.
 _MEANINGS = {
-    "method": f"The HTTP method, in capital letters; the destination's, or {DEFAULT_METHOD}, unless given"
+    "on_success": "The name of a destination that is told when the message was delivered, by another message",
+    "on_failure": "The same for a message that ended in error",
+    "method": f"The HTTP method, in capital letters; the destination's, or {DEFAULT_METHOD}, unless given",
 }
 
 
@@ -136,6 +139,8 @@ class NewMessage(TimingInput, CallbackInput):
     def check_id(self, value: str, **_: object) -> None:
         if value in MESSAGE_WORDS:
             raise ValidationError(f"{value} is a word of this API's paths; take another")
+        if is_notification(value):
+            raise ValidationError("ends as the ids of notifications do (-on-failure); take another")
 
     @post_load
     def draft(self, data: Loaded, **_: object) -> MessageDraft:

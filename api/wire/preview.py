@@ -84,6 +84,16 @@ class OccurrenceOutput(OmitNone):
             " gap's length, one that exists twice fires the first or the last time. Absent otherwise"
         },
     )
+    due_at = Instant(
+        metadata={"description": "When its callback falls due, with its jitter; absent without jitter"}
+    )
+    earliest = Instant(
+        metadata={
+            "description": "Of a schedule that has jitter and no id yet: when its callback falls due at the"
+            " earliest"
+        }
+    )
+    latest = Instant(metadata={"description": "And when at the latest"})
     rolled_from = fields.String(
         metadata={
             "description": "The local time from which a closed day of the calendar moved it",

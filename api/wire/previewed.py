@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from api.json_types import Loaded, View
+from api.wire.jittered import Jitter
 from api.wire.preview import PreviewQuery
 from api.wire.schedule_fields import warnings_of
 from scheduler_app.domain.calendars import CalendarUse, days_of
@@ -12,6 +13,7 @@ from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Recurrence
 from scheduler_app.domain.schedule import TICK
+from scheduler_app.domain.tenants import whole_id
 from scheduler_app.domain.triggers import FIELDS, Trigger, TriggerContext, new_trigger
 from scheduler_app.store import Store
 from scheduler_app.usecases.calendars import with_calendar
@@ -26,17 +28,23 @@ def previewed_input(given: Loaded, store: Store, now: datetime, *, tenant: str) 
     at: datetime = given.pop("at", None) or now
     query = {name: given.pop(name) for name in PreviewQuery().fields if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
+    jitter = Jitter(given.pop("jitter_seconds", 0.0), _whole_id(given.pop("id", None), tenant))
     name, on_holiday = given.pop("calendar", NOT_GIVEN), given.pop("on_holiday", NOT_GIVEN)
     draft = with_calendar(Draft(calendar=name, on_holiday=on_holiday), store, tenant=tenant)
     context = TriggerContext(at, **given, timezone_given="timezone" in given, calendar=name is not NOT_GIVEN)
     trigger = new_trigger(written, context)
     calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
     observing = recurrence if calendar is None else calendar.observed_by(recurrence)
-    return previewed(trigger, calendar, observing, query.get("after", at), query)
+    return previewed(trigger, calendar, observing, query.get("after", at), query, jitter)
 
 
 def previewed(
-    trigger: Trigger, calendar: CalendarUse | None, recurrence: AnyRecurrence, after: datetime, query: Loaded
+    trigger: Trigger,
+    calendar: CalendarUse | None,
+    recurrence: AnyRecurrence,
+    after: datetime,
+    query: Loaded,
+    jitter: Jitter,
 ) -> View:
     """The fields of PreviewOutput: occurrences of `recurrence`, which is the trigger's as `calendar` leaves
     it, after `after`, as many and in the zone that the PreviewQuery `query` says. Raises InvalidRecurrence
@@ -50,6 +58,7 @@ def previewed(
         "occurrences": [
             {"run_time": each.instant, "local": _shown(each.local, shown_in), "dst": each.dst}
             | _rolled(each, calendar, shown_in)
+            | jitter.shown(each.instant)
             for each in found
         ],
         **_skipped(recurrence, calendar, (after, end), found, query),
@@ -57,6 +66,10 @@ def previewed(
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})
+
+
+def _whole_id(schedule_id: str | None, tenant: str) -> str | None:
+    return None if schedule_id is None else whole_id(tenant, schedule_id)
 
 
 def _shown(local: datetime, timezone: str | None) -> str:

@@ -22,6 +22,11 @@ TRIGGERS = (
 class TriggerFields(TypedDict, total=False):
     """When a schedule fires."""
 
+    id: Annotated[
+        str,
+        "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used"
+        " again",
+    ]
     rrule: Annotated[
         str | None,
         "An RFC 5545 rule, with or without DTSTART",
@@ -84,16 +89,16 @@ class TriggerFields(TypedDict, total=False):
         "What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves to "
         "the `next` or the `previous` open day at the same time of day",
     ]
+    jitter_seconds: Annotated[
+        float,
+        "Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's "
+        "id and the instant: the same whenever it is asked, and another for each schedule",
+    ]
 
 
 class NewScheduleFields(TriggerFields, total=False):
     """What a new schedule may have beside its name and the URL to call."""
 
-    id: Annotated[
-        str,
-        "An id of your own: 1 to 64 letters, digits and hyphens. The id of a deleted schedule may be used"
-        " again",
-    ]
     destination: Annotated[
         str | None,
         "The name of a destination to call, instead of `callback_url`: it says how often and how fast, "
@@ -162,6 +167,15 @@ class NewScheduleFields(TriggerFields, total=False):
     success_codes: Annotated[
         Sequence[int | str],
         "The statuses that complete an event, given as `retry_codes` are",
+    ]
+    on_success: Annotated[
+        str | None,
+        "The name of a destination that is told of each event that was completed: by a message with the "
+        "event, its attempts and the beginning of the answer. A null takes it away",
+    ]
+    on_failure: Annotated[
+        str | None,
+        "The name of a destination that is told of each event that ended in error, as `on_success`",
     ]
     signing: Annotated[
         bool,

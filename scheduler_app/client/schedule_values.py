@@ -107,6 +107,11 @@ class ScheduleValues(Record):
     timeout_seconds: float | None = None
     #: The statuses that complete an event, given as `retry_codes` are
     success_codes: tuple[int | str, ...] | None = None
+    #: The name of a destination that is told of each event that was completed: by a message with the
+    #: event, its attempts and the beginning of the answer. A null takes it away
+    on_success: str | None = None
+    #: The name of a destination that is told of each event that ended in error, as `on_success`
+    on_failure: str | None = None
     #: Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only
     #: one that shows it
     signing: bool | None = None
@@ -124,6 +129,11 @@ class ScheduleValues(Record):
     late_after_seconds: float | None = None
     #: How long after it was due an event is given up, its retries included; null for never
     expire_after_seconds: float | None = None
+    #: Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's
+    #: id and the instant: the same whenever it is asked, and another for each schedule
+    jitter_seconds: float | None = None
+    #: When the callback of `next_run_at` falls due; only of a schedule with jitter
+    next_due_at: datetime | None = None
     #: Words to find schedules by, up to 20
     tags: tuple[str, ...] | None = None
     #: Why it is in the state `error`

@@ -36,6 +36,16 @@ class Deliverable(Protocol):
     def signing(self) -> Signing | None: ...
 
     @property
+    def on_success(self) -> str | None:
+        """The name of the destination that is told when an event was completed."""
+        ...
+
+    @property
+    def on_failure(self) -> str | None:
+        """The name of the destination that is told when an event ended in error."""
+        ...
+
+    @property
     def hops(self) -> int:
         """Callbacks of ours, one after another, that led to the request that made it."""
         ...

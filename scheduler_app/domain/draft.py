@@ -111,7 +111,6 @@ class Draft(CarriedOver):
         given = _given(self.trigger, {})
         action = self._action(schedule.action, schedule.tenant)
         queue = self._queue(action, schedule.queue)
-        moved = queue != schedule.queue
         trigger = edited_trigger(
             given,
             old,
@@ -133,7 +132,8 @@ class Draft(CarriedOver):
         )
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
         state = _given(self.state, schedule.state if same_time else kept)
-        # Events that were made already are in the old queue: those after the cut are made anew.
+        moved = queue != schedule.queue or changed.jitter_seconds != schedule.jitter_seconds
+        # Events that were made already have the old queue and jitter: those after the cut are made anew.
         if not same_time or moved or state is not schedule.state:
             revised = changed.revise(now, trigger=trigger, state=state, calendar=calendar)
             # To a finished schedule "active" says nothing new while its rule has no occurrence left.

@@ -67,6 +67,10 @@ class Message:
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
     lateness: Lateness = DEFAULT_LATENESS
+    on_success: str | None = None
+    """The name of the destination of its tenant that is told when it was delivered."""
+    on_failure: str | None = None
+    """The same for when it was not."""
     wiped: bool = False
     """It was cancelled: what may be secret of it is no longer stored."""
 
@@ -95,6 +99,7 @@ class Message:
         signed = wiped or self.signing is not None
         return (
             *(action, self.event_name, self.timing, self.retry, self.timeout_seconds, self.success),
+            *(self.on_success, self.on_failure),
             signed,
             self.lateness,
         )

@@ -7,11 +7,12 @@ edit left to beats.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from scheduler_app.domain.event import Event, compact, scheduled
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.jitter import due
 from scheduler_app.domain.lateness import Expiry, Lateness
 from scheduler_app.domain.recurrence import AnyRecurrence
 
@@ -59,10 +60,16 @@ class Range:
     queue: str
     end: datetime | None = None
     """The first instant that no longer belongs to the revision; None where it still holds."""
+    jitter_seconds: float = 0.0
 
     def event(self, instant: datetime) -> Event:
         """The event of an occurrence."""
-        return scheduled(self.schedule_id, self.revision, instant, self.origin, self.queue)
+        made = scheduled(self.schedule_id, self.revision, instant, self.origin, self.queue)
+        return made._replace(due_since=self.due(instant)) if self.jitter_seconds else made
+
+    def due(self, instant: datetime) -> datetime:
+        """When the callback of an occurrence falls due."""
+        return due(self.schedule_id, instant, self.jitter_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +102,11 @@ def missed_step(of: Range, now: datetime, spent: Callable[[], bool]) -> MissedSt
     steps. Raises InvalidRecurrence.
     """
     limit = of.lateness.expires_before(now)
-    if limit is None or of.start >= limit:
+    if limit is None:
+        return None
+    # What its jitter may still keep from being too late becomes an event, and is judged by its worker.
+    limit -= timedelta(seconds=of.jitter_seconds)
+    if of.start >= limit:
         return None
     stop = limit if of.end is None else min(limit, of.end)
     found: list[datetime] = []
@@ -120,7 +131,7 @@ def missed_step(of: Range, now: datetime, spent: Callable[[], bool]) -> MissedSt
 
 
 def _expiry(of: Range, instant: datetime, following: datetime | None, now: datetime) -> Expiry | None:
-    later = following if following is not None and following <= now else None
+    later = following if following is not None and of.due(following) <= now else None
     return of.lateness.expiry(of.event(instant), now, lambda: later)
 
 

@@ -28,6 +28,7 @@ class OwedRange:
     checkpoint: Mapping[str, Any] | None = None
     calendar: CalendarUse | None = None
     """What that revision observed; its days are those that the calendar has by now."""
+    jitter_seconds: float = 0.0
 
     def recurrence(self, created_at: datetime) -> AnyRecurrence:
         """As `Schedule.recurrence`; `created_at` is the schedule's. Raises InvalidRecurrence."""

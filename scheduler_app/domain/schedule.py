@@ -77,6 +77,10 @@ class CarriedOver:
     timeout_seconds: float | NotGiven = NOT_GIVEN
     success: Codes | NotGiven = NOT_GIVEN
     tags: tuple[str, ...] | NotGiven = NOT_GIVEN
+    on_success: str | NotGiven | None = NOT_GIVEN
+    """The name of a destination; None for none."""
+    on_failure: str | NotGiven | None = NOT_GIVEN
+    jitter_seconds: float | NotGiven = NOT_GIVEN
 
     def carried_over(self) -> dict[str, Any]:
         """Those that were given."""
@@ -130,6 +134,12 @@ class Schedule:
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
     lateness: Lateness = DEFAULT_LATENESS
+    on_success: str | None = None
+    """The name of the destination of its tenant that is told of each event that was completed."""
+    on_failure: str | None = None
+    """The same for each event that ended in error."""
+    jitter_seconds: float = 0.0
+    """How long after its occurrence an event falls due at the latest; `domain/jitter.py` says when."""
 
     @property
     def tenant(self) -> str:

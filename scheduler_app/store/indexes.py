@@ -18,6 +18,8 @@ INDEX_NOT_FOUND = 27
 DAY_SECONDS = 86_400
 NODE_TTL_SECONDS = 60
 ROUTED = "routed_v1"
+OWED_NOTIFICATIONS = "notify_v1"
+NOTIFIES = "notifies_v1"
 
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
@@ -92,6 +94,18 @@ EVENTS = [
         name="message_destinations_v1",
         partialFilterExpression={"kind": "message", "action.destination": {"$exists": True}},
     ),
+    # Events that ended and whose notification is still to be made; no others are written to it.
+    IndexModel(
+        [("notify.since", ASCENDING)],
+        name=OWED_NOTIFICATIONS,
+        partialFilterExpression={"notify.since": {"$exists": True}},
+    ),
+    # Unfinished messages that name a destination to be told, for whoever wants to delete it.
+    IndexModel(
+        [("tenant", ASCENDING), ("notifies.destination", ASCENDING)],
+        name=NOTIFIES,
+        partialFilterExpression={"notifies.destination": {"$exists": True}, "due_at": {"$exists": True}},
+    ),
 ]
 
 SCHEDULES = [
@@ -143,6 +157,11 @@ SCHEDULES = [
         [("tenant", ASCENDING), ("action.destination", ASCENDING)],
         name="destination_v1",
         partialFilterExpression={"action.destination": {"$exists": True}},
+    ),
+    IndexModel(
+        [("tenant", ASCENDING), ("notifies.destination", ASCENDING)],
+        name=NOTIFIES,
+        partialFilterExpression={"notifies.destination": {"$exists": True}},
     ),
     # Those whose last run did not succeed, which all have names after "completed": the run of a schedule that
     # goes on succeeding is not written to it.

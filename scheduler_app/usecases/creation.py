@@ -14,7 +14,7 @@ from scheduler_app.store import Store
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.calendars import with_calendar
-from scheduler_app.usecases.named_destination import Known, check_named
+from scheduler_app.usecases.named_destination import Known, check_named, check_notified
 
 log = get_logger(__name__)
 
@@ -125,6 +125,7 @@ class Creation:
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_action(schedule.action)
         check_named(self.store, schedule.action, known)
+        check_notified(self.store, schedule, tenant=schedule.tenant, known=known)
         if hops:
             schedule = replace(schedule, hops=hops)
         return (

@@ -8,6 +8,7 @@ from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
+from scheduler_app.domain.jitter import jittered
 from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.domain.missed import MissedStep, Range, missed_step
 from scheduler_app.domain.owed import BeforeCut, OwedRange
@@ -138,7 +139,13 @@ class Expansion:
         instants = recurrence.between(start, until + TICK, limit=OCCURRENCES_AN_EDIT + 1)
         if len(instants) > OCCURRENCES_AN_EDIT:
             left = OwedRange(
-                schedule.revision, schedule.trigger, start, until, schedule.checkpoint, schedule.calendar
+                schedule.revision,
+                schedule.trigger,
+                start,
+                until,
+                schedule.checkpoint,
+                schedule.calendar,
+                schedule.jitter_seconds,
             )
             return BeforeCut(left=left)
         events = _events(schedule, instants)
@@ -235,7 +242,10 @@ class Expansion:
             start = recurrence.after(cut)
         if start is not None and schedule.lateness.judges:
             origin, queue = schedule.action.isolation_key, schedule.queue
-            of = Range(schedule.id, schedule.revision, recurrence, start, schedule.lateness, origin, queue)
+            of = Range(
+                *(schedule.id, schedule.revision, recurrence, start, schedule.lateness, origin, queue),
+                jitter_seconds=schedule.jitter_seconds,
+            )
             if step := missed_step(of, now, spent):
                 return step
         instants, following = (
@@ -344,4 +354,5 @@ def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None
 
 def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
     origin, queue = schedule.action.isolation_key, schedule.queue
-    return [event.scheduled(schedule.id, schedule.revision, instant, origin, queue) for instant in instants]
+    made = [event.scheduled(schedule.id, schedule.revision, instant, origin, queue) for instant in instants]
+    return jittered(made, schedule.jitter_seconds)

@@ -16,7 +16,7 @@ from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.named_destination import Known, check_named
+from scheduler_app.usecases.named_destination import Known, check_named, check_notified
 
 log = get_logger(__name__)
 
@@ -158,6 +158,7 @@ class MessageService:
         instant = message.timing.instant(now)
         self.check_action(message.action)
         check_named(self.store, message.action, known, default_method=DEFAULT_METHOD)
+        check_notified(self.store, message, tenant=tenant, known=known)
         if draft.draft.signing is True:
             message = replace(message, signing=Signing(self.new_secret(), now))
         return Event(

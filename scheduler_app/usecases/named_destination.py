@@ -1,10 +1,14 @@
-"""The check of an action against the destination that it names."""
+"""The checks of what schedules and messages name: the destination of an action, and those that are told."""
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import http_action
-from scheduler_app.domain.tenants import SEPARATOR, tenant_of
+from scheduler_app.domain.http_action import HttpAction, http_action
+from scheduler_app.domain.message import DEFAULT_METHOD as MESSAGE_METHOD
+from scheduler_app.domain.message import Message
+from scheduler_app.domain.notification import Notifying
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenants import SEPARATOR, tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.destinations.documents import CorruptDestination
 
@@ -18,16 +22,36 @@ def check_named(
     """Raises InvalidField where an action names a destination that there is not, or that refuses it. `known`
     keeps what was read, for a request of many actions; `default_method` is as for `Destination.action`."""
     own_id = destination_of(action)
-    if own_id is None:
-        return
+    if own_id is not None:
+        _check(store, "destination", http_action(action), {} if known is None else known, default_method)
+
+
+def check_notified(
+    store: Store, asking: Schedule | Message, *, tenant: str, known: Known | None = None
+) -> None:
+    """Raises InvalidField where `on_success` or `on_failure` names a destination that there is not, or that
+    takes no notification. `known` as in `check_named`."""
     known = {} if known is None else known
+    for field in Notifying:
+        name: str | None = getattr(asking, field.value)
+        if name is None:
+            continue
+        action = HttpAction(url="", destination=whole_id(tenant, name), method="")
+        try:
+            _check(store, field.value, action, known, MESSAGE_METHOD)
+        except InvalidField as error:
+            raise InvalidField(field.value, error.message) from None
+
+
+def _check(store: Store, field: str, action: HttpAction, known: Known, default_method: str | None) -> None:
+    own_id = str(action.destination)
     if own_id not in known:
         known[own_id] = store.destinations.get(own_id, tenant=tenant_of(own_id))
     found = known[own_id]
     name = own_id.rpartition(SEPARATOR)[2]
     if found is None:
         raise InvalidField(
-            "destination", f"there is no destination {name}: create it by PUT /api/destinations/{name}"
+            field, f"there is no destination {name}: create it by PUT /api/destinations/{name}"
         )
     if isinstance(found, Destination):
-        found.action(http_action(action), default_method=default_method)
+        found.action(action, default_method=default_method)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
+from scheduler_app.domain.jitter import jittered
 from scheduler_app.domain.missed import MissedStep, Range, missed_step
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.owed import OwedRange
@@ -64,7 +65,7 @@ class OwedExpansion:
         events = [
             event.scheduled(schedule_id, revision, instant, queue=claimed.queue) for instant in instants
         ]
-        insert_occurrences(self._store, events, now)
+        insert_occurrences(self._store, jittered(events, claimed.range.jitter_seconds), now)
         if not self._store.owed.advance(schedule_id, token, remainder):
             cancel_late_inserts(self._store, [schedule_id], now)
         elif remainder is None:
@@ -83,7 +84,7 @@ class OwedExpansion:
             return None
         of = Range(
             *(claimed.schedule_id, owed.revision, owed.recurrence(created_at), owed.next_run_at),
-            *(claimed.lateness, UNKNOWN_ORIGIN, claimed.queue, owed.until + TICK),
+            *(claimed.lateness, UNKNOWN_ORIGIN, claimed.queue, owed.until + TICK, owed.jitter_seconds),
         )
         return missed_step(of, now, after(MISSED_SECONDS))
 

@@ -19,7 +19,7 @@ from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.calendars import with_calendar
-from scheduler_app.usecases.named_destination import check_named
+from scheduler_app.usecases.named_destination import check_named, check_notified
 
 log = get_logger(__name__)
 
@@ -94,6 +94,8 @@ class ScheduleService:
                 self.check_action(changed.action)
             if changed.action != schedule.action:
                 check_named(self.store, changed.action)
+            if (changed.on_success, changed.on_failure) != (schedule.on_success, schedule.on_failure):
+                check_notified(self.store, changed, tenant=tenant)
             if draft.signing not in (NOT_GIVEN, schedule.signing is not None):
                 changed = _next_version(schedule, now) if changed is schedule else changed
                 changed = replace(changed, signing=Signing(self.new_secret(), now) if draft.signing else None)

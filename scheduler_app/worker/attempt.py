@@ -8,6 +8,7 @@ from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.domain.notification import OwedNotification, owed_notification
 from scheduler_app.store.events.outcomes import Record
 
 COMPLETED = "Event successfully processed"
@@ -53,6 +54,7 @@ class Attempt:
             event=self.event,
             origin=origin,
             attempts_allowed=self.event.attempts_before + 1 + self.deliverable.retry.max_retries,
+            owed=owed_by(self.deliverable, self.event, state, ended_at),
         )
 
     def _judge(self, verdict: Verdict, ended_at: datetime) -> tuple[State, datetime | None, str]:
@@ -79,8 +81,27 @@ class Attempt:
         )
 
 
-def set_aside(event: Event, token: str, worker: str, reason: str, now: datetime) -> Record:
-    """Returns the end of an event that cannot be attempted: its schedule is corrupt, or our code raised."""
+def owed_by(
+    deliverable: Deliverable, event: Event, state: State, ended_at: datetime
+) -> OwedNotification | None:
+    """What the end of `event` in `state` is to be told of to whom; None where nobody asked for that."""
+    if deliverable.on_success is None and deliverable.on_failure is None:
+        return None
+    hops = max(event.hops, deliverable.hops)
+    return owed_notification(deliverable.on_success, deliverable.on_failure, state, ended_at, hops)
+
+
+def set_aside(
+    event: Event,
+    token: str,
+    worker: str,
+    reason: str,
+    now: datetime,
+    deliverable: Deliverable | None = None,
+) -> Record:
+    """Returns the end of an event that cannot be attempted: its schedule is corrupt, or our code raised.
+    `deliverable`, where it is known, says who is told."""
     entry = {"number": event.attempt + 1, "started_at": now, "error": reason, "worker": worker}
     message = f"Set aside: {reason}"
-    return Record(event.id, token, State.ERROR, message, None, entry, now, event, event.origin)
+    owed = owed_by(deliverable, event, State.ERROR, now) if deliverable else None
+    return Record(event.id, token, State.ERROR, message, None, entry, now, event, event.origin, owed=owed)

@@ -309,7 +309,9 @@ class Courier(EssentialThread):
             "deliver.broken", message="An event breaks our code; it is set aside", event_id=attempt.event.id
         )
         reason = f"{type(error).__name__}: {error}"
-        record = set_aside(attempt.event, attempt.token, attempt.worker, reason, self._now())
+        record = set_aside(
+            attempt.event, attempt.token, attempt.worker, reason, self._now(), attempt.deliverable
+        )
         return Outcome(record, job.lease)
 
 

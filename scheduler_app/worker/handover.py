@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
+from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
@@ -307,19 +308,23 @@ class Handover:
             return Attempt(event, deliverable, lease.token, self._worker)
         destination = destinations.get(named)
         if destination is None:
-            return self._set_aside(event, lease, f"there is no destination {named}; create it, and redrive")
+            return self._set_aside(
+                event, lease, f"there is no destination {named}; create it, and redrive", deliverable
+            )
         if isinstance(destination, CorruptDestination):
             if destination.readable_elsewhere:
                 return self._left_to_others(event, lease, unreadable(destination))
-            return self._set_aside(event, lease, unreadable(destination))
+            return self._set_aside(event, lease, unreadable(destination), deliverable)
         try:
             applied = destination.applied_to(deliverable)
         except InvalidField as error:
-            return self._set_aside(event, lease, f"{error.field}: {error.message}")
+            return self._set_aside(event, lease, f"{error.field}: {error.message}", deliverable)
         return Attempt(event, applied, lease.token, self._worker)
 
-    def _set_aside(self, event: Event, lease: Lease, reason: str) -> Outcome:
-        return Outcome(set_aside(event, lease.token, self._worker, reason, self._now()), lease)
+    def _set_aside(
+        self, event: Event, lease: Lease, reason: str, deliverable: Deliverable | None = None
+    ) -> Outcome:
+        return Outcome(set_aside(event, lease.token, self._worker, reason, self._now(), deliverable), lease)
 
     def _left_to_others(self, event: Event, lease: Lease, reason: str, queue: str | None = None) -> Delayed:
         """Nothing is wrong with the event: another worker may have the key, or the release, that it needs. It

@@ -6,7 +6,8 @@ from datetime import datetime
 from functools import partial
 
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.event import Event
+from scheduler_app.domain.event import Event, Kind
+from scheduler_app.domain.jitter import due
 from scheduler_app.domain.lateness import Expiry
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -44,6 +45,7 @@ class LateEvents:
         found = {}
         for event, asked in judged:
             try:
+                event = _with_jitter(event, asked)
                 expiry = asked.lateness.expiry(event, now, partial(later, event, asked))
             except STORE_FAULTS:
                 raise
@@ -67,7 +69,18 @@ class LateEvents:
             following = schedule.recurrence().after(event.run_time)
         except InvalidRecurrence:
             return None  # it is sent: nobody knows of a later one
-        return following if following is not None and following <= now else None
+        if following is None or due(schedule.id, following, schedule.jitter_seconds) > now:
+            return None
+        return following
+
+
+def _with_jitter(event: Event, asked: Schedule | Message) -> Event:
+    """The event, late since its jitter was over."""
+    if isinstance(asked, Message) or not asked.jitter_seconds:
+        return event
+    if event.kind is not Kind.SCHEDULED or event.due_since is not None:
+        return event
+    return event._replace(due_since=due(event.schedule_id, event.run_time, asked.jitter_seconds))
 
 
 def _newest(judged: Sequence[Judged]) -> dict[_Of, Event]:

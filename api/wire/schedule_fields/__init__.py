@@ -15,6 +15,7 @@ from api.wire.schedule_fields.field import (
     ShownSchedule,
     warnings_of,
 )
+from api.wire.schedule_fields.jitter import JITTER
 from api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
 from api.wire.schedule_fields.naming import NAMING
 from api.wire.schedule_fields.policies import POLICIES
@@ -41,8 +42,14 @@ __all__ = [
 
 #: Every field, in the order of specifications, answers and the manual.
 SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (
-    *(*NAMING, *TRIGGER, *REQUEST, *ACTION),
-    *(*DELIVERY, *POLICIES, *LIFECYCLE),
+    *NAMING,
+    *TRIGGER,
+    *REQUEST,
+    *ACTION,
+    *DELIVERY,
+    *POLICIES,
+    *JITTER,
+    *LIFECYCLE,
 )
 
 #: Every field by its name.

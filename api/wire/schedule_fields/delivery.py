@@ -2,7 +2,7 @@
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Instant, StatusCodes
+from api.wire.field_types import DestinationName, Instant, StatusCodes
 from api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, MAX_QUEUE, NAME
@@ -79,6 +79,25 @@ DELIVERY = (
         output=StatusCodes(),
         draft="success",
         shown=lambda it: it.schedule.success,
+    ),
+    ScheduleField(
+        name="on_success",
+        meaning="The name of a destination that is told of each event that was completed: by a message with"
+        " the event, its attempts and the beginning of the answer. A null takes it away",
+        input=DestinationName(allow_none=True),
+        creation=DestinationName(),
+        output=fields.String(),
+        shown=lambda it: it.schedule.on_success,
+        shown_meaning="The destination that is told of each event that was completed",
+    ),
+    ScheduleField(
+        name="on_failure",
+        meaning="The name of a destination that is told of each event that ended in error, as `on_success`",
+        input=DestinationName(allow_none=True),
+        creation=DestinationName(),
+        output=fields.String(),
+        shown=lambda it: it.schedule.on_failure,
+        shown_meaning="The destination that is told of each event that ended in error",
     ),
     ScheduleField(
         name="signing",

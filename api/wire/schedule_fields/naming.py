@@ -14,6 +14,9 @@ NAMING = (
         default="generated",
         input=ScheduleId(metadata={"description": "The id in the path, once more"}),
         creation=ScheduleId(),
+        preview=ScheduleId(
+            metadata={"description": "The id that the schedule will have: it decides the jitter"}
+        ),
         output=fields.String(required=True),
         shown_meaning="The schedule's id",
         shown=lambda it: it.schedule.id,

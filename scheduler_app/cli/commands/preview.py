@@ -9,6 +9,15 @@ from scheduler_app.cli.field_options import field_options, flag, given_fields
 from scheduler_app.cli.output import say, show_json, table
 from scheduler_app.client import TRIGGERS, Scheduler, TriggerFields
 
+#: What a table of occurrences shows where it is there, and its titles.
+COLUMNS = {
+    "run_time": "UTC",
+    "local": "local",
+    "due_at": "due",
+    "earliest": "earliest",
+    "latest": "latest",
+}
+
 
 @click.command()
 @click.argument("rrule", required=False)
@@ -53,10 +62,9 @@ def preview(
     say(found["description"])
     for line in found.get("recurrence", "").splitlines():
         say(f"  {line}")
-    table(
-        ["UTC", "local"],
-        [[one["run_time"], one["local"]] for one in found["occurrences"]],
-        unbroken=("UTC", "local"),
-    )
+    first = next(iter(found["occurrences"]), {"run_time": "", "local": ""})
+    shown = [name for name in COLUMNS if name in first]
+    titles = [COLUMNS[name] for name in shown]
+    table(titles, [[one[name] for name in shown] for one in found["occurrences"]], unbroken=tuple(titles))
     for warning in found.get("warnings", []):
         say(f"Note: {warning}", err=True)

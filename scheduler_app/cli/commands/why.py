@@ -44,4 +44,5 @@ def _say_event(event: Mapping[str, Any]) -> None:
 
 
 def _time(shown: Mapping[str, Any]) -> str:
-    return f"{shown['run_time']} ({shown['local']})"
+    due = f", due {shown['due_at']} with its jitter" if "due_at" in shown else ""
+    return f"{shown['run_time']} ({shown['local']}){due}"

@@ -11,10 +11,11 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import UNCLAIMED, Kind
 from scheduler_app.domain.http_action import destination_key
-from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.domain.tenants import SEPARATOR, tenant_of
 from scheduler_app.store.destinations.documents import CorruptDestination, read, to_document
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.indexes import NOTIFIES
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, Window
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
@@ -71,21 +72,28 @@ class Destinations:
         return read(row, self._secret_box) if row else None
 
     def in_use(self, destination_id: str, *, tenant: str) -> int:
-        """Returns how many schedules of the tenant name the destination, at most `MAX_COUNTED`."""
-        which = {"tenant": tenant, "action.destination": destination_id, "state": {"$ne": "deleted"}}
-        return self._schedules.count_documents(which, hint=NAMES_DESTINATION, limit=MAX_COUNTED)
+        """Returns how many schedules of the tenant name the destination, for what they call or for whom they
+        tell, at most `MAX_COUNTED` of each; one that does both counts once, unless there are more."""
+        living: Document = {"tenant": tenant, "state": {"$ne": "deleted"}}
+        called = living | {"action.destination": destination_id}
+        told = living | {
+            "notifies.destination": _name(destination_id),
+            "action.destination": {"$ne": destination_id},
+        }
+        return self._schedules.count_documents(
+            called, hint=NAMES_DESTINATION, limit=MAX_COUNTED
+        ) + self._schedules.count_documents(told, hint=NOTIFIES, limit=MAX_COUNTED)
 
     def messages_of(self, destination_id: str, *, tenant: str) -> int:
-        """Returns how many messages of the tenant that are not finished name the destination, at most
-        `MAX_COUNTED`."""
+        """Returns how many messages of the tenant that are not finished name the destination, as `in_use`."""
         if tenant_of(destination_id) != tenant:
             return 0
-        which = {
-            "origin": destination_key(destination_id),
-            "due_at": {"$exists": True},
-            "kind": Kind.MESSAGE.value,
-        }
-        return self._events.count_documents(which, hint=OF_DESTINATION, limit=MAX_COUNTED)
+        key = destination_key(destination_id)
+        living: Document = {"due_at": {"$exists": True}, "kind": Kind.MESSAGE.value}
+        told = {"tenant": tenant, "notifies.destination": _name(destination_id), "origin": {"$ne": key}}
+        return self._events.count_documents(
+            living | {"origin": key}, hint=OF_DESTINATION, limit=MAX_COUNTED
+        ) + self._events.count_documents(living | told, hint=NOTIFIES, limit=MAX_COUNTED)
 
     def waiting(self, destination_id: str, *, tenant: str) -> int:
         """Returns how many events wait for the destination, at most `MAX_COUNTED`. An event counts for the
@@ -130,3 +138,8 @@ class Destinations:
         """Returns the tenant's destinations, newest first; the window's times are creation times."""
         found = PagedQuery(self._destinations, "created_at", {"tenant": tenant}, "list_v1").page(window)
         return Page([read(row, self._secret_box) for row in found.rows], found.next)
+
+
+def _name(destination_id: str) -> str:
+    """What its tenant calls it."""
+    return destination_id.rpartition(SEPARATOR)[2]

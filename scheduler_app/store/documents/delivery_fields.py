@@ -18,8 +18,10 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.lateness import LEAST_SECONDS, MAX_SECONDS, CatchUp, Lateness
+from scheduler_app.domain.notification import Notifying
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.signing import Retiring, Signing
+from scheduler_app.domain.tenants import SEPARATOR
 from scheduler_app.store.collection import Document
 from scheduler_app.store.encryption import SecretBox
 
@@ -74,6 +76,30 @@ def read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
         ),
         read_codes(row.get("success"), "success"),
     )
+
+
+def notifies_document(on_success: str | None, on_failure: str | None) -> list[Document] | None:
+    """What `read_notifies` reads; None where nobody is told. A list, so that one index tells who names a
+    destination."""
+    named = {Notifying.ON_SUCCESS: on_success, Notifying.ON_FAILURE: on_failure}
+    return [{"when": when.value, "destination": name} for when, name in named.items() if name] or None
+
+
+def read_notifies(value: Any) -> dict[Notifying, str]:
+    """Who is told when, by the names of destinations. Raises Corrupt."""
+    found: dict[Notifying, str] = {}
+    for each in items([] if value is None else value, "notifies"):
+        pair = fields(each, "an item of notifies")
+        when = Notifying(one_of(pair.get("when"), "notifies.when", tuple(Notifying)))
+        found[when] = destination_name(pair.get("destination"), "notifies.destination")
+    return found
+
+
+def destination_name(value: Any, name: str) -> str:
+    """The name of a destination of the document's own tenant. Raises Corrupt."""
+    if SEPARATOR in text(value, name) or not value:
+        raise Corrupt(f"{name} is no name that a destination may have")
+    return str(value)
 
 
 def read_codes(value: Any, name: str) -> Codes:

@@ -23,8 +23,10 @@ from scheduler_app.domain.field_types import (
 )
 from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.missed import Missed
+from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.documents.delivery_fields import destination_name
 
 #: `v` of an occurrence's event.
 DOCUMENT_VERSION = 1
@@ -73,6 +75,29 @@ def read_missed(value: Any, name: str) -> Missed:
     )
 
 
+def read_owed(value: Any, name: str) -> OwedNotification:
+    """The notification that an event owes. Raises Corrupt."""
+    row = fields(value, name)
+    destination = row.get("destination")
+    return OwedNotification(
+        when=Notifying(one_of(row.get("when"), f"{name}.when", tuple(Notifying))),
+        since=instant(row.get("since"), f"{name}.since"),
+        destination=None if destination is None else destination_name(destination, f"{name}.destination"),
+        hops=whole(row.get("hops") or 0, f"{name}.hops"),
+    )
+
+
+def owed_document(owed: OwedNotification) -> dict[str, Any]:
+    """What `read_owed` reads."""
+    document = {
+        "when": owed.when.value,
+        "since": owed.since,
+        "destination": owed.destination,
+        "hops": owed.hops or None,
+    }
+    return {name: value for name, value in document.items() if value is not None}
+
+
 #: Fields that each event has, and that must fit its id.
 OWNED: dict[str, Callable[[Any, str, str], str]] = {
     "tenant": tenant,
@@ -106,6 +131,7 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "isolated": text,
     "isolated_losses": whole,
     "corrupt": fields,
+    "notify": read_owed,
 }
 
 
@@ -160,6 +186,7 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
         "created_at": _a_time_of(row),
         "status": _lines(row.get("status")),
         "attempts": _lines(row.get("attempts")),
+        "notify": None,
     }
     return {name: default[name] for name in faults if name in default}
 

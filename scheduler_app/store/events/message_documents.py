@@ -16,8 +16,10 @@ from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
     lateness_document,
+    notifies_document,
     read_delivery,
     read_lateness,
+    read_notifies,
     read_signing,
     signing_document,
 )
@@ -39,6 +41,7 @@ CONTENT = {
     "success": 1,
     "lateness": 1,
     "wiped": 1,
+    "notifies": 1,
 }
 #: What a cancellation sets: nothing secret is left. `$$REMOVE` takes a field away.
 WIPED: Document = {
@@ -62,6 +65,7 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
         },
         **delivery_document(message.retry, message.timeout_seconds, message.success),
         "lateness": lateness_document(message.lateness),
+        "notifies": notifies_document(message.on_success, message.on_failure),
         **sealed_content(message, secret_box),
     }
     del document["schedule_id"]
@@ -107,6 +111,7 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
         hops=whole(row.get("hops") or 0, "hops"),
         lateness=read_lateness(row.get("lateness")),
         wiped=row.get("wiped") is True,
+        **read_notifies(row.get("notifies")),
     )
 
 

@@ -8,10 +8,12 @@ from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.event import TRANSITIONS, Event, State
+from scheduler_app.domain.notification import OwedNotification
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.store.documents.isolation import isolated
 from scheduler_app.store.documents.per_document_update import or_unset, own_value
 from scheduler_app.store.events.documents import WHILE_CLAIMED
+from scheduler_app.store.events.fields import owed_document
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside
 from scheduler_app.store.faults import rejected_positions
@@ -38,6 +40,8 @@ class Record(NamedTuple):
     origin: str = UNKNOWN_ORIGIN
     attempts_allowed: int = 0
     """How many attempts the event has in all before it is a dead letter."""
+    owed: OwedNotification | None = None
+    """What is to be told of the event's end; None where nobody asked for it."""
 
 
 class Outcomes:
@@ -115,6 +119,8 @@ def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document
         "state": {"$in": sorted(TRANSITIONS["record"].sources)},
         "$expr": {"$eq": ["$owner", own_value(ids, [record.token for record in records])]},
     }
+    # A mark that an earlier end has left, before a redrive, stays until there is another one.
+    owed = {"notify": {"$ifNull": ["$row.notify", "$notify"]}} if any(each.owed for each in records) else {}
     pipeline: list[Document] = [
         {"$set": {"row": own_value(ids, list(map(_row, records)))}},
         {
@@ -125,6 +131,7 @@ def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document
                 "attempt": {"$add": ["$attempt", 1]},
                 "attempts": appended("attempts", "$row.attempt"),
                 "status": appended("status", "$row.line"),
+                **owed,
             }
         },
         {"$unset": ["row", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED]},
@@ -138,6 +145,8 @@ def _row(record: Record) -> Document:
         "attempt": _attempt(record),
         "line": line(record.ended_at, record.state, record.message),
     }
+    if record.owed is not None:
+        row["notify"] = owed_document(record.owed)
     return row | ({"archived_at": record.ended_at} if record.due_at is None else {"due_at": record.due_at})
 
 

@@ -5,9 +5,11 @@ from datetime import datetime, timedelta
 from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
 from scheduler_app.domain.field_types import EARLIEST, Corrupt, whole
 from scheduler_app.domain.lane import FRESH_FOR
+from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease_over
 from scheduler_app.store.events.documents import finish, in_queues, sources
+from scheduler_app.store.events.fields import owed_document
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.mongo import Document, Mongo
@@ -122,7 +124,8 @@ class Recoveries:
                 State.ERROR,
                 now,
                 f"Set aside: {MAX_ISOLATED_LOSSES} workers were lost while its own request was being made",
-                losses,
+                # Whoever makes notifications asks the schedule, or the message, who is to be told.
+                losses | {"notify": owed_document(OwedNotification(Notifying.ON_FAILURE, now))},
             )
         return again, spent
 

@@ -14,6 +14,7 @@ from scheduler_app.domain.field_types import (
     flag,
     instant,
     items,
+    number,
     one_of,
     optional,
     tenant,
@@ -21,6 +22,7 @@ from scheduler_app.domain.field_types import (
     version,
     whole,
 )
+from scheduler_app.domain.jitter import MAX_JITTER_SECONDS
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.recurrence import OnHoliday
@@ -29,8 +31,10 @@ from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
     lateness_document,
+    notifies_document,
     read_delivery,
     read_lateness,
+    read_notifies,
     read_signing,
     signing_document,
     unsealed,
@@ -57,7 +61,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
     left out: partial indexes ask what exists."""
     document: Document = {
         "_id": schedule.id,
-        "v": DOCUMENT_VERSION if destination_of(schedule.action) is None else DESTINATION_VERSION,
+        "v": DESTINATION_VERSION if _names_destination(schedule) else DOCUMENT_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
         **trigger_document(schedule.trigger),
@@ -81,6 +85,8 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
+        "notifies": notifies_document(schedule.on_success, schedule.on_failure),
+        "jitter_seconds": schedule.jitter_seconds or None,
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
@@ -126,7 +132,19 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
         lateness=read_lateness(get("lateness")),
+        **read_notifies(get("notifies")),
+        jitter_seconds=_jitter(row),
     )
+
+
+def _names_destination(schedule: Schedule) -> bool:
+    """Whether a release that knows no destinations would do something else with it."""
+    return destination_of(schedule.action) is not None or bool(schedule.on_success or schedule.on_failure)
+
+
+def _jitter(row: Mapping[str, Any]) -> float:
+    seconds = row.get("jitter_seconds")
+    return 0.0 if seconds is None else number(seconds, "jitter_seconds", most=MAX_JITTER_SECONDS)
 
 
 def _use_document(use: CalendarUse | None) -> Document:
@@ -178,6 +196,7 @@ def to_owed_document(owed: OwedRange) -> Document:
         "until": owed.until,
         "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
         **_use_document(owed.calendar),
+        "jitter_seconds": owed.jitter_seconds or None,
     }
     return {key: value for key, value in document.items() if value is not None}
 
@@ -192,6 +211,7 @@ def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
         until=instant(row.get("until"), "owed.until"),
         checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
         calendar=_use(row),
+        jitter_seconds=_jitter(row),
     )
 
 

@@ -289,6 +289,40 @@ def test_hundreds_of_requests_that_wait_cost_almost_no_cpu(receive: Receive, sen
     assert time.thread_time() - cpu < 0.05
 
 
+def test_a_request_that_a_burst_leaves_behind_is_waited_for_without_polling(
+    receive: Receive, sender: Sender
+) -> None:
+    together, asked = threading.Barrier(40), threading.Event()
+
+    def answers_together(seen: Seen, connection: socket.socket) -> bool:
+        together.wait(30)
+        return says()(seen, connection)
+
+    def answers_when_asked(seen: Seen, connection: socket.socket) -> bool:
+        asked.wait(30)
+        return says()(seen, connection)
+
+    burst, slow = receive(answers_together), receive(answers_when_asked)
+    for wave in range(3):
+        if wave == 2:
+            sender.start(request(slow.url, key="slow", timeout_seconds=60))
+        for number in range(40):
+            sender.start(request(burst.url, key=f"{wave}-{number}"))
+        answers: list[Response] = []
+        while len(answers) < 40:
+            answered = sender.wait(5)
+            assert answered, "no answer is noticed for 5 s, though all were sent"
+            answers += answered
+    cpu = time.thread_time()
+    assert sender.wait(0.4) == []
+    assert time.thread_time() - cpu < 0.05
+    began = time.monotonic()
+    asked.set()
+    (answer,) = sender.wait(30)
+    assert answer.key == "slow"
+    assert time.monotonic() - began < 10
+
+
 def test_an_answer_is_not_kept_waiting(receive: Receive, sender: Sender) -> None:
     receiver = receive()
     send_one(sender, receiver.url)

@@ -14,6 +14,7 @@ from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import TENANT
@@ -171,8 +172,12 @@ def _use_events(store: Any, now: datetime) -> None:
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
     store.claims.cancel_claimed(ids[2:3], claimed, now, "void")
     records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
+    records[0] = records[0]._replace(owed=OwedNotification(Notifying.ON_SUCCESS, now, "ops"))
     assert store.outcomes.record(records) == []
     store.outcomes.record_late(records[:1])
+    owing, _ = store.owed_notifications.oldest(limit=10)
+    assert [each.event.id for each in owing] == [won[3].id]
+    store.owed_notifications.made(owing)
     store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "cut", tenant=TENANT)
     store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
