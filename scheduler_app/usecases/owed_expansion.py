@@ -83,8 +83,15 @@ class OwedExpansion:
         if not claimed.lateness.judges:
             return None
         of = Range(
-            *(claimed.schedule_id, owed.revision, owed.recurrence(created_at), owed.next_run_at),
-            *(claimed.lateness, UNKNOWN_ORIGIN, claimed.queue, owed.until + TICK, owed.jitter_seconds),
+            claimed.schedule_id,
+            owed.revision,
+            owed.recurrence(created_at),
+            owed.next_run_at,
+            claimed.lateness,
+            UNKNOWN_ORIGIN,
+            claimed.queue,
+            owed.until + TICK,
+            owed.jitter_seconds,
         )
         return missed_step(of, now, after(MISSED_SECONDS))
 

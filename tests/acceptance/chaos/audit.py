@@ -14,9 +14,9 @@ FINAL = ("completed", "error", "cancelled", "expired", "skipped")
 #: The moves that *The life of an event* knows, written down apart from the product's own table.
 MOVES = {
     "ready_queue": {"worker_queue", "running", "cancelled"},
-    "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying"},
-    "running": {"completed", "retrying", "error", "ready_queue", "cancelled"},
-    "retrying": {"worker_queue", "running", "completed", "error", "retrying", "cancelled"},
+    "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying", "expired"},
+    "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "expired"},
+    "retrying": {"worker_queue", "running", "completed", "error", "retrying", "cancelled", "expired"},
 }
 #: How a line begins that tells of a claim whose worker did not say what became of the request.
 UNREPORTED = ("Recovered", "Given back", "Set aside", "Withdrawn")
@@ -95,15 +95,21 @@ def _audit_schedule(
     ]
     moments = owed.run_times(sent, until)
     found.occurrences += len(moments)
+    events, recorded = _without_records(owed, moments, events, found)
     for moment in moments:
         there = [event for event in events.get(moment, ()) if event["state"] != "cancelled"]
         withdrawn = [event for event in events.get(moment, ()) if event["state"] == "cancelled"]
         if len(there) > 1:
             found.repeated += [f"{event['_id']}: one of several events of an occurrence" for event in there]
+        elif not there and moment in recorded:
+            continue
         elif not there and not _withdrawal_is_right(owed, moment, withdrawn):
             found.lost.append(f"{owed.schedule_id} at {moment}: {_states(withdrawn) or 'no event'}; {owed}")
         for event in there:
-            _audit_event(event, owed, calls.get(event["_id"], ()), harmed, found)
+            if event["state"] == "expired":
+                _audit_expired(event, owed, moments, calls.get(event["_id"], ()), harmed, found)
+            else:
+                _audit_event(event, owed, calls.get(event["_id"], ()), harmed, found)
     for moment, several in events.items():
         for event in several:
             _audit_history(event, found)
@@ -155,6 +161,57 @@ def _audit_event(
         (found.permitted if permitted else found.repeated).append(
             f"{name}: {len(calls)} requests instead of {script.requests}"
         )
+
+
+def _audit_expired(
+    event: Mapping[str, Any],
+    owed: Owed,
+    moments: set[datetime],
+    calls: Sequence[float],
+    harmed: set[str],
+    found: Findings,
+) -> None:
+    """An event that was given up: only by the schedule's policy, and only after what it was tried for."""
+    at = event["archived_at"]
+    newest = not any(event["run_time"] < moment <= at for moment in moments)
+    if not owed.lateness.lets_expire(event["run_time"], at, newest=newest):
+        found.lost.append(
+            f"{event['_id']}: expired against {owed.lateness}: {event['status'][-1]['message']}"
+        )
+    if calls and owed.lateness.expire_after is None and not _excused(event, harmed):
+        found.not_owed.append(f"{event['_id']}: called, though expired")
+
+
+def _without_records(
+    owed: Owed,
+    moments: set[datetime],
+    events: Mapping[datetime, Sequence[Mapping[str, Any]]],
+    found: Findings,
+) -> tuple[Mapping[datetime, Sequence[Mapping[str, Any]]], set[datetime]]:
+    """The events without the records of missed occurrences, and the occurrences that those tell of."""
+    records = [event for several in events.values() for event in several if "missed" in event]
+    if not records:
+        return events, set()
+    single = {
+        moment: alone
+        for moment, several in events.items()
+        if (alone := [event for event in several if "missed" not in event])
+    }
+    recorded: set[datetime] = set()
+    for record in records:
+        told = record["missed"]
+        covered = {moment for moment in moments if told["first"] <= moment <= told["last"]} - single.keys()
+        if recorded & covered:
+            found.repeated.append(f"{record['_id']}: tells of occurrences that another record tells of")
+        if len(covered) != told["count"]:
+            found.lost.append(f"{record['_id']}: tells of {told['count']}, and {len(covered)} have no event")
+        at = record["created_at"]
+        if not all(
+            owed.lateness.lets_expire(moment, at, newest=moment == max(moments)) for moment in covered
+        ):
+            found.lost.append(f"{record['_id']}: missed against {owed.lateness}")
+        recorded |= covered
+    return single, recorded
 
 
 def _audit_history(event: Mapping[str, Any], found: Findings) -> None:

@@ -196,7 +196,12 @@ def test_a_message_expires_too(bench: Bench, journal: Journal) -> None:
 
 
 def test_a_retry_that_would_come_too_late_is_none(bench: Bench, journal: Journal) -> None:
-    planned(bench, journal.script("/down", says(503)), expire_after_seconds=30.0, backoff_seconds=100.0)
+    planned(
+        bench,
+        journal.script("/down", says("503 Service Unavailable")),
+        expire_after_seconds=30.0,
+        backoff_seconds=100.0,
+    )
     tried = bench.event(clock.now() - SECOND)
     bench.deliver([tried])
     assert bench.state(tried) == "expired"

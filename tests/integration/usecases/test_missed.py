@@ -1,6 +1,6 @@
 """Outages × rules × policies: what is sent, what expires and what is recorded, to the occurrence."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.event import State
+from scheduler_app.domain.jitter import due
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import MAX_SINGLES, OCCURRENCES_A_STEP, MissedStep
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
-from scheduler_app.store.missed import MissedOccurrences
+from scheduler_app.store.missed import MissedOccurrences, Move
 from scheduler_app.usecases.expansion import OCCURRENCES_A_PAGE, Expansion
 from scheduler_app.usecases.explanation import explain_schedule
 from scheduler_app.usecases.owed_expansion import OwedExpansion
@@ -196,6 +197,25 @@ def test_a_message_after_an_outage(
     assert len(journal.calls["/m"]) == (0 if late else 1)
 
 
+def test_jitter_is_no_lateness(world: World, journal: Journal, now: datetime) -> None:
+    """What its jitter has kept until now is on time, and what is later than that is missed."""
+    rule = f"DTSTART:{now + SECOND:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY"
+    made = schedule(now, "s1", url=journal.url("/a"), rrule=rule, catch_up=CatchUp.NONE, jitter_seconds=300.0)
+    world.store.schedules.insert(made)
+    back = now + 30 * MINUTE
+    world.beats(back)
+    world.deliver(back)
+    past = [row for row in rows(world.store, "s1") if row["run_time"] <= back]
+    told = sum(row["missed"]["count"] if "missed" in row else 1 for row in past)
+    assert told == 30 * MINUTE // SECOND
+    for row in past:
+        if row["state"] in ("ready_queue", "completed"):
+            assert due("s1", row["run_time"], 300.0) >= back - MINUTE
+        elif "missed" not in row:
+            assert row["state"] == "expired"
+            assert due("s1", row["run_time"], 300.0) < back - MINUTE
+
+
 def test_all_makes_everything_due_as_ever(world: World, now: datetime) -> None:
     name = world.plant("each second", "all", now, "http://127.0.0.1:9/")
     expansion = Expansion(world.store, timeframe_seconds=TIMEFRAME)
@@ -287,14 +307,14 @@ def test_what_a_killed_beat_had_made_is_not_recorded_again(
 def test_a_beat_that_lost_its_claim_writes_nothing(world: World, now: datetime) -> None:
     name = world.plant("each second", "none", now, "http://127.0.0.1:9/")
     expansion, store = Expansion(world.store, timeframe_seconds=TIMEFRAME), world.store
-    sound = store.missed.settle
 
-    def after_an_edit(step: MissedStep, move: Callable[..., bool], at: datetime) -> int | None:
-        made = stored(store, name)
-        assert store.schedules.revise(made.revise(at, state=ScheduleState.PAUSED), version=made.version)
-        return sound(step, move, at)
+    class AfterAnEdit(MissedOccurrences):
+        def settle(self, step: MissedStep, move: Move, now: datetime) -> int | None:
+            made = stored(store, name)
+            assert store.schedules.revise(made.revise(now, state=ScheduleState.PAUSED), version=made.version)
+            return super().settle(step, move, now)
 
-    store.missed.settle = after_an_edit  # type: ignore[method-assign]
+    store.missed = AfterAnEdit(store.mongo)
     expansion.expand_page(now + HOUR)
     assert rows(store, name) == []
 
