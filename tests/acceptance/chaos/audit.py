@@ -174,11 +174,14 @@ def _audit_expired(
     """An event that was given up: only by the schedule's policy, and only after what it was tried for."""
     at = event["archived_at"]
     newest = not any(event["run_time"] < moment <= at for moment in moments)
-    if not owed.lateness.lets_expire(event["run_time"], at, newest=newest):
+    # A retry that would come too late is not waited for.
+    in_vain = owed.lateness.expire_after is not None and event["attempt"] > 0
+    if not in_vain and not owed.lateness.lets_expire(event["run_time"], at, newest=newest):
         found.lost.append(
             f"{event['_id']}: expired against {owed.lateness}: {event['status'][-1]['message']}"
         )
-    if calls and owed.lateness.expire_after is None and not _excused(event, harmed):
+    reported_late = any(attempt.get("late") for attempt in event.get("attempts", ()))
+    if calls and not (in_vain or reported_late or _excused(event, harmed)):
         found.not_owed.append(f"{event['_id']}: called, though expired")
 
 
@@ -206,9 +209,8 @@ def _without_records(
         if len(covered) != told["count"]:
             found.lost.append(f"{record['_id']}: tells of {told['count']}, and {len(covered)} have no event")
         at = record["created_at"]
-        if not all(
-            owed.lateness.lets_expire(moment, at, newest=moment == max(moments)) for moment in covered
-        ):
+        newest = max(moments, default=None)
+        if not all(owed.lateness.lets_expire(each, at, newest=each == newest) for each in covered):
             found.lost.append(f"{record['_id']}: missed against {owed.lateness}")
         recorded |= covered
     return single, recorded

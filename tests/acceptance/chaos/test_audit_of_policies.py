@@ -46,7 +46,9 @@ def judged(of: Owed, *events: dict[str, Any], calls: tuple[str, ...] = ()) -> Fi
 def test_what_a_policy_gave_up_is_accepted() -> None:
     assert not judged(owed(Lateness("none", 10), 2), expired(1, 11), expired(2, 11)).broken
     assert not judged(owed(Lateness("latest", 10), 2), expired(1, 11), expired(2, 3_601)).broken
-    assert not judged(owed(Lateness(expire_after=10), 1), expired(1, 11), calls=("s1-1-1",)).broken
+    assert not judged(owed(Lateness(expire_after=10), 1), expired(1, 11)).broken
+    tried = expired(1, 5, attempt=1, attempts=[{"number": 1, "status_code": 503}])
+    assert not judged(owed(Lateness(expire_after=10), 1), tried, calls=("s1-1-1",)).broken
     assert not judged(owed(Lateness("none", 10), 5), record(1, 4, 4), expired(5, 11)).broken
     assert not judged(owed(Lateness("none", 10), 5), expired(3, 11), record(1, 5, 4)).broken
 
