@@ -97,6 +97,7 @@ class MissedOccurrences:
                 "kind": Kind.SCHEDULED.value,
                 "run_time": {"$gte": counted.first, "$lte": counted.last},
             },
+            hint="schedule_v1",
             session=session,
         )
         fresh = counted.count - there
