@@ -10,10 +10,14 @@ LOCK := $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 --gene
 	--custom-compile-command "make lock" $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: up test check long chaos bench docs lock audit pin-images packages clean help
+.PHONY: up demo test check long chaos bench docs lock audit pin-images packages clean help
 
 up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, Flower (ARGS="--port 9000")
 	@$(BIN)/scheduler up $(ARGS)
+
+demo: .venv/installed ## run everything in ./data/demo, with schedules and a week of made-up history to look at
+	@mkdir -p data/demo
+	@$(BIN)/scheduler demo --data-dir data/demo --wait 60 & $(BIN)/scheduler up --data-dir data/demo $(ARGS)
 
 test: .venv/installed-dev ## run all tests but the long ones (ARGS="-k words")
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not chaos and not long" $(ARGS)

@@ -1,24 +1,30 @@
 """Authentication: an API key, or loopback only."""
 
 import hashlib
-import hmac
+import re
 
 from flask import Flask, g, request
 
+from api.cross_site import SAFE_METHODS
 from api.problems import Problem
 from scheduler_app.config import Settings, is_loopback
+from scheduler_app.config.api_keys import Role, matching
 
 #: A calendar program cannot send headers: of this path alone the route judges the token in the URL, which
 #: opens nothing else.
 FEED_PATH = "/api/calendar.ics"
+#: What a receiver says of its event's work.
+COMPLETION_PATH = re.compile(r"/api/events/[^/]+/(complete|fail)")
 #: Pages have their own access, with a session in the place of a key: `api/pages/access.py`.
 PAGES = "pages"
-OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/favicon.ico")
+#: Endpoints that change nothing, though their requests have a body.
+READ_ONLY_POSTS = frozenset(("previews.preview_rule", "pages.preview_when", "pages.pick"))
+OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/favicon.ico", "/echo")
 
 
 def register(app: Flask, settings: Settings) -> None:
     """Checks every request before its route, those to unknown paths included."""
-    keys = [key.encode() for key in settings.api_keys]
+    keys = settings.keys
 
     @app.before_request
     def check() -> None:
@@ -30,16 +36,28 @@ def register(app: Flask, settings: Settings) -> None:
             return
         if request.path == FEED_PATH and request.method in ("GET", "HEAD") and "token" in request.args:
             return
+        if (token := _completion_token()) is not None:
+            g.owner = hashlib.sha256(token.encode()).hexdigest()
+            return
         given = _given_key()
-        # Every key is compared in constant time, so that the time an answer takes says nothing about them.
-        if given is None or not sum(hmac.compare_digest(given, key) for key in keys):
+        key = None if given is None else matching(given, keys)
+        if key is None:
             raise Problem(
                 401,
                 "an API key is needed: send Authorization: Bearer <key>, or X-API-Key: <key>",
                 headers={"WWW-Authenticate": "Bearer"},
             )
         # Identifies the caller, for what belongs to one key; the key itself is stored nowhere.
-        g.owner = hashlib.sha256(given).hexdigest()
+        g.owner, g.key_name = key.digest, key.name
+        if key.role is Role.READ and request.method not in SAFE_METHODS:
+            refuse_reader()
+
+
+def _completion_token() -> str | None:
+    """Of a receiver, which has no key: the token of its callback, which the route judges, opens one event."""
+    if request.method != "POST" or not COMPLETION_PATH.fullmatch(request.path):
+        return None
+    return request.headers.get("X-Scheduler-Completion-Token")
 
 
 def _given_key() -> bytes | None:
@@ -48,6 +66,12 @@ def _given_key() -> bytes | None:
         return value.strip().encode()
     key = request.headers.get("X-API-Key")
     return key.encode() if key else None
+
+
+def refuse_reader() -> None:
+    """Refuses a request that may change something, of a key that may only read. A preview changes nothing."""
+    if request.endpoint not in READ_ONLY_POSTS:
+        raise Problem(403, "this API key may only read: use one with the role write")
 
 
 def is_local_name() -> bool:

@@ -20,6 +20,7 @@ from scheduler_app.domain.text import visible
 ViewFunction = Callable[..., Any]
 Location = Literal["query", "json", "form"]
 _DECLARED = "declared_arguments"
+_ANYTHING = "accepts_anything"
 FORM = "application/x-www-form-urlencoded"
 _SHOWN = 64
 #: Bound for a body that a route does not take: it is read only to say what is wrong with it.
@@ -29,6 +30,12 @@ _FEW_VALUES = 1_000
 def declaring(view: ViewFunction, location: Location, schema: Schema) -> ViewFunction:
     """`view`, marked as taking what `schema` reads from `location` ("query", "json" or "form")."""
     setattr(view, _DECLARED, (*_declared(view), (location, schema)))
+    return view
+
+
+def accepting_anything(view: ViewFunction) -> ViewFunction:
+    """`view`, marked as taking any query and any body: a receiver is sent what others think of."""
+    setattr(view, _ANYTHING, True)
     return view
 
 
@@ -52,6 +59,8 @@ def _check() -> None:
     if request.routing_exception is not None or request.endpoint is None:
         return
     view = current_app.view_functions[request.endpoint]
+    if getattr(view, _ANYTHING, False):
+        return
     if request.query_string:
         _check_query(query_parameters(view))
     if request.method not in SAFE_METHODS:

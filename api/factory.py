@@ -1,5 +1,7 @@
 """The application factory."""
 
+from dataclasses import replace
+
 from flask import Flask
 
 from api import (
@@ -7,6 +9,7 @@ from api import (
     cross_site,
     declared_parameters,
     dry_run,
+    edit_log,
     hop_limit,
     idempotency,
     pages,
@@ -15,7 +18,7 @@ from api import (
     size_limits,
 )
 from api.openapi import spec_options
-from api.routes import health, manual, metrics, swagger_ui
+from api.routes import echo, health, manual, metrics, swagger_ui
 from scheduler_app.assembly import assemble
 from scheduler_app.broker import make_app
 from scheduler_app.config import Settings, load_settings
@@ -36,6 +39,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.config.update(spec_options(settings))
     with starting():
         made = assemble(settings, make_app(settings))
+    made = replace(made, manager=replace(made.manager, on_edit=edit_log.noting(made.store)))
     app.extensions["scheduler"] = made
     api = routes.register(app)
     problems.register(app)
@@ -46,8 +50,10 @@ def create_app(settings: Settings | None = None) -> Flask:
     declared_parameters.register(app)
     hop_limit.register(app)
     dry_run.register(app)
+    edit_log.register(app)
     idempotency.register(app)
     health.register(app)
+    echo.register(app)
     metrics.register(app)
     swagger_ui.register(app, api)
     manual.register(app)

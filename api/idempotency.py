@@ -25,7 +25,7 @@ REPLAYED = "Idempotent-Replayed"
 RETRY_AFTER_SECONDS = 1
 _KEY = re.compile(r"[\x21-\x7e]{1,255}\Z")
 #: Endpoints that write nothing: executing them again is harmless.
-CHANGE_NOTHING = frozenset(("previews.preview_rule",))
+CHANGE_NOTHING = frozenset(("previews.preview_rule", "echo"))
 _KEPT_HEADERS = ("Content-Type", "ETag", "Location")
 
 

@@ -24,7 +24,7 @@ PROBLEMS = {
     401: ("Unauthorized", "API_KEYS is set, and the request has none of them"),
     403: (
         "Forbidden",
-        "It comes from a page of another origin; or API_KEYS is not set, and its Host is not localhost",
+        "From a page of another origin; without API_KEYS from a Host beyond localhost; or a wrong token",
     ),
     404: ("NotFound", "Nothing has this id, or it was deleted"),
     409: (
@@ -69,6 +69,10 @@ CONDITIONAL = {
     *("put_destination", "change_destination", "delete_destination"),
     *("pause_destination", "resume_destination"),
 }
+#: Operations of receivers, which show the token of their callback.
+TOLD = {"complete_event", "fail_event"}
+#: What operations without an id in their paths may answer all the same.
+MORE_STATUSES = {"turn_kill_switch_on": {409}, "turn_kill_switch_off": {404}}
 #: Operations that answer 304 to the ETag of a copy that is current.
 CACHEABLE = {"get_schedule", "get_calendar", "get_destination"}
 
@@ -89,6 +93,12 @@ PARAMETERS = {
         " executed once and answered the same; with another body it is answered 422, and 409 while the"
         " first is in progress.",
         "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+    },
+    "CompletionToken": {
+        "name": "X-Scheduler-Completion-Token",
+        "in": "header",
+        "description": "What the event's callback carried in the header of this name; no API key is needed",
+        "schema": {"type": "string"},
     },
     "IfMatch": {
         "name": "If-Match",
@@ -115,6 +125,7 @@ PATH_PARAMETERS = {
     "message_id": ("The message's id", "order-4711-reminder"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
     "name": ("The destination's or calendar's name", "zurich"),
+    "edit_id": ("The id of an edit, as the list of edits shows it", "5f2b8c3de4b0a1c2d3e4f5a6"),
 }
 
 
@@ -207,6 +218,9 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
     if name in CONDITIONAL:
         parameters.append({"$ref": "#/components/parameters/IfMatch"})
         statuses.add(412)
+    if name in TOLD:
+        parameters.append({"$ref": "#/components/parameters/CompletionToken"})
+    statuses |= MORE_STATUSES.get(name, set())
     if name in TAGGED:
         headers |= ETAG
     responses = {

@@ -10,7 +10,7 @@ from werkzeug.exceptions import HTTPException
 
 from api.json_types import View
 from api.refused_readings import refused_readings
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, Refused, StaleVersion
 from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
@@ -88,6 +88,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(HTTPException, _of_http)
     app.register_error_handler(InvalidField, _of_field)
     app.register_error_handler(NotFound, lambda error: Problem(404, str(error)).response())
+    app.register_error_handler(Refused, lambda error: Problem(403, str(error)).response())
     app.register_error_handler(Conflict, lambda error: Problem(409, str(error)).response())
     app.register_error_handler(StaleVersion, lambda error: Problem(412, str(error)).response())
     for fault in STORE_FAULTS:

@@ -7,6 +7,7 @@ from datetime import datetime
 from scheduler_app.assembly import Assembly
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.usecases.completions import EVENTS_A_PAGE as COMPLETIONS_A_PAGE
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.recalendaring import CALENDARS_A_PAGE
 from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
@@ -49,6 +50,18 @@ def duties(made: Assembly) -> list[Duty]:
             while_failing="schedules whose last occurrence has passed are still shown as active",
         ),
         Duty(
+            name="resume",
+            page=made.resumption.resume_page,
+            while_failing="schedules whose pause is over stay paused",
+            turn=1.0,
+        ),
+        Duty(
+            name="release",
+            page=made.held_events.release_page,
+            while_failing="events that a kill switch held stay held although it is off",
+            turn=1.0,
+        ),
+        Duty(
             name="expand",
             page=lambda now: made.expansion.expand_page(now).full,
             while_failing="no new events are created: those of the next minutes exist already",
@@ -79,6 +92,12 @@ def duties(made: Assembly) -> list[Duty]:
             name="recover",
             page=lambda now: _recover_page(made.recovery, made.publisher.queue_lengths, now),
             while_failing="callbacks that dead processes left unfinished wait",
+        ),
+        Duty(
+            name="time_out",
+            page=lambda now: made.completion_timeouts.end_overdue(now) == COMPLETIONS_A_PAGE,
+            while_failing="events that their receivers do not complete in time stay running",
+            period=1.0,
         ),
         Duty(
             name="notify",

@@ -25,29 +25,34 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
+from scheduler_app.usecases.completions import CompletionService, CompletionTimeouts
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.destinations import DestinationService
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.failure_pausing import FailurePausing
+from scheduler_app.usecases.figures import RecentFigures
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
+from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
 from scheduler_app.usecases.prompt import Prompt
 from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
+from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.schedules import ScheduleService, tell_nobody
 from scheduler_app.worker import Pipeline
 
 
 @dataclass(frozen=True)
 class Assembly:
     """The parts of one process, which its threads share. Each process uses what its role needs: the API
-    `creation`, `manager`, `events`, `messages`, `destinations`, `calendars` and `calendar_feeds`; a beat the
-    duties from `expansion` to `notifications`; a worker `pipeline()`."""
+    `creation`, `manager`, `events`, `completions`, `messages`, `destinations`, `calendars` and
+    `calendar_feeds`; a beat the duties from `expansion` to `notifications`; a worker `pipeline()`."""
 
     settings: Settings
     store: Store
@@ -56,6 +61,7 @@ class Assembly:
     creation: Creation
     manager: ScheduleService
     events: EventService
+    completions: CompletionService
     messages: MessageService
     destinations: DestinationService
     calendars: CalendarService
@@ -64,9 +70,15 @@ class Assembly:
     owed_expansion: OwedExpansion
     dispatch: Dispatch
     recovery: Recovery
+    completion_timeouts: CompletionTimeouts
+    resumption: Resumption
+    failure_pausing: FailurePausing
+    kill_switches: KillSwitchService
+    held_events: HeldEvents
     rezoning: Rezoning
     recalendaring: Recalendaring
     inspection: Inspection
+    recent_figures: RecentFigures
     notifications: Notifications
     make_limiter: Callable[[], Limiter | None]
     """Makes what counts for destinations, with a connection of its own."""
@@ -102,6 +114,7 @@ class Assembly:
             horizon_seconds=self.settings.horizon_seconds,
             max_events=self.settings.worker_max_events,
             limiter=self.make_limiter(),
+            judge_failures=self.failure_pausing.judge,
         )
 
     def dry_run(self) -> "Assembly":
@@ -118,6 +131,7 @@ class Assembly:
             expand_and_dispatch=_do_nothing,
             dispatch=_do_nothing,
             new_secret=_masked_secret,
+            on_edit=tell_nobody,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
         messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
@@ -128,8 +142,10 @@ class Assembly:
             creation=creation,
             manager=manager,
             events=events,
+            completions=replace(self.completions, store=store, dispatch=_do_nothing),
             messages=messages,
             destinations=destinations,
+            kill_switches=KillSwitchService(store),
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
         )
@@ -153,6 +169,15 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         horizon_seconds=settings.horizon_seconds,
     )
     check_action = _checker(settings)
+    manager = ScheduleService(
+        store=store,
+        expand_until=prompt.expand_until,
+        expand_and_dispatch=prompt.expand_and_dispatch,
+        dispatch=prompt.dispatch_urgently,
+        check_action=check_action,
+        new_secret=new_secret,
+    )
+    notifications = Notifications(store, prompt.dispatch_soon, settings.worker_max_retries)
     return Assembly(
         settings=settings,
         store=store,
@@ -161,15 +186,9 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         creation=Creation(
             store, prompt.expand_and_dispatch, settings.worker_max_retries, check_action, new_secret
         ),
-        manager=ScheduleService(
-            store=store,
-            expand_until=prompt.expand_until,
-            expand_and_dispatch=prompt.expand_and_dispatch,
-            dispatch=prompt.dispatch_urgently,
-            check_action=check_action,
-            new_secret=new_secret,
-        ),
+        manager=manager,
         events=EventService(store, prompt.dispatch_urgently),
+        completions=CompletionService(store, prompt.dispatch_urgently),
         messages=MessageService(
             store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
         ),
@@ -186,10 +205,16 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
+        completion_timeouts=CompletionTimeouts(store),
+        resumption=Resumption(store),
+        failure_pausing=FailurePausing(store, manager, tell=notifications.paused),
+        kill_switches=KillSwitchService(store),
+        held_events=HeldEvents(store),
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),
         inspection=Inspection(store),
-        notifications=Notifications(store, prompt.dispatch_soon, settings.worker_max_retries),
+        recent_figures=RecentFigures(store),
+        notifications=notifications,
         make_limiter=lambda: app.broker.limiter(settings),
         faults=faults,
     )

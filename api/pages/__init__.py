@@ -6,7 +6,22 @@ this host.
 
 from flask import Flask
 
-from api.pages import access, dead_letters, events, new_schedule, overview, schedule, schedules, signing_in
+from api.pages import (
+    access,
+    calendar_view,
+    dead_letters,
+    destinations,
+    edit_schedule,
+    events,
+    go,
+    messages,
+    new_schedule,
+    overview,
+    processes,
+    schedule,
+    schedules,
+    signing_in,
+)
 from api.pages.frame import new_blueprint
 from scheduler_app.config import Settings
 
@@ -18,6 +33,9 @@ def register(app: Flask, settings: Settings) -> None:
     of requests."""
     access.register(app, settings)
     blueprint = new_blueprint()
-    for module in (overview, schedules, new_schedule, schedule, events, dead_letters, signing_in):
+    for module in (
+        *(overview, schedules, new_schedule, schedule, edit_schedule, calendar_view, events, dead_letters),
+        *(destinations, messages, processes, go, signing_in),
+    ):
         module.register(blueprint)
     app.register_blueprint(blueprint)

@@ -11,23 +11,29 @@ import secrets
 from flask import Flask, Response, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from api.auth import PAGES, is_local_name
+from api.auth import PAGES, READ_ONLY_POSTS, is_local_name, refuse_reader
 from api.cross_site import SAFE_METHODS
 from api.problems import Problem
 from api.services import real_services
 from scheduler_app.config import Settings
+from scheduler_app.config.api_keys import Role
 from scheduler_app.store.sessions import SESSION_SECONDS
 
 SESSION_COOKIE = "scheduler_session"
 #: Names a browser that has no session, so that its forms are told from those of other sites all the same.
 VISITOR_COOKIE = "scheduler_visitor"
 TOKEN_FIELD = "form_token"  # noqa: S105 (a field's name)
+#: What a person may do whose key may only read.
+READERS_FORMS = (f"{PAGES}.begin_session", f"{PAGES}.sign_out", *READ_ONLY_POSTS)
+#: Pages that are nothing but a form.
+WRITERS_PAGES = (f"{PAGES}.new_schedule", f"{PAGES}.edit_schedule")
 OPEN_ENDPOINTS = (f"{PAGES}.static", f"{PAGES}.sign_in", f"{PAGES}.begin_session")
 
 
 def register(app: Flask, settings: Settings) -> None:
     """Must follow the API's authentication and precede everything that needs `g.owner`."""
-    digests = [hashlib.sha256(key.encode()).hexdigest() for key in settings.api_keys]
+    keys = {key.digest: key for key in settings.keys}
+    digests = list(keys)
 
     @app.before_request
     def admit() -> AnyResponse | None:
@@ -48,7 +54,11 @@ def register(app: Flask, settings: Settings) -> None:
                 return _to_sign_in()
             if owner is not None:
                 g.owner, g.session_token = owner, token
+                g.key_name, g.reads_only = keys[owner].name, keys[owner].role is Role.READ
         _check_form(g.session_token or request.cookies.get(VISITOR_COOKIE))
+        writes = request.method not in SAFE_METHODS and request.endpoint not in READERS_FORMS
+        if g.get("reads_only") and (writes or request.endpoint in WRITERS_PAGES):
+            refuse_reader()
         return None
 
     app.after_request(_name_visitor)

@@ -1,5 +1,9 @@
 """The list of events, one event, and what people do with one."""
 
+import shlex
+from datetime import datetime
+from typing import NamedTuple
+
 from flask import Blueprint, redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
@@ -7,14 +11,29 @@ from api.auth import PAGES
 from api.json_types import Loaded
 from api.pages.forms import Done, Nothing, onward, takes_form, takes_query
 from api.pages.names import names_of
+from api.pages.schedule import curl
 from api.services import services
 from api.tenancy import tenant
 from api.wire.event_filter import EventFilter
 from api.wire.paging import window
+from api.wire.presenters import shown
 from scheduler_app.domain.event import LIFE, State
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store.events.record import EventRecord
 
 #: A worker has taken an event in these states, or it is over.
 NOT_CANCELLABLE = frozenset(state for state in State if LIFE[state].final) | {State.RUNNING}
+#: Of the first attempt: each step of an event's way, by the state whose line in the history tells its time.
+_STEPS = ((State.WORKER_QUEUE, "dispatched"), (State.RUNNING, "claimed"))
+
+
+class Step(NamedTuple):
+    """A step of an event on its way to its receiver."""
+
+    name: str
+    at: datetime
+    after_ms: float | None
+    """Since the step before it."""
 
 
 def register(blueprint: Blueprint) -> None:
@@ -45,13 +64,17 @@ def events(query: Loaded) -> str:
 
 @takes_query(Done)
 def event(query: Loaded, event_id: str) -> str:
-    found = services().events.get(event_id, tenant=tenant())
+    made = services()
+    found = made.events.get(event_id, tenant=tenant())
+    schedule = made.store.schedules.for_delivery([found.schedule_id]).get(found.schedule_id)
     return render_template(
         "event.html",
         event=found,
-        names=names_of([found]),
+        names={schedule.id: schedule.name} if isinstance(schedule, Schedule) else {},
         life=LIFE[found.state],
         cancellable=found.state not in NOT_CANCELLABLE,
+        steps=steps(found),
+        curl=_curl(found, schedule) if isinstance(schedule, Schedule) else None,
         done=query.get("done"),
     )
 
@@ -68,3 +91,32 @@ def cancel(_: Loaded, event_id: str) -> Response:
     made = services()
     made.events.cancel(event_id, made.now(), tenant=tenant())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="cancelled"), 303)
+
+
+def steps(found: EventRecord) -> list[Step]:
+    """How the event came to its first attempt, as far as its history tells, in the order of time."""
+    times = [("expanded", found.created_at), ("due", found.run_time)]
+    for state, name in _STEPS:
+        line = next((each for each in found.status if each.get("status") == state and each.get("time")), None)
+        if line:
+            times.append((name, line["time"]))
+    first = found.attempts[0] if found.attempts else {}
+    if started := first.get("started_at"):
+        times.append(("sent", started))
+    if found.archived_at:
+        times.append(("ended", found.archived_at))
+    times.sort(key=lambda each: each[1])
+    made, before = [], None
+    for name, at in times:
+        made.append(Step(name, at, (at - before).total_seconds() * 1000 if before else None))
+        before = at
+    return made
+
+
+def _curl(found: EventRecord, schedule: Schedule) -> str | None:
+    """The request of this very event, by which its receiver knows it."""
+    view = shown(schedule, services().now())
+    if "action" in view:
+        return None
+    headers = shlex.join(["-H", f"Idempotency-Key: {found.id}"])
+    return f"{curl(view)} {headers}"

@@ -19,6 +19,8 @@ from api.wire.input_schema import InputSchema
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.store.paging import Position
 
+#: Parameters that say what was done: they belong to the first page of a list alone.
+OF_WHAT_WAS_DONE = ("done", "count", "undo", "changed")
 #: Rows on a page of a list.
 ROWS = 50
 
@@ -32,7 +34,19 @@ class Done(InputSchema):
 
     done = fields.String(
         validate=validate.OneOf(
-            ["created", "paused", "resumed", "triggered", "deleted", "sent again", "cancelled"]
+            [
+                "created",
+                "saved",
+                "paused",
+                "resumed",
+                "triggered",
+                "tagged",
+                "deleted",
+                "sent again",
+                "cancelled",
+                "reverted",
+                "dismissed",
+            ]
         )
     )
     count = fields.Integer(validate=validate.Range(0, 1_000_000))
@@ -99,6 +113,5 @@ def onward(position: Position | None) -> dict[str, str] | None:
     following = cursor(position)
     if following is None:
         return None
-    # The number of what was done belongs to the first page alone.
-    kept = {name: value for name, value in request.args.items() if value and name not in ("done", "count")}
+    kept = {name: value for name, value in request.args.items() if value and name not in OF_WHAT_WAS_DONE}
     return kept | {"cursor": following}

@@ -1,5 +1,6 @@
 """The frame of every page: the blueprint, security headers, and errors as pages."""
 
+import hashlib
 from pathlib import Path
 
 from flask import Blueprint, Response, g, json, render_template, request
@@ -36,7 +37,7 @@ def new_blueprint() -> Blueprint:
     )
     made.context_processor(_of_every_page)
     made.after_request(_finish)
-    for each in (words.relative, words.instant, words.duration):
+    for each in (words.relative, words.instant, words.in_zone, words.duration):
         made.add_app_template_filter(each)
     return made
 
@@ -46,12 +47,17 @@ def _of_every_page() -> View:
         "now": services().now(),
         "form_token": g.get("form_token", ""),
         "signed_in": g.get("session_token") is not None,
+        "may_write": not g.get("reads_only", False),
     }
 
 
 def _finish(response: Response) -> Response:
     if response.mimetype == PROBLEM:
         response = _as_page(response)
+    elif request.method == "GET" and response.status_code == 200 and not response.direct_passthrough:
+        # What is loaded again and again is sent only where it differs.
+        response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32], weak=True)
+        response.make_conditional(request)
     response.headers["Content-Security-Policy"] = POLICY
     response.headers["Referrer-Policy"] = "same-origin"
     if request.endpoint == f"{PAGES}.static":

@@ -10,6 +10,11 @@ from scheduler_app.store.events.record import EventRecord
 def names_of(events: Iterable[EventRecord]) -> dict[str, str]:
     """Each schedule's name by its id, deleted ones included; none where the document is gone or corrupt.
     A message belongs to no schedule."""
-    ids = {event.schedule_id for event in events} - {""}
+    return names_of_ids(event.schedule_id for event in events)
+
+
+def names_of_ids(schedule_ids: Iterable[str]) -> dict[str, str]:
+    """The same of schedules' ids."""
+    ids = set(schedule_ids) - {""}
     found = services().store.schedules.for_delivery(sorted(ids)) if ids else {}
     return {each.id: each.name for each in found.values() if isinstance(each, Schedule)}

@@ -5,19 +5,28 @@ from datetime import timedelta
 from flask import Blueprint, render_template
 
 from api.json_types import Loaded
+from api.pages.charts import stacked
 from api.pages.forms import Nothing, takes_query
 from api.pages.names import names_of
 from api.services import services
 from api.tenancy import tenant
 from scheduler_app.domain.event import LIVING, State
+from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.ready import check_ready
+from scheduler_app.health.receivers import check_receivers
 from scheduler_app.store.paging import Window
+from scheduler_app.usecases.figures import SHOWN
+from scheduler_app.version import __version__
 
 #: Counting stops here, so that the page costs little however many there are.
 MOST_COUNTED = 10_000
+#: Among so many of the newest dead letters causes are told apart; all others are on a page of their own.
+MOST_READ = 1_000
 ROWS = 10
+CAUSES = 5
 #: What failed before is on the page of the dead letters.
 RECENT = timedelta(days=1)
+CHART = (600.0, 80.0)
 
 
 def register(blueprint: Blueprint) -> None:
@@ -28,17 +37,33 @@ def register(blueprint: Blueprint) -> None:
 def overview(_: Loaded) -> str:
     made = services()
     store, now = made.store, made.now()
-    since, lists = Window(limit=ROWS, since=now - RECENT), store.event_lists
-    failed = lists.page(since, tenant=tenant(), states={State.ERROR}).rows
-    ahead = Window(limit=ROWS, since=now)
-    coming = lists.page(ahead, tenant=tenant(), states=LIVING, soonest_first=True).rows
+    lists = store.event_lists
+    coming = lists.page(
+        Window(limit=ROWS, since=now), tenant=tenant(), states=LIVING, soonest_first=True
+    ).rows
+    figures = made.recent_figures.get(now, tenant=tenant())
+    columns = [(f"{each.begin:%H:%M}", each.counts) for each in figures.minutes]
+    oldest = store.events.oldest_due()
+    failed_since = lists.page(Window(limit=1, since=now - RECENT), tenant=tenant(), states={State.ERROR}).rows
+    causes = lists.dead_letter_causes(tenant=tenant(), most=MOST_READ) if failed_since else []
+    recent = [cause for cause in causes if cause.last and cause.last >= now - RECENT]
+    nodes = store.processes.alive()
+    checks = check_ready(store, made.publisher)
+    checks += [check_settings(nodes, store.processes.settings, __version__), check_receivers(nodes)]
     return render_template(
         "overview.html",
-        checks=check_ready(store, made.publisher),
+        checks=checks,
+        wrong=[check for check in checks if not check.ok],
         most=MOST_COUNTED,
         schedules=store.schedules.count_by_state(tenant=tenant(), most=MOST_COUNTED),
         dead=store.events.dead_letters(tenant=tenant(), most=MOST_COUNTED),
-        failed=failed,
+        figures=figures,
+        outcomes=[(state.value, figures.outcomes[state.value]) for state in SHOWN],
+        bars=stacked(columns, [state.value for state in SHOWN], *CHART),
+        chart=CHART,
+        waited=max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
+        causes=recent[:CAUSES],
+        more_causes=max(0, len(recent) - CAUSES),
         coming=coming,
-        names=names_of([*failed, *coming]),
+        names=names_of(coming),
     )

@@ -1,34 +1,57 @@
-"""One schedule: its rule, its next occurrences, its history, its request."""
+"""One schedule: its rule, its next occurrences, its history, its request, who edited it."""
 
 import json
 import shlex
+from datetime import datetime, timedelta
 
-from flask import Blueprint, render_template
+from flask import Blueprint, redirect, render_template, url_for
+from marshmallow import ValidationError, fields, validate
+from werkzeug.wrappers import Response
 
+from api.auth import PAGES
 from api.json_types import Loaded, View
-from api.pages.forms import Done, takes_query
+from api.pages.charts import Dot, on_log_scale
+from api.pages.forms import Done, Nothing, takes_form, takes_query
+from api.reverting import revert
 from api.services import services
 from api.tenancy import tenant
+from api.wire.explanation import WhyQuery, explained
 from api.wire.field_types import Cursor
 from api.wire.jittered import Jitter
 from api.wire.presenters import shown
+from api.wire.preview import PreviewQuery
 from api.wire.previewed import previewed
 from api.wire.schedule_fields import BODY_FIELDS
-from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
 from scheduler_app.domain.event import FINAL, LIVING
+from scheduler_app.store.events.figures import Outcome
 from scheduler_app.store.paging import Window
+from scheduler_app.usecases.explanation import explain_schedule, zone_of
 
 OCCURRENCES = 20
 HISTORY = 20
 PENDING = 10
+EDITS = 10
+#: Events in the scatter.
+DOTS = 300
+CHART = (600.0, 160.0)
+#: The scale of the scatter, milliseconds.
+LEAST_MS, MOST_MS = 1.0, 100_000.0
+LINES = ((1.0, "1 ms"), (10.0, "10 ms"), (100.0, "100 ms"), (1_000.0, "1 s"), (10_000.0, "10 s"))
+EVER = timedelta(days=36_500)
 
 
 class ScheduleQuery(Done):
     cursor = Cursor()
+    of = fields.String(validate=validate.OneOf(["lag", "duration"]), load_default="lag")
+    why = fields.String(validate=validate.Length(max=64))
+    display_timezone = fields.String(validate=validate.Length(max=200))
 
 
 def register(blueprint: Blueprint) -> None:
-    blueprint.add_url_rule("/schedules/<schedule:schedule_id>", view_func=schedule, methods=["GET"])
+    path = "/schedules/<schedule:schedule_id>"
+    blueprint.add_url_rule(path, view_func=schedule, methods=["GET"])
+    blueprint.add_url_rule(f"{path}/edits/<edit_id>/revert", view_func=revert_on_page, methods=["POST"])
 
 
 @takes_query(ScheduleQuery)
@@ -46,11 +69,13 @@ def schedule(query: Loaded, schedule_id: str) -> str:
     pending = lists.page(
         Window(limit=PENDING), tenant=tenant(), schedule_id=schedule_id, states=LIVING, soonest_first=True
     )
+    asked, wrong_zone = _asked(query)
     try:
-        jitter, shown_ones = Jitter(found.jitter_seconds, found.id), {"limit": OCCURRENCES}
-        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, shown_ones, jitter)
+        jitter = Jitter(found.jitter_seconds, found.id)
+        preview = previewed(found.trigger, found.calendar, found.recurrence(), now, asked, jitter)
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
+    outcomes = made.store.event_figures.of_schedule(schedule_id, now - EVER, now, tenant=tenant(), most=DOTS)
     return render_template(
         "schedule.html",
         schedule=view,
@@ -59,7 +84,24 @@ def schedule(query: Loaded, schedule_id: str) -> str:
         history=history,
         curl=curl(view),
         done=query.get("done"),
+        of=query["of"],
+        dots=dots(outcomes, query["of"]),
+        lines=[(round(CHART[1] - _height(value), 1), text) for value, text in LINES],
+        chart=CHART,
+        first=outcomes[-1].run_time if outcomes else now,
+        last=outcomes[0].run_time if outcomes else now,
+        edits=made.store.edits.page(Window(limit=EDITS), schedule_id, tenant=tenant()).rows,
+        display_timezone=query.get("display_timezone", ""),
+        wrong_zone=wrong_zone,
+        asked=query.get("why", ""),
+        **_why(query, schedule_id, now),
     )
+
+
+@takes_form(Nothing)
+def revert_on_page(_: Loaded, schedule_id: str, edit_id: str) -> Response:
+    revert(schedule_id, edit_id)
+    return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule_id, done="reverted"), 303)
 
 
 def curl(view: View) -> str:
@@ -72,3 +114,50 @@ def curl(view: View) -> str:
         if (body := view.get(name)) is not None:
             words += ["--data-raw", body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)]
     return shlex.join(words)
+
+
+def dots(outcomes: list[Outcome], of: str) -> list[Dot]:
+    """Events over time by their lag or their duration, on a logarithmic scale."""
+    if not outcomes:
+        return []
+    first = outcomes[-1].run_time
+    span = (outcomes[0].run_time - first).total_seconds() or 1.0
+    found = []
+    for each in outcomes:
+        value = each.lag_ms if of == "lag" else each.duration_ms
+        if value is None:
+            continue
+        x = (each.run_time - first).total_seconds() / span * (CHART[0] - 8) + 4
+        title = f"{each.run_time:%Y-%m-%d %H:%M:%S} UTC: {each.state.value}, {of} {value:.0f} ms"
+        link = url_for(f"{PAGES}.event", event_id=each.id)
+        found.append(Dot(round(x, 1), round(CHART[1] - _height(value), 1), each.state.value, title, link))
+    return found
+
+
+def _height(milliseconds: float) -> float:
+    return 4 + on_log_scale(milliseconds, LEAST_MS, MOST_MS, CHART[1] - 8)
+
+
+def _asked(query: Loaded) -> tuple[Loaded, str]:
+    """Which occurrences to show, and what is wrong with the zone that was asked for."""
+    if zone := query.get("display_timezone"):
+        try:
+            return PreviewQuery().load({"limit": OCCURRENCES, "display_timezone": zone}), ""
+        except ValidationError as error:
+            return {"limit": OCCURRENCES}, "; ".join(error.messages_dict.get("display_timezone", []))
+    return {"limit": OCCURRENCES}, ""
+
+
+def _why(query: Loaded, schedule_id: str, now: datetime) -> View:
+    """Why it fires at the instant that was asked about, or does not."""
+    if not query.get("why"):
+        return {}
+    try:
+        at = WhyQuery().load({"at": query["why"].strip()})["at"]
+        found, explanation, event = explain_schedule(services().store, schedule_id, at, now, tenant=tenant())
+    except ValidationError as error:
+        return {"why_wrong": "; ".join(error.messages_dict.get("at", []))}
+    except (InvalidField, InvalidRecurrence) as error:
+        return {"why_wrong": str(error)}
+    jitter = Jitter(found.jitter_seconds, found.id)
+    return {"why": explained(explanation, event, zone_of(found), jitter)}

@@ -1,39 +1,65 @@
-"""The list of schedules, and what is done to those that were selected in it."""
+"""The list of schedules, and what is done to those that were selected in it, or to all that it finds."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
-from flask import Blueprint, redirect, render_template, url_for
+from flask import Blueprint, redirect, render_template, request, url_for
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
 
 from api import hop_limit
 from api.auth import PAGES
 from api.json_types import Loaded
-from api.pages.forms import ROWS, Done, onward, takes_form, takes_query
+from api.pages.forms import ROWS, Done, cursor, onward, takes_form, takes_query
+from api.problems import Problem
 from api.services import services
 from api.tenancy import tenant
-from api.wire.field_types import BoundedList, Cursor, ScheduleId
-from api.wire.input_schema import InputSchema
+from api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
 from api.wire.presenters import shown
 from api.wire.schedule_fields import LAST_OUTCOMES, STATES
 from api.wire.schedule_output import ScheduleChoice
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
-from scheduler_app.store.paging import Window
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenants import whole_id
+from scheduler_app.store.paging import Position, Window
 
 #: What is done to a schedule, by the word on its button; and the word for what was done.
-VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "delete": "deleted"}
+VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "tag": "tagged", "delete": "deleted"}
+#: What takes back what was done.
+UNDO = {"pause": "resume", "resume": "pause"}
+OUTCOMES = 30
+MOST_COUNTED = 10_000
+#: Of all that a filter finds so many are changed in one request, or as many as this time allows.
+FILTER_PAGE = 500
+FILTER_SECONDS = 5.0
+MOST_REFUSALS = 100
+FILTERS = ("state", "name", "tag", "last_outcome", "text", "destination")
 
 
-class ListQuery(ScheduleChoice, Done):
+class Filter(ScheduleChoice):
+    text = fields.String(validate=validate.Length(min=1, max=200))
+    destination = DestinationName()
+
+
+class ListQuery(Filter, Done):
     cursor = Cursor()
+    order = fields.String(validate=validate.OneOf(["newest", "oldest"]))
+    undo = fields.String(validate=validate.OneOf(list(UNDO.values())))
+    changed = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=ROWS))
 
 
-class SelectionForm(InputSchema):
+class SelectionForm(Filter):
     verb = fields.String(required=True, validate=validate.OneOf(list(VERBS)))
     selected = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=ROWS))
+    every = fields.String(validate=validate.Equal("yes"))
+    """All that the filter finds, in place of those selected."""
+    tag_name = fields.String(validate=validate.Length(max=64))
     confirmed = fields.String(validate=validate.Equal("yes"))
+    cursor = Cursor()
+    so_far = fields.Integer(validate=validate.Range(0), load_default=0)
 
 
 def register(blueprint: Blueprint) -> None:
@@ -44,19 +70,28 @@ def register(blueprint: Blueprint) -> None:
 @takes_query(ListQuery)
 def schedules(query: Loaded) -> str:
     made = services()
-    filters = {name: query[name] for name in ("state", "name", "tag", "last_outcome") if name in query}
+    filters = {name: query[name] for name in FILTERS if name in query}
+    oldest_first = query.get("order") == "oldest"
     window = Window(limit=ROWS, after=query.get("cursor"))
-    found = made.store.schedules.page(window, tenant=tenant(), **filters)
+    found = made.store.schedules.page(window, tenant=tenant(), oldest_first=oldest_first, **_which(filters))
     now = made.now()
+    ids = [each.id for each in found.rows if isinstance(each, Schedule)]
     return render_template(
         "schedules.html",
         rows=[shown(each, now) for each in found.rows],
+        bars=made.store.event_figures.last_of_each(ids, now, tenant=tenant(), most=OUTCOMES),
         filters=filters,
         states=STATES,
         outcomes=LAST_OUTCOMES,
+        verbs=list(VERBS),
         onward=onward(found.next),
+        more=bool(found.next or "cursor" in query),
+        turned=_turned(oldest_first),
+        oldest_first=oldest_first,
         done=query.get("done"),
         count=query.get("count"),
+        undo=query.get("undo"),
+        changed=query["changed"],
     )
 
 
@@ -64,32 +99,105 @@ def schedules(query: Loaded) -> str:
 def change_selected(form: Loaded) -> Response | str:
     """Does one thing to each schedule that was selected, whatever becomes of the others."""
     verb, selected = form["verb"], form["selected"]
+    if verb == "tag" and not form.get("tag_name", "").strip():
+        raise Problem(422, "say which tag: write it beside the button")
+    if "every" in form:
+        return _change_all(form)
     if not selected:
         return redirect(url_for(f"{PAGES}.schedules"), 303)
     if verb == "delete" and "confirmed" not in form:
         return render_template("confirm_delete.html", selected=selected)
-    made = services()
-    now, act, refused = made.now(), _act(made.manager, verb), list[tuple[str, str]]()
-    for schedule_id in selected:
-        try:
-            act(schedule_id, now)
-        except (Conflict, InvalidField, NotFound, StaleVersion) as error:
-            refused.append((schedule_id, str(error)))
+    refused = _changed_each(selected, form)
     count = len(selected) - len(refused)
     if refused:
         return render_template("refused.html", done=VERBS[verb], count=count, refused=refused)
     if len(selected) == 1 and verb != "delete":
         where = url_for(f"{PAGES}.schedule", schedule_id=selected[0], done=VERBS[verb])
         return redirect(where, 303)
-    return redirect(url_for(f"{PAGES}.schedules", done=VERBS[verb], count=count), 303)
+    undo = {"undo": UNDO[verb], "changed": selected} if verb in UNDO else {}
+    return redirect(url_for(f"{PAGES}.schedules", done=VERBS[verb], count=count, **undo), 303)
 
 
-def _act(manager: ScheduleService, verb: str) -> Callable[[str, datetime], object]:
-    hops = hop_limit.request_hops()
+def _change_all(form: Loaded) -> Response | str:
+    """Does it to a page of all that the filter finds, and offers to go on; asks first, with their number."""
+    store, verb = services().store, form["verb"]
+    filters = {name: form[name] for name in FILTERS if name in form}
+    if "confirmed" not in form:
+        count, more = store.schedules.count(tenant=tenant(), most=MOST_COUNTED, **_which(filters))
+        return render_template(
+            "confirm_all.html", count=count, more=more, filters=filters, form=form, done=VERBS[verb]
+        )
+    window = Window(limit=FILTER_PAGE, after=form.get("cursor"))
+    page = store.schedules.page(window, tenant=tenant(), **_which(filters))
+    end, done, refused = monotonic() + FILTER_SECONDS, 0, list[tuple[str, str]]()
+    following = page.next
+    for each in page.rows:
+        if not isinstance(each, Schedule):
+            refused.append((each.schedule_id, each.reason))
+            continue
+        refused += _changed_each([each.id], form)
+        done += 1
+        if monotonic() > end and each is not page.rows[-1]:
+            following = Position(each.created_at, each.id)
+            break
+    total = form["so_far"] + done - len(refused)
+    if following is None and not refused:
+        return redirect(url_for(f"{PAGES}.schedules", done=VERBS[verb], count=total, **filters), 303)
+    return render_template(
+        "goes_on.html",
+        done=VERBS[verb],
+        count=total,
+        refused=refused[:MOST_REFUSALS],
+        filters=filters,
+        form=form,
+        cursor=cursor(following),
+    )
+
+
+def _changed_each(ids: list[str], form: Loaded) -> list[tuple[str, str]]:
+    """Those that refused, each with its reason."""
+    now, act, refused = services().now(), _act(form), list[tuple[str, str]]()
+    for schedule_id in ids:
+        try:
+            act(schedule_id, now)
+        except (Conflict, InvalidField, NotFound, StaleVersion) as error:
+            refused.append((schedule_id, str(error)))
+    return refused
+
+
+def _act(form: Loaded) -> Callable[[str, datetime], object]:
+    hops, manager = hop_limit.request_hops(), services().manager
+
+    def tag(schedule_id: str, now: datetime) -> object:
+        found = manager.get(schedule_id, tenant=tenant())
+        word = form["tag_name"].strip()
+        if word in found.tags:
+            return found
+        draft = replace(Draft(), tags=(*found.tags, word))
+        return manager.edit(schedule_id, draft, now, tenant=tenant(), version=found.version)
+
     acts: dict[str, Callable[[str, datetime], object]] = {
         "pause": lambda each, now: manager.pause(each, now, tenant=tenant()),
         "resume": lambda each, now: manager.resume(each, now, tenant=tenant(), hops=hops),
         "trigger": lambda each, now: manager.trigger(each, now, tenant=tenant(), hops=hops),
         "delete": lambda each, now: manager.delete(each, now, tenant=tenant()),
+        "tag": tag,
     }
-    return acts[verb]
+    return acts[form["verb"]]
+
+
+def _which(filters: Loaded) -> Loaded:
+    """The filters as the store takes them."""
+    if "destination" not in filters:
+        return filters
+    return filters | {"destination": whole_id(tenant(), filters["destination"])}
+
+
+def _turned(oldest_first: bool) -> str:
+    """The same list in the other order, from its beginning."""
+    kept: Loaded = {
+        name: value
+        for name, value in request.args.items()
+        if value and name not in ("cursor", "order", "done", "count", "undo", "changed")
+    }
+    return url_for(f"{PAGES}.schedules", **kept, order="newest" if oldest_first else "oldest")

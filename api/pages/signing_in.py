@@ -1,8 +1,5 @@
 """The sign-in with an API key, and the end of a session."""
 
-import hashlib
-import hmac
-
 from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
@@ -14,6 +11,7 @@ from api.pages.forms import takes_form, takes_query
 from api.problems import Problem
 from api.services import real_services
 from api.wire.input_schema import InputSchema
+from scheduler_app.config.api_keys import matching
 from scheduler_app.store.sessions import ATTEMPTS_SECONDS
 from scheduler_app.telemetry import get_logger
 
@@ -58,14 +56,13 @@ def begin_session(form: Loaded) -> Response | tuple[str, int]:
             f"more than {MAX_ATTEMPTS} attempts to sign in within a minute; wait, and try again",
             headers={"Retry-After": str(ATTEMPTS_SECONDS)},
         )
-    given = form["key"].strip().encode()
-    # Every key is compared in constant time, so that the time an answer takes says nothing about them.
-    if not sum(hmac.compare_digest(given, key.encode()) for key in made.settings.api_keys):
+    key = matching(form["key"].strip().encode(), made.settings.keys)
+    if key is None:
         log.warning("sign_in.refused", message="A sign-in was refused", address=address)
         page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
         return page, 401
     # A fresh token, whatever the browser had before: nobody can prepare a session for somebody else.
-    token = made.store.sessions.open(hashlib.sha256(given).hexdigest())
+    token = made.store.sessions.open(key.digest)
     log.info("sign_in.done", message="A person signed in", address=address)
     return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
 

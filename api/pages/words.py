@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from scheduler_app.domain.local_time import local_in
+
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -21,6 +23,12 @@ def instant(moment: datetime) -> str:
     shown = moment.astimezone(UTC)
     fraction = f".{shown.microsecond // 1000:03d}" if shown.microsecond else ""
     return f"{shown:%Y-%m-%d %H:%M:%S}{fraction} UTC"
+
+
+def in_zone(moment: datetime, zone: str) -> str:
+    """`Mon 2026-03-02 13:00:00+01:00`, in an IANA zone."""
+    shown = local_in(moment, zone)
+    return f"{shown:%a} {shown.isoformat(sep=' ', timespec='seconds')}"
 
 
 def duration(milliseconds: float) -> str:

@@ -10,10 +10,12 @@ from api.routes import (
     calendar_feeds,
     calendars,
     destinations,
+    edits,
     events,
     explanation,
     export,
     ics_import,
+    kill_switch,
     messages,
     preview,
     schedules,
@@ -27,8 +29,20 @@ def register(app: Flask) -> Api:
     converters.register(app)
     api = Api(app)
     for module in (
-        *(schedules, bulk, bulk_edits, export, ics_import, preview, explanation, signing, events, messages),
-        *(calendars, calendar_feeds, destinations, zone_check),
+        *(
+            schedules,
+            bulk,
+            bulk_edits,
+            export,
+            ics_import,
+            preview,
+            explanation,
+            edits,
+            signing,
+            events,
+            messages,
+        ),
+        *(calendars, calendar_feeds, destinations, kill_switch, zone_check),
     ):
         api.register_blueprint(module.blueprint)
     return api

@@ -8,7 +8,7 @@ from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.services import services
 from api.tenancy import tenant
-from api.wire import DeletedPage, EditFilter, PausedPage, ResumedPage, examples
+from api.wire import DeletedPage, EditFilter, PausedPage, PauseFilter, ResumedPage, examples
 from scheduler_app.store.paging import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
@@ -20,7 +20,7 @@ blueprint = ApiBlueprint(
 
 
 @blueprint.route("/pause", methods=["POST"])
-@blueprint.arguments(EditFilter, example=examples.EDIT)
+@blueprint.arguments(PauseFilter, example=examples.EDIT)
 @blueprint.response(200, PausedPage)
 def pause_schedules(given: Loaded) -> View:
     """Pause the schedules that match a filter, newest first, a page a call"""
@@ -50,7 +50,8 @@ def _edited(verb: Verb, done: str, given: Loaded) -> View:
     which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
     found = made.store.schedules.page(window, tenant=tenant(), **which)
     hops = hop_limit.request_hops()
-    page = edit_page(made.manager, verb, found, made.now(), tenant=tenant(), hops=hops)
+    pause: Loaded = {name: given[name] for name in ("note", "until") if name in given}
+    page = edit_page(made.manager, verb, found, made.now(), tenant=tenant(), hops=hops, pause=pause)
     view: View = {
         done: page.count,
         "skipped": [{"id": each, "reason": reason} for each, reason in page.skipped[:MAX_SKIPPED]],

@@ -1,14 +1,28 @@
 """/api/events: events with their history; cancelling and redriving them."""
 
+from flask import request
+
 from api import dry_run
 from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.services import services
 from api.tenancy import tenant
-from api.wire import EventFilter, EventOutput, EventPage, RedriveInput, RedriveOutput, examples, window
+from api.wire import (
+    EventFilter,
+    EventOutput,
+    EventPage,
+    FailureInput,
+    RedriveInput,
+    RedriveOutput,
+    examples,
+    window,
+)
 from api.wire.presenters import event_shown
+from scheduler_app.domain.errors import Refused
+from scheduler_app.usecases.completions import STRANGER
 
 MAX_SKIPPED = 100
+MAX_TOKEN = 200
 
 blueprint = ApiBlueprint(
     "events", __name__, url_prefix="/api/events", description="Occurrences and their history"
@@ -57,6 +71,24 @@ def redrive_event(event_id: str) -> View:
     return event_shown(services().events.redrive(event_id, services().now(), tenant=tenant()))
 
 
+@blueprint.route("/<event:event_id>/complete", methods=["POST"])
+@blueprint.response(200, EventOutput)
+def complete_event(event_id: str) -> View:
+    """Say that the work of an event is done; its callback's token is needed, and no API key"""
+    return event_shown(services().completions.complete(event_id, _token(), services().now(), tenant=tenant()))
+
+
+@blueprint.route("/<event:event_id>/fail", methods=["POST"])
+@blueprint.arguments(FailureInput, required=False)
+@blueprint.response(200, EventOutput)
+def fail_event(given: Loaded, event_id: str) -> View:
+    """Say that the work of an event failed, so that its next attempt follows; its callback's token is needed,
+    and no API key"""
+    return event_shown(
+        services().completions.fail(event_id, _token(), given["reason"], services().now(), tenant=tenant())
+    )
+
+
 @blueprint.route("/redrive", methods=["POST"])
 @blueprint.arguments(RedriveInput, required=False, example=examples.REDRIVE)
 @blueprint.response(202, RedriveOutput)
@@ -80,3 +112,10 @@ def redrive_events(given: Loaded) -> View:
     if len(page.skipped) > MAX_SKIPPED:
         view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED
     return view
+
+
+def _token() -> str:
+    token = request.headers.get("X-Scheduler-Completion-Token", "")
+    if not token or len(token) > MAX_TOKEN:
+        raise Refused(STRANGER)
+    return token

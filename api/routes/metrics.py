@@ -73,6 +73,11 @@ class Fleet(Collector):
             served.add_metric([queue], float(nobody))
         yield served
         yield _gauge(
+            "scheduler_kill_switches",
+            "Kill switches that are on",
+            len(store.kill_switches.everybodys().targets),
+        )
+        yield _gauge(
             "scheduler_dead_letters",
             f"Events in error, which a redrive sends again; {MOST_DEAD_LETTERS} at most",
             store.events.dead_letters(tenant=tenant(), most=MOST_DEAD_LETTERS),

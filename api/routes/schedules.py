@@ -16,6 +16,7 @@ from api.wire import (
     Message,
     NewSchedule,
     Paging,
+    PauseInput,
     PutQuery,
     ScheduleFilter,
     ScheduleInput,
@@ -132,11 +133,16 @@ def delete_schedule(schedule_id: str) -> View:
 
 
 @blueprint.route("/<schedule:schedule_id>/pause", methods=["POST"])
+@blueprint.arguments(PauseInput, required=False, example=examples.PAUSE)
 @blueprint.response(200, ScheduleOutput)
-def pause_schedule(schedule_id: str) -> Tagged:
-    """Pause: nothing after this instant is sent"""
+def pause_schedule(given: Loaded, schedule_id: str) -> Tagged:
+    """Pause: nothing after this instant is sent, or nothing before `until`
+
+    Of a schedule that is paused already, the end is set anew: without `until` it stays paused until it is
+    resumed.
+    """
     now, version = services().now(), version_wanted(schedule_id)
-    return _tagged(services().manager.pause(schedule_id, now, tenant=tenant(), version=version))
+    return _tagged(services().manager.pause(schedule_id, now, tenant=tenant(), version=version, **given))
 
 
 @blueprint.route("/<schedule:schedule_id>/resume", methods=["POST"])

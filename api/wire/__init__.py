@@ -1,7 +1,7 @@
 """JSON in and out: the schemas of bodies, queries and answers, and what fills the answers."""
 
 from api.wire.bulk import BulkInput, BulkOutput
-from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, ResumedPage
+from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, PauseFilter, PauseInput, ResumedPage
 from api.wire.calendar import (
     CalendarEdited,
     CalendarInput,
@@ -11,6 +11,8 @@ from api.wire.calendar import (
     DaysQuery,
 )
 from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
+from api.wire.completion import FailureInput
+from api.wire.edits import EditPage
 from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
 from api.wire.event_output import EventOutput, EventPage, Triggered
 from api.wire.explanation import WhyOutput, WhyQuery, explained
@@ -53,10 +55,12 @@ __all__ = [
     "DaysQuery",
     "DeletedPage",
     "EditFilter",
+    "EditPage",
     "Edited",
     "EventFilter",
     "EventOutput",
     "EventPage",
+    "FailureInput",
     "FeedInput",
     "FeedList",
     "HistoryFilter",
@@ -71,6 +75,8 @@ __all__ = [
     "NewMessage",
     "NewSchedule",
     "Paging",
+    "PauseFilter",
+    "PauseInput",
     "PausedPage",
     "PreviewInput",
     "PreviewOutput",

@@ -4,11 +4,13 @@ from typing import ClassVar
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Cursor
+from api.wire.field_types import Cursor, Instant, check_visible
+from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
 from api.wire.paging import MAX_LIMIT
 from api.wire.schedule_output import ScheduleChoice
 from api.wire.selection import Selection, Skipped
+from scheduler_app.domain.pause import MAX_NOTE
 
 
 class EditFilter(ScheduleChoice, Selection):
@@ -23,6 +25,28 @@ class EditFilter(ScheduleChoice, Selection):
         validate=validate.Range(1, MAX_LIMIT),
         metadata={"description": "How many at most in this call"},
     )
+
+
+class PauseInput(InputSchema):
+    """How long to pause, and why. Nothing has to be given."""
+
+    body_optional = True
+
+    until = Instant(
+        metadata={
+            "description": "When the pause ends by itself, within two seconds; occurrences before it are not"
+            " made up for. Default: it lasts until a resume"
+        }
+    )
+    note = fields.String(
+        validate=[validate.Length(1, MAX_NOTE), check_visible],
+        metadata={"description": f"Why, in up to {MAX_NOTE} characters; answers show it"},
+    )
+
+
+class PauseFilter(EditFilter, PauseInput):
+    """Which schedules to pause, how many in one call, how long and why. One that is paused already is left
+    as it is."""
 
 
 class _EditedPage(OutputSchema):

@@ -13,6 +13,7 @@ from api.wire.paging import MAX_LIMIT, Paging
 from api.wire.selection import Selection, Skipped
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
+from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.store.events.lists import Narrowing
@@ -101,7 +102,9 @@ class _EventChoice(InputSchema):
     @validates_schema
     def check_origin(self, data: Loaded, **_: object) -> None:
         origin = data.get("origin")
-        if origin is not None and origin != UNKNOWN_ORIGIN and origin_of(origin) == UNKNOWN_ORIGIN:
+        if origin is None or origin == UNKNOWN_ORIGIN or origin.startswith(DESTINATION_PREFIX):
+            return
+        if origin_of(origin) == UNKNOWN_ORIGIN:
             raise ValidationError(
                 "must be a scheme, a host and perhaps a port, as in https://example.com:8443", "origin"
             )
@@ -116,7 +119,7 @@ class _EventChoice(InputSchema):
                 data[name] = self._instant(data[name], zone, key)
         origin = data.pop("origin", None)
         data["narrowing"] = Narrowing(
-            origin=origin_of(origin) if origin is not None else None,
+            origin=_isolation_key(origin) if origin is not None else None,
             status=data.pop("status_code", None),
             error=data.pop("error", None),
             tag=data.pop("tag", None),
@@ -133,6 +136,11 @@ class _EventChoice(InputSchema):
             return instant_at(local, zone)
         except InvalidField as error:
             raise ValidationError(error.message, error.field) from None
+
+
+def _isolation_key(origin: str) -> str:
+    """An origin, or a destination as lists of causes name it: `destination crm`."""
+    return origin if origin.startswith(DESTINATION_PREFIX) else origin_of(origin)
 
 
 class EventFilter(_EventChoice, Paging):

@@ -67,3 +67,5 @@ DESTINATION: View = {
     "breaker": {"failures": 10, "open_seconds": 60},
 }
 DESTINATION_CHANGE: View = {"rate_per_second": 20, "breaker": None}
+PAUSE: View = {"until": "2040-01-01T00:00:00Z", "note": "the receiver moves"}
+KILL_SWITCH: View = {"tag": "billing", "note": "the billing system is being restored"}

@@ -11,11 +11,13 @@ from scheduler_app.version import __version__
 _COMMANDS = {
     "create": "create:create_schedule",
     "delete": "delete:delete_schedules",
+    "demo": "demo:demo",
     "doctor": "doctor:doctor",
     "export": "export:export_schedules",
     "get": "get:get_schedule",
     "history": "history:history",
     "import": "import_:import_schedules",
+    "kill-switch": "kill_switch:kill_switch",
     "list": "list:list_schedules",
     "pause": "pause:pause_schedules",
     "preview": "preview:preview",

@@ -15,6 +15,7 @@ from scheduler_app.health.check import fine, note, unknown, wrong
 from scheduler_app.health.driver_errors import error_summary, without_passwords
 from scheduler_app.health.fleet import check_fleet
 from scheduler_app.health.keys import check_keys
+from scheduler_app.health.kill_switches import check_kill_switches
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.health.queue import check_queue
 from scheduler_app.health.queues import check_queues
@@ -57,6 +58,7 @@ def _processes(store: Store) -> list[Check]:
             nodes = store.processes.alive()
             named = store.outbox.named_queues()
             offset = Clock().synchronize(store.mongo.server_time)
+            switches = sorted(store.kill_switches.everybodys().targets, key=str)
     except STORE_FAULTS:
         return _unknown_processes()
     agree = check_settings(nodes, store.processes.settings, __version__)
@@ -66,6 +68,7 @@ def _processes(store: Store) -> list[Check]:
         _own_clock(offset),
         agree,
         check_receivers(nodes),
+        check_kill_switches(switches),
     ]
 
 
@@ -77,6 +80,7 @@ def _unknown_processes() -> list[Check]:
         clock,
         check_settings(None, {}, __version__),
         check_receivers(None),
+        check_kill_switches(None),
     ]
 
 

@@ -17,6 +17,7 @@ from scheduler_app.client.results import (
     EditResult,
     Event,
     Explanation,
+    KillSwitch,
     MovedSchedule,
     Preview,
     Schedule,
@@ -103,8 +104,10 @@ class AsyncScheduler:
     async def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Schedule:
         return await self._http.send(operations.update(schedule_id, fields))
 
-    async def pause(self, schedule_id: str) -> Schedule:
-        return await self._http.send(operations.pause(schedule_id))
+    async def pause(
+        self, schedule_id: str, *, until: datetime | str | None = None, note: str | None = None
+    ) -> Schedule:
+        return await self._http.send(operations.pause(schedule_id, until, note))
 
     async def resume(self, schedule_id: str) -> Schedule:
         return await self._http.send(operations.resume(schedule_id))
@@ -117,6 +120,26 @@ class AsyncScheduler:
 
     async def delete_many(self, **which: Any) -> EditResult:
         return await self._edit(operations.delete_many(which))
+
+    async def kill_switch_on(
+        self,
+        *,
+        everything: bool = False,
+        tag: str | None = None,
+        destination: str | None = None,
+        note: str | None = None,
+    ) -> KillSwitch:
+        which = operations.stopped_by(everything, tag, destination)
+        return await self._http.send(operations.kill_switch_on(which, note))
+
+    async def kill_switch_off(
+        self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
+    ) -> int:
+        which = operations.stopped_by(everything, tag, destination)
+        return await self._http.send(operations.kill_switch_off(which))
+
+    async def kill_switches(self) -> tuple[KillSwitch, ...]:
+        return await self._http.send(operations.kill_switches())
 
     async def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         return await self._http.send(operations.trigger(schedule_id, idempotency_key))
@@ -147,6 +170,12 @@ class AsyncScheduler:
 
     async def redrive(self, event_id: str) -> Event:
         return await self._http.send(operations.redrive(event_id))
+
+    async def complete(self, event_id: str, token: str) -> Event:
+        return await self._http.send(operations.complete(event_id, token))
+
+    async def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
+        return await self._http.send(operations.fail(event_id, token, reason))
 
     async def redrive_many(self, **which: Any) -> EditResult:
         return await self._edit(operations.redrive_many(which))

@@ -28,6 +28,8 @@ class Call(Generic[T]):
     body: Json | None = None
     #: POST alone has one: the API acts once, however often it is asked.
     idempotency_key: str | None = None
+    #: A receiver's own credential, for the event whose callback carried it.
+    completion_token: str | None = field(default=None, repr=False)
     #: The first try, whose answer was lost, has deleted it.
     accept_404_after_retry: bool = False
 
@@ -45,6 +47,8 @@ class Call(Generic[T]):
     def headers(self) -> dict[str, str]:
         """Without the API's key."""
         headers = {} if self.body is None else {"Content-Type": "application/json"}
+        if self.completion_token:
+            headers["X-Scheduler-Completion-Token"] = self.completion_token
         return headers | ({"Idempotency-Key": self.idempotency_key} if self.idempotency_key else {})
 
 

@@ -5,13 +5,22 @@ What the arguments mean stands in `scheduler.py`.
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, post, put, without_none
 from scheduler_app.client.record import Json
-from scheduler_app.client.results import BulkResult, Event, Explanation, MovedSchedule, Preview, Schedule
+from scheduler_app.client.results import (
+    BulkResult,
+    Event,
+    Explanation,
+    KillSwitch,
+    MovedSchedule,
+    Preview,
+    Schedule,
+)
 from scheduler_app.client.schedule_fields import TRIGGERS
 
 
@@ -73,8 +82,9 @@ def update(schedule_id: str, fields: Mapping[str, object]) -> Call[Schedule]:
     return put(_path(schedule_id), Schedule.of, _wire(fields))
 
 
-def pause(schedule_id: str) -> Call[Schedule]:
-    return post(_path(schedule_id, "pause"), Schedule.of)
+def pause(schedule_id: str, until: datetime | str | None, note: str | None) -> Call[Schedule]:
+    body = without_none({"until": _maybe_instant(until), "note": note})
+    return post(_path(schedule_id, "pause"), Schedule.of, body)
 
 
 def resume(schedule_id: str) -> Call[Schedule]:
@@ -82,6 +92,7 @@ def resume(schedule_id: str) -> Call[Schedule]:
 
 
 def pause_many(which: Json) -> EditOfMany:
+    which = which | {"until": _maybe_instant(which.get("until"))}
     return EditOfMany("/api/schedules/pause", "paused", which)
 
 
@@ -91,6 +102,33 @@ def resume_many(which: Json) -> EditOfMany:
 
 def delete_many(which: Json) -> EditOfMany:
     return EditOfMany("/api/schedules/delete", "deleted", which)
+
+
+def kill_switch_on(which: Json, note: str | None) -> Call[KillSwitch]:
+    return put("/api/kill-switch", KillSwitch.of, without_none(which | {"note": note}))
+
+
+def kill_switch_off(which: Json) -> Call[int]:
+    def read(answer: Json) -> int:
+        return int(answer["held"])
+
+    query = {name: "true" if value is True else value for name, value in without_none(which).items()}
+    return Call("DELETE", "/api/kill-switch", read, query)
+
+
+def kill_switches() -> Call[tuple[KillSwitch, ...]]:
+    def read(answer: Json) -> tuple[KillSwitch, ...]:
+        return tuple(map(KillSwitch.of, answer["kill_switches"]))
+
+    return get("/api/kill-switch", read)
+
+
+def stopped_by(everything: bool, tag: str | None, destination: str | None) -> Json:
+    """What a kill switch stops. Raises ValueError unless it is one of the three."""
+    which = {"all": everything or None, "tag": tag, "destination": destination}
+    if len(without_none(which)) != 1:
+        raise ValueError("give one of everything, tag and destination")
+    return which
 
 
 def trigger(schedule_id: str, idempotency_key: str | None) -> Call[str]:
@@ -123,6 +161,15 @@ def cancel_event(event_id: str) -> Call[Event]:
 
 def redrive(event_id: str) -> Call[Event]:
     return post(_event_path(event_id, "redrive"), Event.of)
+
+
+def complete(event_id: str, token: str) -> Call[Event]:
+    return replace(post(_event_path(event_id, "complete"), Event.of), completion_token=token)
+
+
+def fail(event_id: str, token: str, reason: str | None) -> Call[Event]:
+    body = without_none({"reason": reason})
+    return replace(post(_event_path(event_id, "fail"), Event.of, body), completion_token=token)
 
 
 def redrive_many(which: Json) -> EditOfMany:

@@ -163,6 +163,21 @@ class EditResult(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class KillSwitch(Record):
+    """One that is on: `all`, or its `tag`, or its `destination`. `stopped` says in the answer that turned it
+    on how many active `schedules` it stops, and `at_least` whether there may be more."""
+
+    all: bool | None = None
+    tag: str | None = None
+    destination: str | None = None
+    since: datetime | None = None
+    note: str | None = None
+    #: Events that it holds; 10,000 at most.
+    held: int | None = None
+    stopped: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Message(Record):
     """A message with its history. Its body, header values and metadata are masked."""
 

@@ -199,6 +199,30 @@ class NewScheduleFields(TriggerFields, total=False):
         float | None,
         "How long after it was due an event is given up, its retries included; null for never",
     ]
+    run_overlap: Annotated[
+        Literal["allow", "skip", "queue", "cancel_earlier"],
+        "What an occurrence does while an earlier one is not finished: it runs beside it (`allow`), is "
+        "left out (`skip`), waits for it (`queue`), or runs and ends the earlier one's retries "
+        "(`cancel_earlier`)",
+    ]
+    overlap_scope: Annotated[
+        Literal["event", "attempt"],
+        "What `skip` and `queue` count as not finished: an `event` with its retries, or only an `attempt`"
+        " that is running",
+    ]
+    queue_limit: Annotated[
+        int,
+        "How many occurrences may wait where `run_overlap` is `queue`, 1 to 1000; the others are left out",
+    ]
+    completion: Annotated[
+        Literal["response", "callback"],
+        "Who says that an event's work is done: the `response` to its request, or the receiver by a "
+        "`callback` of its own, until which the event is running",
+    ]
+    completion_timeout_seconds: Annotated[
+        float,
+        "How long an event waits for that callback before its attempt has failed, 1 to 604800 seconds",
+    ]
     tags: Annotated[
         Sequence[str],
         "Words to find schedules by, up to 20",
@@ -211,6 +235,19 @@ class NewScheduleFields(TriggerFields, total=False):
     reason: Annotated[
         str,
         "Why it is in the state `error`",
+    ]
+    note: Annotated[
+        str | None,
+        "Why it is paused, in up to 500 characters; only with the state `paused`",
+    ]
+    paused_until: Annotated[
+        datetime | str | None,
+        "When its pause ends by itself; only with the state `paused`",
+    ]
+    pause_after_failures: Annotated[
+        int | None,
+        "After so many events in a row that ended in `error` it is paused, 1 to 100; a resume starts the "
+        "count over",
     ]
 
 

@@ -129,6 +129,20 @@ class ScheduleValues(Record):
     late_after_seconds: float | None = None
     #: How long after it was due an event is given up, its retries included; null for never
     expire_after_seconds: float | None = None
+    #: What an occurrence does while an earlier one is not finished: it runs beside it (`allow`), is
+    #: left out (`skip`), waits for it (`queue`), or runs and ends the earlier one's retries
+    #: (`cancel_earlier`)
+    run_overlap: str | None = None
+    #: What `skip` and `queue` count as not finished: an `event` with its retries, or only an `attempt`
+    #: that is running
+    overlap_scope: str | None = None
+    #: How many occurrences may wait where `run_overlap` is `queue`, 1 to 1000; the others are left out
+    queue_limit: int | None = None
+    #: Who says that an event's work is done: the `response` to its request, or the receiver by a
+    #: `callback` of its own, until which the event is running
+    completion: str | None = None
+    #: How long an event waits for that callback before its attempt has failed, 1 to 604800 seconds
+    completion_timeout_seconds: float | None = None
     #: Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's
     #: id and the instant: the same whenever it is asked, and another for each schedule
     jitter_seconds: float | None = None
@@ -138,6 +152,13 @@ class ScheduleValues(Record):
     tags: tuple[str, ...] | None = None
     #: Why it is in the state `error`
     reason: str | None = None
+    #: Why it is paused, in up to 500 characters; only with the state `paused`
+    note: str | None = None
+    #: When its pause ends by itself; only with the state `paused`
+    paused_until: datetime | None = None
+    #: After so many events in a row that ended in `error` it is paused, 1 to 100; a resume starts the
+    #: count over
+    pause_after_failures: int | None = None
     #: How many times people have edited it, from 1
     version: int | None = None
     #: How many times its future was planned anew, from 1

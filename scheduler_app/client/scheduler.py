@@ -17,6 +17,7 @@ from scheduler_app.client.results import (
     EditResult,
     Event,
     Explanation,
+    KillSwitch,
     MovedSchedule,
     Preview,
     Schedule,
@@ -123,9 +124,11 @@ class Scheduler:
         fields suffice. Raises ValueError for a datetime that has no offset and no `timezone` beside it."""
         return self._http.send(operations.update(schedule_id, fields))
 
-    def pause(self, schedule_id: str) -> Schedule:
-        """Stops sending callbacks until `resume`."""
-        return self._http.send(operations.pause(schedule_id))
+    def pause(
+        self, schedule_id: str, *, until: datetime | str | None = None, note: str | None = None
+    ) -> Schedule:
+        """Stops sending callbacks until `resume`, or until `until`; `note` says why."""
+        return self._http.send(operations.pause(schedule_id, until, note))
 
     def resume(self, schedule_id: str) -> Schedule:
         return self._http.send(operations.resume(schedule_id))
@@ -133,7 +136,8 @@ class Scheduler:
     def pause_many(self, **which: Any) -> EditResult:
         """Pauses all schedules matching every filter in `which`: `state`, `name`, `tag`, `last_outcome`, or
         `all=True`. Returns the `count` (`paused` in JSON), `skipped`, the first 100 of those that were
-        skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts."""
+        skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts; `until` and
+        `note` are those of `pause`."""
         return self._edit(operations.pause_many(which))
 
     def resume_many(self, **which: Any) -> EditResult:
@@ -143,6 +147,30 @@ class Scheduler:
     def delete_many(self, **which: Any) -> EditResult:
         """As `pause_many`; the count is `deleted` in JSON. Events not sent yet are cancelled."""
         return self._edit(operations.delete_many(which))
+
+    def kill_switch_on(
+        self,
+        *,
+        everything: bool = False,
+        tag: str | None = None,
+        destination: str | None = None,
+        note: str | None = None,
+    ) -> KillSwitch:
+        """Stops everything, a tag or a destination: within a second nothing of it is sent. No schedule is
+        changed. Raises ValueError unless one of the three is given."""
+        which = operations.stopped_by(everything, tag, destination)
+        return self._http.send(operations.kill_switch_on(which, note))
+
+    def kill_switch_off(
+        self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
+    ) -> int:
+        """Lets it go on; returns how many events were held and are due again, 10,000 at most."""
+        which = operations.stopped_by(everything, tag, destination)
+        return self._http.send(operations.kill_switch_off(which))
+
+    def kill_switches(self) -> tuple[KillSwitch, ...]:
+        """Those that are on."""
+        return self._http.send(operations.kill_switches())
 
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
@@ -185,6 +213,16 @@ class Scheduler:
     def redrive(self, event_id: str) -> Event:
         """Sends an event that ended in error again."""
         return self._http.send(operations.redrive(event_id))
+
+    def complete(self, event_id: str, token: str) -> Event:
+        """Says, as the receiver of an event whose schedule has `completion="callback"`, that its work is
+        done. `token` is the `X-Scheduler-Completion-Token` of its callback; no API key is needed."""
+        return self._http.send(operations.complete(event_id, token))
+
+    def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
+        """Says in the same way that its work failed, and perhaps why; the next attempt follows if one is
+        left."""
+        return self._http.send(operations.fail(event_id, token, reason))
 
     def redrive_many(self, **which: Any) -> EditResult:
         """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or

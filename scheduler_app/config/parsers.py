@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar, get_args
 from urllib.parse import parse_qs, urlsplit
 
+from scheduler_app.config.api_keys import read_key
 from scheduler_app.domain.ports import parse_ports
 
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]
@@ -64,8 +65,9 @@ def choice(options: Sequence[Choice]) -> Callable[[str], Choice]:
 
 def api_keys(value: str) -> tuple[str, ...]:
     keys = tuple(key.strip() for key in value.split(",") if key.strip())
-    if any(len(key) < 16 for key in keys):
-        raise ValueError("each key must have at least 16 characters (openssl rand -hex 24 makes one)")
+    known = [read_key(entry).name for entry in keys]
+    if twice := sorted({name for name in known if name and known.count(name) > 1}):
+        raise ValueError(f"two keys have the name {twice[0]}: their edits could not be told apart")
     return keys
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from scheduler_app.config import parsers as parse
+from scheduler_app.config.api_keys import ApiKey, read_key
 from scheduler_app.config.parsers import LogFormat, LogLevel
 from scheduler_app.domain.command_patterns import parse_patterns
 from scheduler_app.domain.errors import SchedulerError
@@ -86,7 +87,7 @@ class Settings:
         "how long a request's header may take, and how long a body or an answer may stall",
     )
     api_keys: tuple[str, ...] = _setting(
-        (), parse.api_keys, "keys of the API, separated by commas", secret=True
+        (), parse.api_keys, "keys of the API, or name:key, or name:key:read, separated by commas", secret=True
     )
     callback_allowed_networks: str = _setting(
         "", parse.networks, "private networks (CIDR, separated by commas) that callbacks may reach"
@@ -166,6 +167,11 @@ class Settings:
     def horizon_seconds(self) -> float:
         """How far ahead events are dispatched: long enough that a tick that comes late loses no precision."""
         return self.dispatch_horizon_seconds or max(5.0, self.prequeuer_ticker_interval_seconds + 4)
+
+    @property
+    def keys(self) -> tuple[ApiKey, ...]:
+        """The API's keys with their names and roles."""
+        return tuple(map(read_key, self.api_keys))
 
     @property
     def broker(self) -> str:

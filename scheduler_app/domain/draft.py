@@ -12,6 +12,7 @@ from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH
 from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.pause import Pause, pause_after_edit
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
@@ -73,6 +74,10 @@ class Draft(CarriedOver):
     """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
     reason: str | NotGiven | None = NOT_GIVEN
     """Why it is in error, for one that is."""
+    note: str | NotGiven | None = NOT_GIVEN
+    """Why it is paused, for one that is."""
+    paused_until: datetime | NotGiven | None = NOT_GIVEN
+    """When that ends by itself."""
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
@@ -86,7 +91,7 @@ class Draft(CarriedOver):
         if state is ScheduleState.ACTIVE and following is None and trigger.fires_by_itself:
             state = ScheduleState.FINISHED
         action = self._action(None, tenant_of(schedule_id))
-        return Schedule(
+        made = Schedule(
             id=schedule_id,
             trigger=trigger,
             action=action,
@@ -102,7 +107,10 @@ class Draft(CarriedOver):
             **({"name": ""} | self.carried_over()),
             calendar=calendar,
             lateness=self.late(DEFAULT_LATENESS),
+            pause=self._pause(None, None, state),
         )
+        _check_completion(made)
+        return made
 
     def edit(self, schedule: Schedule, now: datetime) -> Schedule:
         """The schedule with these changes: a revision when its trigger or its state changes, and `schedule`
@@ -130,6 +138,7 @@ class Draft(CarriedOver):
             updated_at=now,
             **self.carried_over(),
         )
+        _check_completion(changed)
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
         state = _given(self.state, schedule.state if same_time else kept)
         moved = queue != schedule.queue or changed.jitter_seconds != schedule.jitter_seconds
@@ -141,6 +150,9 @@ class Draft(CarriedOver):
                 changed = revised
         if self.reason is not NOT_GIVEN and changed.state is ScheduleState.ERROR:
             changed = replace(changed, reason=self.reason)
+        pause = self._pause(schedule.pause, schedule.state, changed.state)
+        if pause != changed.pause:
+            changed = replace(changed, pause=pause)
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
@@ -216,6 +228,9 @@ class Draft(CarriedOver):
         if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
             return old
         return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)
+
+    def _pause(self, old: Pause | None, before: ScheduleState | None, state: ScheduleState) -> Pause | None:
+        return pause_after_edit(old, before, state, note=self.note, until=self.paused_until)
 
     def _queue(self, action: Action, old: str) -> str:
         """The new queue; `old` is the schedule's."""
@@ -296,6 +311,11 @@ class Draft(CarriedOver):
         if policy.backoff_max_seconds < policy.backoff_seconds:
             raise InvalidField("retry_backoff_max_seconds", "must not be less than retry_backoff_seconds")
         return policy
+
+
+def _check_completion(schedule: Schedule) -> None:
+    if schedule.completion == "callback" and not isinstance(schedule.action, HttpAction):
+        raise InvalidField("completion", "callback is for HTTP requests: a command completes when it exits")
 
 
 def _implied(trigger: Trigger) -> OnHoliday:

@@ -37,5 +37,9 @@ class Conflict(SchedulerError):
     """The thing is not in a state that allows this; the message says which state it is in."""
 
 
+class Refused(SchedulerError):
+    """Whoever asks has not shown that they may."""
+
+
 class StaleVersion(SchedulerError):
     """Somebody else changed the schedule in between (`If-Match` does not match its `version`)."""

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from scheduler_app.domain.completion_token import CompletionToken
 from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.queues import CALLBACKS
@@ -72,7 +73,9 @@ LIFE: dict[State, Life] = {
         "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True
     ),
     State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True),
-    State.SKIPPED: Life("the overlap policy said no", "retention", "", final=True),
+    State.SKIPPED: Life(
+        "an earlier event was not finished, and run_overlap said no", "retention", "", final=True
+    ),
 }
 
 FINAL = frozenset(state for state, life in LIFE.items() if life.final)
@@ -99,6 +102,9 @@ TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
     # Its destination has no room before later; it keeps its place in the line.
     "put_off": _move(set(WAITING), {State.READY_QUEUE}),
+    # A kill switch stops it; it has its own time again when that is off.
+    "hold": _move(set(WAITING), {State.READY_QUEUE}),
+    "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
     # Whoever marked them died, or the broker was away, before their messages were sent.
     "put_back": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     # Marked or not: what was put back may have a message all the same.
@@ -108,6 +114,10 @@ TRANSITIONS: dict[str, Transition] = {
     "record": _move(
         {State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR, State.EXPIRED}
     ),
+    # Its receiver goes on working, and says later how that went.
+    "await_completion": _move({State.RUNNING, *UNCLAIMED}, {State.RUNNING}),
+    # The receiver said how it went, or its time is over.
+    "tell": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
     "give_back": _move({State.RUNNING}, {State.READY_QUEUE}),
     # Its origin has no room: it comes again later, and no attempt is counted.
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
@@ -115,9 +125,19 @@ TRANSITIONS: dict[str, Transition] = {
     # Too late by a policy of its schedule or message: no request is made.
     "expire_claimed": _move({State.RUNNING}, {State.EXPIRED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # The policy of overlapping runs holds it back, before its request.
+    "skip": _move({State.RUNNING}, {State.SKIPPED, State.CANCELLED}),
+    # A later event of its schedule has begun, and ends what is left of it.
+    "supersede": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # It waits for an earlier event, which has ended.
+    "wake": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
+    # Its request was answered, and its receiver has not said yet how it went.
+    "cancel_awaited": _move({State.RUNNING}, {State.CANCELLED}),
     # Of a message that no worker has claimed: it waits for another time.
     "reschedule": _move(set(UNCLAIMED), {State.READY_QUEUE}),
     "redrive": _move({State.ERROR}, {State.READY_QUEUE}),
+    # Of a dead letter that a person does not want to be sent any more.
+    "dismiss": _move({State.ERROR}, {State.EXPIRED}),
     "recover_message": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
 }
@@ -198,6 +218,9 @@ class Event(NamedTuple):
     """Its message travels in it, and only workers that serve it claim the event."""
     due_since: datetime | None = None
     """Since when it counts as late, where that is not its run time: a redrive begins anew."""
+    completion_token: CompletionToken | None = None
+    """With which its receiver says how its work went; None where the response does, and where no request is
+    about to be made."""
     message: "Message | UnreadableMessage | None" = None
     """What a message delivers; None for an occurrence, and where only the event itself was read."""
 

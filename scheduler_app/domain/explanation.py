@@ -5,6 +5,7 @@ from datetime import datetime
 
 from scheduler_app.domain.event import State
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.recurrence import Reason, Verdict
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 
@@ -69,7 +70,7 @@ def _of_schedule(schedule: Schedule, at: datetime, now: datetime) -> tuple[Reaso
         created = shown_instant(schedule.created_at)
         return (Reason("created", f"The schedule was created later, at {created}."),)
     if schedule.state is ScheduleState.PAUSED and at > schedule.revised_at:
-        return (Reason("paused", f"The schedule has been paused since {cut}; resume it."),)
+        return (Reason("paused", _paused(schedule, cut)),) if _rests(schedule, at) else ()
     if schedule.state is ScheduleState.ERROR and at > now:
         return (Reason("error", f"The schedule is set aside: {schedule.reason or 'no reason is kept'}"),)
     if schedule.state is ScheduleState.FINISHED and at > schedule.revised_at and at > now:
@@ -83,6 +84,18 @@ def _of_schedule(schedule: Schedule, at: datetime, now: datetime) -> tuple[Reaso
             ),
         )
     return ()
+
+
+def _rests(schedule: Schedule, at: datetime) -> bool:
+    """Whether a pause, as far as it is known now, covers `at`."""
+    return schedule.pause is None or schedule.pause.until is None or at < schedule.pause.until
+
+
+def _paused(schedule: Schedule, since: str) -> str:
+    pause = schedule.pause or Pause()
+    note = f' (its note: "{pause.note}")' if pause.note else ""
+    end = f" until {shown_instant(pause.until)}" if pause.until else ""
+    return f"The schedule has been paused since {since}{end}, reason: {pause.reason}{note}; resume it."
 
 
 def _warnings(

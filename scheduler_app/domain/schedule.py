@@ -8,9 +8,13 @@ from typing import Any
 
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
+from scheduler_app.domain.completion import DEFAULT_TIMEOUT_SECONDS as DEFAULT_COMPLETION_TIMEOUT
+from scheduler_app.domain.completion import Completion
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.overlap import DEFAULT_QUEUE_LIMIT, OverlapScope, RunOverlap
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
@@ -77,6 +81,12 @@ class CarriedOver:
     timeout_seconds: float | NotGiven = NOT_GIVEN
     success: Codes | NotGiven = NOT_GIVEN
     tags: tuple[str, ...] | NotGiven = NOT_GIVEN
+    run_overlap: RunOverlap | NotGiven = NOT_GIVEN
+    overlap_scope: OverlapScope | NotGiven = NOT_GIVEN
+    queue_limit: int | NotGiven = NOT_GIVEN
+    completion: Completion | NotGiven = NOT_GIVEN
+    completion_timeout_seconds: float | NotGiven = NOT_GIVEN
+    pause_after_failures: int | NotGiven | None = NOT_GIVEN
     on_success: str | NotGiven | None = NOT_GIVEN
     """The name of a destination; None for none."""
     on_failure: str | NotGiven | None = NOT_GIVEN
@@ -134,6 +144,21 @@ class Schedule:
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
     lateness: Lateness = DEFAULT_LATENESS
+    run_overlap: RunOverlap = "allow"
+    """What an event does while an earlier one is not finished."""
+    overlap_scope: OverlapScope = "event"
+    queue_limit: int = DEFAULT_QUEUE_LIMIT
+    """Of `queue`: how many events may wait."""
+    completion: Completion = "response"
+    """Who says that an event's work is done."""
+    completion_timeout_seconds: float = DEFAULT_COMPLETION_TIMEOUT
+    """Of `callback`: for how long an event waits to be told."""
+    pause_after_failures: int | None = None
+    """So many events in a row that ended in `error` pause it; None: it goes on, whatever fails."""
+    failures_since: datetime | None = None
+    """Only events after that instant count: it was resumed then."""
+    pause: Pause | None = None
+    """Of one that is paused. None too where a release paused it that kept no more than the state."""
     on_success: str | None = None
     """The name of the destination of its tenant that is told of each event that was completed."""
     on_failure: str | None = None
@@ -182,6 +207,14 @@ class Schedule:
             cut_pending=True,
         )
 
+    def resumed_by_itself(self) -> "Schedule":
+        """What follows when the pause is over, whenever that is noticed: occurrences from its end on are
+        made, and none of those within it. Nobody has edited the schedule: its version stays. Raises
+        InvalidRecurrence for a rule that no longer evaluates."""
+        if self.pause is None or self.pause.until is None:
+            raise ValueError("this pause does not end by itself")
+        return self.revise(self.pause.until - TICK, state=ScheduleState.ACTIVE)
+
     def revise(self, now: datetime, **changes: Any) -> "Schedule":
         """Makes the future anew from `now` on: the next revision, with `changes`.
 
@@ -189,6 +222,10 @@ class Schedule:
         time in their order.
         """
         cut = max(now, self.revised_at + TICK)
+        if changes.get("state", self.state) is not ScheduleState.PAUSED:
+            changes["pause"] = None
+            if self.state is not ScheduleState.ACTIVE and self.pause_after_failures is not None:
+                changes["failures_since"] = cut
         revised = replace(
             self,
             revision=self.revision + 1,

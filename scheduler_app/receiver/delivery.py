@@ -26,6 +26,8 @@ class Delivery:
     attempt: int = 1
     #: How many callbacks, one after another, led to this one.
     hops: int = 0
+    #: What shows that you may complete the event, where its schedule has `completion: "callback"`.
+    completion_token: str | None = field(default=None, repr=False)
 
     def json(self) -> Any:
         """The body as a JSON value. Raises ValueError if it is none."""

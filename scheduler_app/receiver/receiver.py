@@ -203,6 +203,7 @@ def _delivery(key: str, timestamp: int, body: bytes, headers: dict[str, str]) ->
         run_time=_instant(headers, "X-Scheduler-Run-Time"),
         attempt=_whole_number(headers, "X-Scheduler-Attempt", 1),
         hops=_whole_number(headers, "X-Scheduler-Hops", 0),
+        completion_token=headers.get("x-scheduler-completion-token"),
     )
 
 

@@ -7,6 +7,7 @@ from pymongo.collection import Collection
 from pymongo.errors import OperationFailure
 
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.store.edits import BY_SCHEDULE
 from scheduler_app.store.idempotency import BY_OWNER, KEPT_SECONDS
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.sessions import ATTEMPTS_SECONDS, BY_KEY
@@ -18,6 +19,8 @@ INDEX_NOT_FOUND = 27
 DAY_SECONDS = 86_400
 NODE_TTL_SECONDS = 60
 ROUTED = "routed_v1"
+HELD = "held_v1"
+PAUSED_UNTIL = "paused_until_v1"
 OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
 
@@ -34,6 +37,12 @@ EVENTS = [
         [("queue", ASCENDING), ("state", ASCENDING), ("due_at", ASCENDING), ("origin", ASCENDING)],
         name=ROUTED,
         partialFilterExpression={"routed": True, "due_at": {"$exists": True}},
+    ),
+    # The events that kill switches hold, by the switch; no others are written to it.
+    IndexModel(
+        [("held", ASCENDING)],
+        name=HELD,
+        partialFilterExpression={"held": {"$exists": True}, "due_at": {"$exists": True}},
     ),
     IndexModel(
         [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
@@ -66,6 +75,12 @@ EVENTS = [
         [("schedule_id", ASCENDING), ("run_time", ASCENDING)],
         name="missed_v1",
         partialFilterExpression={"missed.first": {"$exists": True}},
+    ),
+    # Until when receivers may say how their work went; written for events that wait for that alone.
+    IndexModel(
+        [("due_at", ASCENDING)],
+        name="awaited_v1",
+        partialFilterExpression={"completion.awaiting": True},
     ),
     # Messages by the time they are scheduled for; written when they are made, rescheduled and removed.
     IndexModel(
@@ -132,6 +147,12 @@ SCHEDULES = [
     # Written by an edit that leaves something to beats, and by nothing else.
     IndexModel(
         [("owed.next_run_at", ASCENDING)], name="owed_v1", partialFilterExpression={"owed": {"$exists": True}}
+    ),
+    # The pauses that end by themselves, and no others.
+    IndexModel(
+        [("state", ASCENDING), ("pause.until", ASCENDING)],
+        name=PAUSED_UNTIL,
+        partialFilterExpression={"pause.until": {"$exists": True}},
     ),
     # Who observes a calendar, and with which of its days their future was computed.
     IndexModel(
@@ -208,6 +229,9 @@ DESTINATIONS = [
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
+#: What was edited of one schedule; written by people's edits alone.
+EDITS = [IndexModel([("schedule_id", ASCENDING), ("at", DESCENDING), ("_id", DESCENDING)], name=BY_SCHEDULE)]
+
 OUTBOX = [IndexModel([("until", ASCENDING)], name="until_v1")]
 
 
@@ -221,6 +245,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
     _create(mongo.collection("sessions"), SESSIONS)
+    _create(mongo.collection("edits"), EDITS)
     _drop_replaced(mongo)
     # Messages have no schedule, and a retention of their own.
     _ensure_ttl(
@@ -239,6 +264,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         message_retention_days * DAY_SECONDS,
         partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
     )
+    _ensure_ttl(mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS)
     _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
     _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
     _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)

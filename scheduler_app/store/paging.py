@@ -182,3 +182,8 @@ def _fitting(row_filter: RowFilter, batch: Sequence[Document]) -> list[bool]:
     asked = {value for value, fits in zip(values, fitting, strict=True) if fits and value}
     known = row_filter.known(asked) if asked else ()
     return [fits and value in known for value, fits in zip(values, fitting, strict=True)]
+
+
+def lower(words: str) -> str:
+    """In lower case as mongod makes it: letters of ASCII alone."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in words)

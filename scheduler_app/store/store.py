@@ -6,26 +6,33 @@ from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.destinations.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
+from scheduler_app.store.edits import Edits
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
+from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.expirations import Expirations
+from scheduler_app.store.events.figures import EventFigures
+from scheduler_app.store.events.holding import Holding
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.outbox import Outbox
 from scheduler_app.store.events.outcomes import Outcomes
+from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.events.owed_notifications import OwedNotifications
 from scheduler_app.store.events.recoveries import Recoveries
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
+from scheduler_app.store.kill_switches import KillSwitchDocuments
 from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes
 from scheduler_app.store.schedules.cursors import Cursors
 from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.owed import Owed
+from scheduler_app.store.schedules.pauses import Pauses
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
 from scheduler_app.store.sessions import Sessions
@@ -42,6 +49,8 @@ class Store:
         self.secret_box = SecretBox(settings.secrets_key)
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
+        self.holding = Holding(self.mongo)
+        self.kill_switches = KillSwitchDocuments(self.mongo)
         self.claims = Claims(self.mongo, self.secret_box)
         self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)
@@ -49,7 +58,10 @@ class Store:
         self.missed = MissedOccurrences(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
+        self.event_figures = EventFigures(self.mongo)
         self.outcomes = Outcomes(self.mongo)
+        self.completions = Completions(self.mongo)
+        self.overlaps = Overlaps(self.mongo)
         self.owed_notifications = OwedNotifications(self.mongo)
         self.last_runs = LastRuns(self.mongo)
         self.calendars = Calendars(self.mongo)
@@ -59,9 +71,11 @@ class Store:
         self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
+        self.pauses = Pauses(self.mongo, self.secret_box, self.calendars)
         self.owed = Owed(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
+        self.edits = Edits(self.mongo)
         self.sessions = Sessions(self.mongo)
         self._prepared = False
 

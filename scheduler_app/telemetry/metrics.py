@@ -21,8 +21,20 @@ postponed = Counter(
 flow_postponed = Counter(
     "scheduler_flow_postponed_total", "Events put off because their destination had no room, by why", ["why"]
 )
+paused_after_failures = Counter(
+    "scheduler_schedules_paused_after_failures_total", "Schedules paused because their last events all failed"
+)
+held = Counter("scheduler_held_total", "Events held because a kill switch was on when they fell due")
 flow_put_off = Counter(
     "scheduler_flow_put_off_total", "Events put off to a place in their destination's line, without a message"
+)
+overlaps = Counter(
+    "scheduler_overlaps_total",
+    "Claimed events that met an earlier one of their schedule, by what became of them",
+    ["outcome"],
+)
+completions = Counter(
+    "scheduler_completions_total", "Events whose receivers said how they went, or did not in time", ["how"]
 )
 claims = Counter("scheduler_claims_total", "Events of messages, by what their claim came to", ["result"])
 expanded = Counter("scheduler_events_expanded_total", "Occurrences that became events")
@@ -92,15 +104,29 @@ class Role(StrEnum):
 #: The roles that count each metric; any other role would show a meaningless zero.
 OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
     **dict.fromkeys(
-        (attempts, lag, callback_duration, postponed, flow_postponed, claims, dropped, refused, unrecorded),
+        (
+            attempts,
+            lag,
+            callback_duration,
+            postponed,
+            flow_postponed,
+            overlaps,
+            claims,
+            dropped,
+            refused,
+            unrecorded,
+        ),
         frozenset({Role.WORKER}),
     ),
     **dict.fromkeys((recovered, tick_duration, tick_at), frozenset({Role.BEAT})),
     # The API expands and dispatches what people have just made.
     **dict.fromkeys(
-        (expanded, dispatched, flow_put_off, messages, pages_discarded), frozenset({Role.API, Role.BEAT})
+        (expanded, dispatched, flow_put_off, messages, pages_discarded, completions),
+        frozenset({Role.API, Role.BEAT}),
     ),
     expired: frozenset({Role.BEAT, Role.WORKER}),
+    held: frozenset({Role.BEAT, Role.WORKER}),
+    paused_after_failures: frozenset({Role.WORKER}),
     requests: frozenset({Role.API}),
 }
 

@@ -1,15 +1,17 @@
 """What people do to many schedules at once: pause, resume, delete all that match a filter, page by page."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store.paging import Page, Position
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
-from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.schedules import ScheduleService, check_pause_end
 
 #: A page ends after so many seconds, finished or not: its caller goes on with the next page.
 PAGE_SECONDS = 5.0
@@ -38,17 +40,20 @@ def edit_page(
     *,
     tenant: str,
     hops: int = 0,
+    pause: Mapping[str, Any] | None = None,
     seconds: float = PAGE_SECONDS,
 ) -> EditedPage:
     """Does `verb` to each schedule of a page, except those that cannot be edited.
 
     Repeating it is harmless: schedules that were edited are skipped then. After `seconds`, the rest of the
-    page is left to the next page. `hops` are those of the request.
+    page is left to the next page. `hops` are those of the request; `pause` is the `note` and `until` of
+    pauses. Raises InvalidField for an `until` that has passed.
     """
     count, skipped, end = 0, list[tuple[str, str]](), time.monotonic() + seconds
+    check_pause_end((pause or {}).get("until"), now)
     for each in page.rows:
         schedule_id = each.schedule_id if isinstance(each, CorruptSchedule) else each.id
-        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, tenant, hops)
+        reason = _unfit(verb, each) or _refusal(manager, verb, schedule_id, now, tenant, hops, pause or {})
         if reason is None:
             count += 1
         else:
@@ -69,12 +74,18 @@ def _unfit(verb: Verb, schedule: Schedule | CorruptSchedule) -> str | None:
 
 
 def _refusal(
-    manager: ScheduleService, verb: Verb, schedule_id: str, now: datetime, tenant: str, hops: int
+    manager: ScheduleService,
+    verb: Verb,
+    schedule_id: str,
+    now: datetime,
+    tenant: str,
+    hops: int,
+    pause: Mapping[str, Any],
 ) -> str | None:
     try:
         match verb:
             case Verb.PAUSE:
-                manager.pause(schedule_id, now, tenant=tenant)
+                manager.pause(schedule_id, now, tenant=tenant, **pause)
             case Verb.RESUME:
                 manager.resume(schedule_id, now, tenant=tenant, hops=hops)
             case Verb.DELETE:

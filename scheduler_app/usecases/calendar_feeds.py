@@ -89,9 +89,8 @@ class CalendarFeedService:
     def of_schedules(self, now: datetime, *, tenant: str, tag: str | None) -> bytes:
         """The calendar of a tenant's active schedules, or of those with a tag, and of their past events."""
         left_out: list[str] = []
-        named = {} if tag is None else {"tag": tag}
         page = self.store.schedules.page(
-            Window(limit=MAX_SCHEDULES), tenant=tenant, state=ScheduleState.ACTIVE.value, **named
+            Window(limit=MAX_SCHEDULES), tenant=tenant, state=ScheduleState.ACTIVE.value, tag=tag
         )
         schedules = [each for each in page.rows if isinstance(each, Schedule)]
         if page.next is not None:

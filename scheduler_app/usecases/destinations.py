@@ -18,7 +18,7 @@ from scheduler_app.domain.flow import FlowState, Limiter
 from scheduler_app.domain.http_action import HttpAction, http_action
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import Signing
-from scheduler_app.domain.tenants import whole_id
+from scheduler_app.domain.tenants import SEPARATOR, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.destinations.documents import CorruptDestination
 from scheduler_app.telemetry import get_logger
@@ -159,17 +159,26 @@ class DestinationService:
     def test(self, name: str, now: datetime, *, tenant: str) -> Tested:
         """Sends one request as a schedule's would be sent, at once and outside of the limits. Raises
         NotFound, Conflict."""
-        destination = self.get(name, tenant=tenant)
         test_id = whole_id(tenant, f"test-{secrets.token_hex(12)}")
         draft = Draft(name="test", trigger={"on_demand": True}, destination=name)
-        schedule = destination.applied_to(draft.schedule(test_id, now, max_retries=0))
-        schedule = replace(schedule, timeout_seconds=min(schedule.timeout_seconds, MAX_TEST_SECONDS))
+        return self.try_out(draft.schedule(test_id, now, max_retries=0), now, tenant=tenant)
+
+    def try_out(self, schedule: Schedule, now: datetime, *, tenant: str) -> Tested:
+        """Makes one HTTP request as a schedule's event would, at once and outside of all limits. Raises
+        NotFound, Conflict."""
+        test_id = whole_id(tenant, f"test-{secrets.token_hex(12)}")
+        named = http_action(schedule.action).destination
+        if named is not None:
+            schedule = self.get(named.rpartition(SEPARATOR)[2], tenant=tenant).applied_to(schedule)
+        schedule = replace(
+            schedule, id=test_id, timeout_seconds=min(schedule.timeout_seconds, MAX_TEST_SECONDS)
+        )
         made = event.manual(test_id, 1, now)
         request = http_action(schedule.action)
         if self.attempt is None:
             return Tested(request.method, request.url, made.id, None)
         if not self.tests.acquire(blocking=False):
-            raise Conflict(f"{TESTS_AT_ONCE} destinations are being tested at this moment; try again")
+            raise Conflict(f"{TESTS_AT_ONCE} receivers are being tested at this moment; try again")
         try:
             verdict = self.attempt(made, schedule, now)
         finally:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import FINAL, Event, Kind, State
@@ -17,6 +17,7 @@ from scheduler_app.telemetry import get_logger
 log = get_logger(__name__)
 
 NO_CALLBACK = "its schedule was deleted: there is no callback to send it to"
+DISMISSED = "Dismissed by a person: it is not sent again"
 REDRIVEN = "Redriven by a person; its attempts are counted anew"
 
 
@@ -28,6 +29,8 @@ class Redriven:
     count: int
     skipped: list[tuple[str, str]]
     next: Position | None
+    last_due: datetime | None = None
+    """When the last one falls due, where they were given times."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +87,11 @@ class EventService:
         tenant: str,
         schedule_id: str | None = None,
         narrowing: Narrowing = EVERYTHING,
+        a_second: float | None = None,
+        start: datetime | None = None,
     ) -> Redriven:
-        """Redrives the dead letters of a page, except those that no request could be made for."""
+        """Redrives the dead letters of a page, except those that no request could be made for: at once, or
+        so many `a_second`, the first of them at `start`."""
         found = self.store.event_lists.page(
             window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
         )
@@ -101,7 +107,9 @@ class EventService:
                 ids.append(event.id)
             else:
                 skipped.append((event.id, reason))
-        redriven = self.store.events.redrive(ids, now, REDRIVEN, tenant=tenant) if ids else []
+        first = max(now, start or now)
+        due = None if a_second is None else [first + timedelta(seconds=i / a_second) for i in range(len(ids))]
+        redriven = self.store.events.redrive(ids, now, REDRIVEN, tenant=tenant, due=due) if ids else []
         won = {event.id for event in redriven}
         skipped += [(each, "it is no longer in error") for each in ids if each not in won]
         if redriven:
@@ -112,8 +120,20 @@ class EventService:
                 skipped=len(skipped),
                 schedule_id=schedule_id,
             )
-            self.dispatch(redriven, now)
-        return Redriven(len(redriven), skipped, found.next)
+            # Those that come later are left to the ticks of beats.
+            self.dispatch([event for event in redriven if event.due_at <= now], now)
+        return Redriven(len(redriven), skipped, found.next, max(due, default=None) if due else None)
+
+    def dismiss_page(
+        self, window: Window, now: datetime, *, tenant: str, narrowing: Narrowing = EVERYTHING
+    ) -> Redriven:
+        """Ends the dead letters of a page for good: they are `expired`, and nothing is sent."""
+        page = self.store.event_lists.page(window, tenant=tenant, states={State.ERROR}, narrowing=narrowing)
+        ids = [event.id for event in page.rows]
+        count = self.store.events.dismiss(ids, now, DISMISSED, tenant=tenant) if ids else 0
+        if count:
+            log.info("events.dismissed", message="A person dismissed dead letters", count=count)
+        return Redriven(count, [], page.next)
 
 
 def _hopeless(event: EventRecord, schedule: Schedule | CorruptSchedule | None) -> str | None:

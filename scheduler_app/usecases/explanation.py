@@ -1,7 +1,9 @@
 """Explain: why does a schedule fire at an instant, or why does it not?"""
 
+from dataclasses import replace
 from datetime import datetime
 
+from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
@@ -36,7 +38,15 @@ def explain_schedule(
     verdict = schedule.recurrence().why(at)
     if facts is None and verdict.fires and at <= now:
         facts = _missed(store, schedule, at)
-    return schedule, explain(schedule, verdict, at, facts, now), event
+    found = explain(schedule, verdict, at, facts, now)
+    stopped = store.kill_switches.everybodys().stopping(
+        schedule.id, schedule.tags, destination_of(schedule.action)
+    )
+    if stopped is not None and at >= now:
+        found = replace(
+            found, warnings=(*found.warnings, f"Nothing is sent now: the kill switch of {stopped} is on.")
+        )
+    return schedule, found, event
 
 
 def zone_of(schedule: Schedule) -> str:

@@ -8,10 +8,11 @@ from typing import Protocol
 from scheduler_app.domain import event
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.errors import Conflict, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
+from scheduler_app.domain.pause import FAILURES, Pause
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
@@ -36,6 +37,21 @@ class ExpandUntil(Protocol):
     def __call__(self, schedule: Schedule, until: datetime) -> OwedRange | None: ...
 
 
+class OnEdit(Protocol):
+    """Is told of each edit that a person made, after it was written: what was done, and the schedule before
+    and after it, where they are known."""
+
+    def __call__(
+        self, schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
+    ) -> None: ...
+
+
+def tell_nobody(
+    schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
+) -> None:
+    """Takes the place of a log of edits where there is none."""
+
+
 @dataclass(frozen=True)
 class ScheduleService:
     """What people do with schedules that exist.
@@ -52,6 +68,7 @@ class ScheduleService:
     dispatch: Callable[[Sequence[Event], datetime], None]
     check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
+    on_edit: OnEdit = tell_nobody
 
     def get(self, schedule_id: str, *, tenant: str, linearizable: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read.
@@ -105,18 +122,52 @@ class ScheduleService:
 
         return self._change(schedule_id, now, edited, tenant, version, "edited")
 
-    def pause(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
-        """Makes a cut, after which the schedule has no occurrences. Raises NotFound, StaleVersion,
-        Conflict."""
+    def pause(
+        self,
+        schedule_id: str,
+        now: datetime,
+        *,
+        tenant: str,
+        version: int | None = None,
+        note: str | None = None,
+        until: datetime | None = None,
+    ) -> Schedule:
+        """Makes a cut, after which the schedule has no occurrences, before `until` where that is given. Of
+        one that is paused already, the end is moved: None takes it away; a note that is not given stays.
+        Raises NotFound, InvalidField, StaleVersion, Conflict."""
+        check_pause_end(until, now)
 
         def paused(schedule: Schedule) -> Schedule:
             if schedule.state is ScheduleState.PAUSED:
-                return schedule
+                known = schedule.pause or Pause()
+                pause = replace(known, note=note or known.note, until=until)
+                if pause == known:
+                    return schedule
+                return replace(_next_version(schedule, now), pause=pause)
             if schedule.state is ScheduleState.FINISHED:
                 raise Conflict("the schedule is finished; there is nothing to pause")
-            return _next_version(schedule, now).revise(now, state=ScheduleState.PAUSED)
+            pause = Pause(note=note, until=until)
+            return _next_version(schedule, now).revise(now, state=ScheduleState.PAUSED, pause=pause)
 
         return self._change(schedule_id, now, paused, tenant, version, "paused")
+
+    def pause_for_failures(self, failing: Schedule, now: datetime, *, note: str) -> Schedule | None:
+        """Pauses a schedule as it was judged: None where it was paused, resumed or edited since, by others or
+        by a worker that has judged the same. Nobody has edited it: its version stays. Raises NotFound,
+        Conflict."""
+        made: Schedule | None = None
+
+        def paused(schedule: Schedule) -> Schedule:
+            nonlocal made
+            same = (schedule.revision, schedule.version) == (failing.revision, failing.version)
+            if not same or schedule.state is not ScheduleState.ACTIVE:
+                made = None
+                return schedule
+            made = schedule.revise(now, state=ScheduleState.PAUSED, pause=Pause(FAILURES, note))
+            return made
+
+        changed = self._change(failing.id, now, paused, failing.tenant, None, "paused")
+        return made if changed is made else None
 
     def resume(
         self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None, hops: int = 0
@@ -147,6 +198,7 @@ class ScheduleService:
                     self._withdraw_all(schedule_id, deleted.revision, now, tenant)
                 raise
             raise _stale(there, version)
+        self.on_edit(schedule_id, "deleted", None, None, now)
         withdrawn = self._withdraw_all(schedule_id, revision, now, tenant)
         log.info(
             "schedule.deleted", message="A schedule was deleted", schedule_id=schedule_id, withdrawn=withdrawn
@@ -251,6 +303,7 @@ class ScheduleService:
                     version=changed.version,
                     revision=changed.revision,
                 )
+                self.on_edit(schedule_id, done, schedule, changed, now)
                 if left is not None:
                     log.info(
                         "schedule.owes",
@@ -280,6 +333,12 @@ class ScheduleService:
         )
         if schedule.state is ScheduleState.ACTIVE:
             self.expand_and_dispatch([schedule], now)
+
+
+def check_pause_end(until: datetime | None, now: datetime) -> None:
+    """Raises InvalidField for the end of a pause that has passed."""
+    if until is not None and until <= now:
+        raise InvalidField("until", "has passed; give an instant in the future")
 
 
 def _next_version(schedule: Schedule, now: datetime) -> Schedule:

@@ -9,6 +9,7 @@ from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event, State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.notification import OwedNotification, owed_notification
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.outcomes import Record
 
 COMPLETED = "Event successfully processed"
@@ -26,6 +27,13 @@ class Attempt:
     @property
     def number(self) -> int:
         return self.event.attempt + 1
+
+    @property
+    def completion_seconds(self) -> float | None:
+        """For how long the receiver may work until it says how that went; None where its response says it."""
+        if not isinstance(self.deliverable, Schedule) or self.deliverable.completion != "callback":
+            return None
+        return self.deliverable.completion_timeout_seconds
 
     def lag(self, started_at: datetime) -> float:
         """Seconds between the attempt's due time and its start; what postponed it does not count as due."""
@@ -54,10 +62,20 @@ class Attempt:
             event=self.event,
             origin=origin,
             attempts_allowed=self.event.attempts_before + 1 + self.deliverable.retry.max_retries,
+            pauses_on_failure=(
+                isinstance(self.deliverable, Schedule) and self.deliverable.pause_after_failures is not None
+            ),
             owed=owed_by(self.deliverable, self.event, state, ended_at),
         )
 
     def _judge(self, verdict: Verdict, ended_at: datetime) -> tuple[State, datetime | None, str]:
+        if verdict.outcome is Outcome.SUCCESS and self.completion_seconds is not None:
+            until = whole_milliseconds(ended_at + timedelta(seconds=self.completion_seconds))
+            message = (
+                f"Accepted with status {verdict.status_code}: it runs until its receiver says how it went,"
+                f" until {shown_instant(until)} at the latest"
+            )
+            return State.RUNNING, until, message
         if verdict.outcome is Outcome.SUCCESS:
             return State.COMPLETED, None, COMPLETED
         if verdict.outcome is Outcome.PERMANENT:

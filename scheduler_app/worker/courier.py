@@ -23,6 +23,7 @@ from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.job import Job
+from scheduler_app.worker.kill_switch_watch import KillSwitchWatch, held, stopping
 from scheduler_app.worker.origins import Load, OriginQueues, Postponed
 from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder
 
@@ -61,8 +62,10 @@ class Courier(EssentialThread):
         capacity: Capacity,
         *,
         now: Callable[[], datetime],
+        kill_switches: KillSwitchWatch,
     ) -> None:
         super().__init__("courier")
+        self._kill_switches = kill_switches
         self._executors = executors
         self._recorder = recorder
         self._backlog = backlog
@@ -170,7 +173,7 @@ class Courier(EssentialThread):
                 self._start(next_job, at)
 
     def _is_behind(self) -> bool:
-        return self._backlog.is_behind(monotonic())
+        return self._backlog.is_behind(monotonic()) or not self._kill_switches.may_start()
 
     def _pause(self) -> float:
         if self._queues.waiting:
@@ -194,6 +197,9 @@ class Courier(EssentialThread):
             self._unleased.append(job)
             return
         started_at = self._now()
+        if (stopped := stopping(job, self._kill_switches.view.known)) is not None:
+            self._recorder.put([held(job, stopped, started_at)])
+            return
         try:
             deliverable = job.attempt.deliverable
             self._executors.of(deliverable.action.kind).start(event, deliverable, started_at)

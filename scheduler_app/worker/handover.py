@@ -22,12 +22,15 @@ from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.destinations import unreadable
 from scheduler_app.worker.attempt import Attempt, set_aside
+from scheduler_app.worker.awaited import with_tokens
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.flow_control import FlowControl
+from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.late_events import LateEvents
 from scheduler_app.worker.lease import Lease, Leases, timeout_class
+from scheduler_app.worker.overlap import Held, Overlap
 from scheduler_app.worker.recorder import Delayed, Expired, GivenBack, Outcome, Recorder, Result, Voided
 
 log = get_logger(__name__)
@@ -65,6 +68,7 @@ class Handover:
         flow_control: FlowControl,
         recorder: Recorder,
         leases: Leases,
+        followers: Followers,
         *,
         serves: Callable[[str], bool],
         now: Callable[[], datetime],
@@ -79,6 +83,8 @@ class Handover:
         self._recorder = recorder
         self._leases = leases
         self._late_events = LateEvents(store)
+        self._followers = followers
+        self._overlap = Overlap(store, now=now)
         self._now = now
         self._worker = worker
         self._waiting: list[tuple[datetime, int, ClaimedBatch]] = []
@@ -161,14 +167,18 @@ class Handover:
         # A claim brings messages whole.
         ids = {event.schedule_id for event in batch.events if event.kind is not Kind.MESSAGE}
         schedules = self._read(list(ids)) if ids else {}
-        destinations = None if schedules is None else self._destinations_of(batch.events, schedules)
-        if schedules is None or destinations is None:
+        expired = None if schedules is None else self._expired(batch, schedules)
+        if schedules is None or expired is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
             return
-        expired = self._expired(batch, schedules)
-        if expired is None:
+        if expired:
+            # Before what holds events back: nothing waits, and no line is held, for what is not sent.
+            batch = self._expire(batch, schedules, expired)
+        destinations = self._destinations_of(batch.events, schedules)
+        held = self._held_back(batch, schedules)
+        if destinations is None or held is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
-        elif jobs := self._jobs(batch, schedules, destinations, expired):
+        elif jobs := self._jobs(batch, schedules, destinations, held):
             self._send(jobs, destinations)
 
     def _expired(
@@ -180,8 +190,43 @@ class Handover:
             for event in batch.events
             if isinstance(asked := event.message or schedules.get(event.schedule_id), Schedule | Message)
             and asked.lateness.judges
+            and not (isinstance(asked, Schedule) and _withdrawn(event, asked))
         ]
         return self._asked(lambda: self._late_events.expired(judged, self._now())) if judged else {}
+
+    def _expire(
+        self,
+        batch: ClaimedBatch,
+        schedules: Mapping[str, Schedule | CorruptSchedule],
+        expired: Mapping[str, Expiry],
+    ) -> ClaimedBatch:
+        """Gives the late events to the recorder, and returns the batch without them."""
+        late = [event for event in batch.events if event.id in expired]
+        # What waits for one of them goes on.
+        owners = ((event, schedules.get(event.schedule_id)) for event in late)
+        self._followers.note([(event, owner) for event, owner in owners if isinstance(owner, Schedule)])
+        self._recorder.put([Expired(event.id, batch.lease, expired[event.id]) for event in late])
+        return batch._replace(events=[event for event in batch.events if event.id not in expired])
+
+    def _held_back(
+        self, batch: ClaimedBatch, schedules: Mapping[str, Schedule | CorruptSchedule]
+    ) -> Held | None:
+        """What earlier events of their schedules keep from running; most schedules do not ask. None as in
+        `_read`."""
+        asking = {
+            each.id: each
+            for each in schedules.values()
+            if isinstance(each, Schedule) and each.run_overlap != "allow"
+        }
+        if not asking:
+            return {}
+        pairs = [
+            (event, schedule)
+            for event in batch.events
+            if (schedule := asking.get(event.schedule_id)) and not _withdrawn(event, schedule)
+        ]
+        self._followers.note(pairs)
+        return self._asked(lambda: self._overlap.held_back(pairs, batch.lease))
 
     def _send(
         self, jobs: Sequence[Job], destinations: Mapping[str, Destination | CorruptDestination]
@@ -237,16 +282,14 @@ class Handover:
         batch: ClaimedBatch,
         schedules: Mapping[str, Schedule | CorruptSchedule],
         destinations: Mapping[str, Destination | CorruptDestination],
-        expired: Mapping[str, Expiry],
+        held: Held,
     ) -> list[Job]:
         """What is to be sent of a batch; what was withdrawn and what cannot be read goes to the recorder."""
         by_class: dict[float, list[Attempt]] = {}
         for event in batch.events:
             try:
                 schedule = schedules.get(event.schedule_id)
-                found = self._sorted_out(event, schedule, destinations, batch.lease)
-                if isinstance(found, Attempt) and event.id in expired:
-                    found = Expired(event.id, batch.lease, expired[event.id])
+                found = held.get(event.id) or self._sorted_out(event, schedule, destinations, batch.lease)
             except Exception as error:  # raised again, it would end each worker that claims this event
                 log.exception(
                     "deliver.broken", message="An event breaks our code; it is set aside", event_id=event.id
@@ -260,7 +303,7 @@ class Handover:
             Job(attempt, lease, attempt.deliverable.action.isolation_key, isolated)
             for seconds, attempts in by_class.items()
             for lease in [self._lease(batch.lease, seconds, attempts)]
-            for attempt, isolated in self._isolated(attempts, lease)
+            for attempt, isolated in self._isolated(self._awaited(attempts, lease), lease)
         ]
 
     def _sorted_out(
@@ -348,6 +391,24 @@ class Handover:
                 "lease.not_renewed", message="A longer lease was not granted yet", error=str(error)[:300]
             )
         return longer
+
+    def _awaited(self, attempts: Sequence[Attempt], lease: Lease) -> Sequence[Attempt]:
+        """With tokens where receivers are to say how their work went; most are not."""
+        if not any(attempt.completion_seconds is not None for attempt in attempts):
+            return attempts
+        try:
+            ready = with_tokens(self._store.completions, attempts)
+        except STORE_FAULTS as error:
+            log.warning(
+                "deliver.not_expected",
+                message="Tokens for receivers could not be stored; their events are given back",
+                error=str(error)[:300],
+            )
+            ready = [attempt for attempt in attempts if attempt.completion_seconds is None]
+        left = {attempt.event.id for attempt in attempts} - {attempt.event.id for attempt in ready}
+        if left:
+            self._recorder.put([GivenBack(event_id, lease) for event_id in left])
+        return ready
 
     def _isolated(self, attempts: Sequence[Attempt], lease: Lease) -> list[tuple[Attempt, bool]]:
         """Marks those whose workers were lost before, so that the next loss tells whether it was their own.

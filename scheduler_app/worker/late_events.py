@@ -8,7 +8,7 @@ from functools import partial
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.event import Event, Kind
 from scheduler_app.domain.jitter import due
-from scheduler_app.domain.lateness import Expiry
+from scheduler_app.domain.lateness import CatchUp, Expiry, Lateness
 from scheduler_app.domain.message import Message
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
@@ -46,7 +46,7 @@ class LateEvents:
         for event, asked in judged:
             try:
                 event = _with_jitter(event, asked)
-                expiry = asked.lateness.expiry(event, now, partial(later, event, asked))
+                expiry = _lateness(event, asked).expiry(event, now, partial(later, event, asked))
             except STORE_FAULTS:
                 raise
             except Exception:  # the others of the batch are judged, and this one is sent
@@ -72,6 +72,12 @@ class LateEvents:
         if following is None or due(schedule.id, following, schedule.jitter_seconds) > now:
             return None
         return following
+
+
+def _lateness(event: Event, asked: Schedule | Message) -> Lateness:
+    """What holds for the event: whoever waits in turn for an earlier run was not missed."""
+    queues = isinstance(asked, Schedule) and asked.run_overlap == "queue" and event.postponed_from is not None
+    return replace(asked.lateness, catch_up=CatchUp.ALL) if queues else asked.lateness
 
 
 def _with_jitter(event: Event, asked: Schedule | Message) -> Event:

@@ -1,6 +1,6 @@
 """The parts of delivery in one process: how they know each other, start and end."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from scheduler_app.actions.executors import Executors
@@ -13,7 +13,9 @@ from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.delivery import Delivery
 from scheduler_app.worker.flow_control import FlowControl
+from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.handover import Handover
+from scheduler_app.worker.kill_switch_watch import KillSwitchWatch
 from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.reports import Reports
@@ -38,34 +40,40 @@ class Pipeline:
         max_events: int,
         queues: Collection[str] = (CALLBACKS,),
         limiter: Limiter | None = None,
+        judge_failures: Callable[[str, datetime], bool] | None = None,
     ) -> None:
         """`executors` are closed when the courier's thread ends. `max_events`: how many events the worker may
         hold, waiting, in flight or unrecorded. `queues`: whose events it claims. `limiter` counts what
-        destinations may be sent; None: those that have limits are not served."""
+        destinations may be sent; None: those that have limits are not served. `judge_failures` is that of
+        `Reports`."""
         self.queues = tuple(sorted(queues))
         self.backlog = Backlog()
         self.capacity = Capacity(max_events, is_behind=lambda: self.backlog.is_behind(monotonic()))
         self.leases = Leases(store)
-        self.reports = Reports(store)
+        self.reports = Reports(store, now=now, judge_failures=judge_failures)
         self.recorder = Recorder(
             store, self.backlog, self.capacity, now=now, worker=worker, recorded=self.reports.note
         )
+        self.kill_switches = KillSwitchWatch(store)
         self.courier = Courier(
             executors,
             self.recorder,
             self.backlog,
             self.capacity,
             now=now,
+            kill_switches=self.kill_switches,
         )
         self.flow_control = FlowControl(limiter, self.courier, self.recorder, now=now)
-        self.courier.report_to(self.flow_control.finished, self.flow_control.dropped)
-        self.recorder.report_to(self.flow_control.dropped)
+        self.followers = Followers(store, now=now)
+        self.courier.report_to(self.flow_control.finished, self._let_go)
+        self.recorder.report_to(self._let_go)
         self.handover = Handover(
             store,
             self.courier,
             self.flow_control,
             self.recorder,
             self.leases,
+            self.followers,
             serves=executors.serves,
             now=now,
             worker=worker,
@@ -80,10 +88,20 @@ class Pipeline:
             worker=worker,
             queues=self.queues,
         )
+        self.followers.deliver_by(self.delivery.deliver)
+
+    def _let_go(self, event_ids: Sequence[str]) -> None:
+        """This worker has nothing to do with these events any more."""
+        self.flow_control.dropped(event_ids)
+        self.followers.settled(event_ids)
 
     def start(self) -> None:
+        self.kill_switches.start()
         self.flow_control.start()
-        for thread in (self.reports, self.recorder, self.courier, self.handover, self.leases):
+        for thread in (
+            *(self.reports, self.recorder, self.followers),
+            *(self.courier, self.handover, self.leases),
+        ):
             thread.start()
 
     def stop_starting(self) -> None:
@@ -104,7 +122,9 @@ class Pipeline:
 
     def stop(self) -> None:
         """Ends the threads in the order in which events pass them, so that each still accepts what comes."""
+        self.followers.stop()
         self.leases.stop()
+        self.kill_switches.stop()
         self.handover.stop()
         self.flow_control.stop()
         self.courier.stop()

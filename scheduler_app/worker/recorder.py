@@ -13,6 +13,7 @@ from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.expirations import Expiration
 from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.overlaps import Ending
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity
@@ -71,7 +72,18 @@ class Expired(NamedTuple):
     expiry: Expiry
 
 
-Result = Outcome | GivenBack | Voided | Delayed | Expired
+class Ended(NamedTuple):
+    """A claimed event that ends without its request, by a policy of its schedule."""
+
+    ending: Ending
+    lease: Lease
+
+    @property
+    def event_id(self) -> str:
+        return self.ending.event_id
+
+
+Result = Outcome | GivenBack | Voided | Delayed | Expired | Ended
 
 
 class Recorder(EssentialThread):
@@ -95,6 +107,7 @@ class Recorder(EssentialThread):
         self._outcomes = store.outcomes
         self._claims = store.claims
         self._expirations = store.expirations
+        self._overlaps = store.overlaps
         self._backlog = backlog
         self._capacity = capacity
         self._now = now
@@ -228,4 +241,7 @@ class Recorder(EssentialThread):
         postponed = [result.postponement for result in results if isinstance(result, Delayed)]
         if postponed:
             self._claims.postpone(postponed, now)
-            metrics.postponed.inc(len(postponed))
+            metrics.postponed.inc(sum(each.waits_for is None for each in postponed))
+        endings = [result.ending for result in results if isinstance(result, Ended)]
+        if endings:
+            self._overlaps.end(endings, now)

@@ -1,13 +1,16 @@
 """Reports outcomes that MongoDB has: in the log, in metrics, and as the last run of each schedule."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.event import State
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import get_logger
 from scheduler_app.worker.failure_log import FailureLog
+from scheduler_app.worker.failures import Failures
 from scheduler_app.worker.last_runs import LastRunQueue
 from scheduler_app.worker.origin_counts import OriginCounts
 
@@ -21,8 +24,17 @@ LAST_SECONDS = 3.0
 class Reports(threading.Thread):
     """One thread a process, for what must not hold up the recorder."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        now: Callable[[], datetime],
+        judge_failures: Callable[[str, datetime], bool] | None = None,
+    ) -> None:
+        """`judge_failures` pauses a schedule whose last events all failed; None: nobody does."""
         super().__init__(name="reports", daemon=True)
+        self._now = now
+        self.schedule_failures = Failures(judge_failures)
         self.last_runs = LastRunQueue(store.last_runs)
         self.failures = FailureLog()
         self.origins = OriginCounts()
@@ -31,9 +43,12 @@ class Reports(threading.Thread):
     def note(self, records: Sequence[Record]) -> None:
         """Takes attempts that were recorded; it never raises."""
         try:
+            # What its receiver still works on has not ended.
+            records = [record for record in records if record.state is not State.RUNNING]
             self.origins.note(records)
             self.last_runs.note(records)
             self.failures.note(records, monotonic())
+            self.schedule_failures.note(records)
         except Exception:  # the outcomes are written: what is told of them must not undo that
             log.exception("reports.failed", message="Recorded outcomes could not be reported")
 
@@ -41,7 +56,7 @@ class Reports(threading.Thread):
         while not self._ended.wait(TURN_SECONDS):
             self._turn()
         until = monotonic() + LAST_SECONDS
-        while len(self.last_runs) and monotonic() < until and self._turn():
+        while (len(self.last_runs) or self.schedule_failures) and monotonic() < until and self._turn():
             pass
         self.failures.close_window(float("inf"))
 
@@ -51,6 +66,8 @@ class Reports(threading.Thread):
             self.failures.close_window(monotonic())
             with within(LAST_SECONDS):
                 self.last_runs.write()
+                if self.schedule_failures:
+                    self.schedule_failures.judge(self._now())
         except STORE_FAULTS as error:
             # The recorder says what MongoDB's absence means; this is only tried again.
             log.debug("last_runs.delayed", message="Last runs cannot be written yet", error=str(error)[:300])

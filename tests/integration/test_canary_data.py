@@ -20,6 +20,7 @@ from tests.integration.actions.receiver import Receiver, Seen, says
 from tests.integration.api.conftest import start, stop
 
 NEVER = "DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY"
+TOKEN_HEADER = "x-scheduler-completion-token"
 AUTH = {"X-API-Key": canaries.API_KEY}
 
 
@@ -111,6 +112,8 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
             {"id": name, "name": name, "rrule": NEVER, "signing": True, **fields},
             201,
         )
+    awaited = {"id": "job", "name": "job", "rrule": NEVER, "completion": "callback"}
+    ask("POST", "/api/schedules", awaited | canaries.request_fields(f"{url}/ok"), 201)
     text = {**canaries.request_fields(f"{url}/ok"), "name": "t", "rrule": NEVER, "signing": True}
     text["body"] = f"user=anne&password={canaries.TEXT_BODY}"
     del text["json"]
@@ -132,7 +135,7 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
     ask("PUT", "/api/schedules/ok", {"callback_url": "http://elsewhere.example/"}, 422)
     ask("PUT", "/api/schedules/ok", {"name": "renamed"})
     ask("POST", "/api/schedules/ok/signing-secret", None, 201)
-    ids = ("ok", "fails", "moves", "text", taken)
+    ids = ("ok", "fails", "moves", "text", taken, "job")
     events = [ask("POST", f"/api/schedules/{each}/trigger", None, 202)["event_id"] for each in ids]
     for name in ("ok", "fails", "moves"):
         sent = {"id": name, "event_name": "orders", "signing": True, "max_retries": 0}
@@ -149,6 +152,11 @@ def test_no_canary_is_in_the_database_in_exports_or_in_answers(
         ask("GET", path)
     assert worker.delivery.deliver(events) == len(events)
     assert worker.wait_until_empty(20)
+    (token,) = {value for seen in receiver.seen if (value := seen.headers.get(TOKEN_HEADER))}
+    signing["completion token"] = token
+    for word in ("fail", "complete"):
+        told = {TOKEN_HEADER: token, "Idempotency-Key": word}
+        answers.append(client.post(f"/api/events/{events[-4]}/{word}", headers=told).text)
     assert {seen.headers["authorization"] for seen in receiver.seen} == {f"Bearer {canaries.HEADER}"}
     for path in (
         *(

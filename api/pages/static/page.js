@@ -8,6 +8,9 @@ document.addEventListener("change", (event) => {
   }
 });
 
+// All that a filter finds is changed page by page.
+for (const form of document.querySelectorAll("form[data-go-on]")) form.submit();
+
 // Writes what the server offers for a field into that field.
 document.addEventListener("click", (event) => {
   if (!event.target.matches("[data-use]")) return;
@@ -17,10 +20,93 @@ document.addEventListener("click", (event) => {
   field.focus();
 });
 
-// Parts that are loaded again and again wait while nobody looks, and while somebody works in them.
+document.addEventListener("click", (event) => {
+  if (!event.target.matches("[data-copy]")) return;
+  const text = document.querySelector(`[data-test="${event.target.dataset.copy}"]`).textContent;
+  navigator.clipboard.writeText(text).then(() => { event.target.textContent = "Copied"; });
+});
+
+// What was picked is written into its field at once.
+document.addEventListener("htmx:afterSwap", (event) => {
+  for (const picked of event.detail.target.querySelectorAll("[data-write]")) {
+    const field = document.getElementsByName(picked.dataset.into)[0];
+    field.value = picked.dataset.write;
+    field.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+});
+
+// Parts that are loaded again and again wait while nobody looks, while somebody works in them, and while they
+// are paused. They say what they have, so that the server need not send the same again.
+let paused = false;
+let shown = "";
+document.addEventListener("click", (event) => {
+  if (!event.target.matches("[data-pause]")) return;
+  paused = !paused;
+  event.target.setAttribute("aria-pressed", String(paused));
+  event.target.textContent = paused ? "Go on updating" : "Pause updates";
+});
 document.addEventListener("htmx:beforeRequest", (event) => {
   const part = event.detail.elt;
-  if (part.id === "live" && (document.hidden || part.contains(document.activeElement))) {
+  const open = part.querySelector("details[open]");
+  if (part.id === "live" && (paused || open || document.hidden || part.contains(document.activeElement))) {
     event.preventDefault();
+  }
+});
+document.addEventListener("htmx:configRequest", (event) => {
+  if (event.detail.elt.id === "live" && shown) event.detail.headers["If-None-Match"] = shown;
+});
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.elt.id === "live") shown = event.detail.xhr.getResponseHeader("ETag") || shown;
+});
+
+// Ctrl-K goes anywhere; Enter goes to the first place that was found.
+const go = document.getElementById("go");
+function openGo() {
+  go.showModal();
+  go.querySelector("input").focus();
+}
+document.addEventListener("click", (event) => {
+  if (!go || !event.target.matches("[data-go]")) return;
+  event.preventDefault();
+  openGo();
+});
+if (go) {
+  go.querySelector("form").addEventListener("submit", (event) => {
+    const first = go.querySelector("#found a");
+    if (first) {
+      event.preventDefault();
+      location.assign(first.href);
+    }
+  });
+}
+
+// Lists by keyboard: j and k move, Enter opens, x selects, / goes to the filter, other keys press the button of
+// the row that names them.
+let at = -1;
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "k" && go) {
+    event.preventDefault();
+    openGo();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select")) return;
+  if (event.key === "/") {
+    const filter = document.querySelector("[data-search], .filters input");
+    if (filter) {
+      event.preventDefault();
+      filter.focus();
+    }
+    return;
+  }
+  const rows = [...document.querySelectorAll("[data-row]")];
+  if (!rows.length) return;
+  if (event.key === "j" || event.key === "k") {
+    at = Math.min(Math.max(at + (event.key === "j" ? 1 : -1), 0), rows.length - 1);
+    for (const row of rows) row.classList.toggle("at", row === rows[at]);
+    rows[at].querySelector("[data-open]")?.focus();
+  } else if (at >= 0 && event.key === "x") {
+    rows[at].querySelector('input[type="checkbox"]')?.click();
+  } else if (at >= 0 && /^[a-z]$/.test(event.key)) {
+    rows[at].querySelector(`[data-key="${event.key}"]`)?.click();
   }
 });

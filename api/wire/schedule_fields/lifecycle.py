@@ -6,6 +6,7 @@ from api.wire.field_types import BoundedList, Instant, check_visible
 from api.wire.output_schema import OmitNone
 from api.wire.schedule_fields.field import ScheduleField, ShownSchedule
 from scheduler_app.domain.event import State
+from scheduler_app.domain.pause import MAX_FAILURES, MAX_NOTE, Pause
 from scheduler_app.domain.schedule import MAX_TAGS, ScheduleState
 
 MAX_TAG = 64
@@ -41,6 +42,12 @@ def _last_run(it: ShownSchedule) -> dict[str, object] | None:
     }
 
 
+def _reason(it: ShownSchedule) -> str | None:
+    if it.schedule.state is ScheduleState.PAUSED:
+        return (it.schedule.pause or Pause()).reason
+    return it.schedule.reason
+
+
 LIFECYCLE = (
     ScheduleField(
         name="tags",
@@ -72,8 +79,36 @@ LIFECYCLE = (
         meaning="Why it is in the state `error`",
         input=fields.String(validate=[validate.Length(max=MAX_REASON), check_visible]),
         output=fields.String(),
-        shown=lambda it: it.schedule.reason,
+        shown=_reason,
+        shown_meaning="Why it is in the state `error`; of one that is paused, `by request` or `failures`",
         exported=lambda it: it.schedule.reason if it.schedule.state is ScheduleState.ERROR else None,
+    ),
+    ScheduleField(
+        name="note",
+        meaning=f"Why it is paused, in up to {MAX_NOTE} characters; only with the state `paused`",
+        input=fields.String(allow_none=True, validate=[validate.Length(1, MAX_NOTE), check_visible]),
+        output=fields.String(),
+        shown=lambda it: it.schedule.pause.note if it.schedule.pause else None,
+        shown_meaning="What was written of its pause",
+    ),
+    ScheduleField(
+        name="paused_until",
+        meaning="When its pause ends by itself; only with the state `paused`",
+        default="it stays paused until it is resumed",
+        input=Instant(allow_none=True),
+        output=Instant(),
+        shown=lambda it: it.schedule.pause.until if it.schedule.pause else None,
+        shown_meaning="When its pause ends by itself",
+    ),
+    ScheduleField(
+        name="pause_after_failures",
+        meaning="After so many events in a row that ended in `error` it is paused, 1 to"
+        f" {MAX_FAILURES}; a resume starts the count over",
+        default="it goes on, whatever fails",
+        input=fields.Integer(strict=True, allow_none=True, validate=validate.Range(1, MAX_FAILURES)),
+        output=fields.Integer(),
+        shown=lambda it: it.schedule.pause_after_failures,
+        aliases="max_failures max_consecutive_failures disable_after_failures",
     ),
     ScheduleField(
         name="version",

@@ -26,11 +26,11 @@ class HttpExecutor:
         """`concurrency`: requests in flight to one origin."""
         self.concurrency = concurrency
         self._sender = sender
-        self._in_flight: dict[str, tuple[Deliverable, datetime]] = {}
+        self._in_flight: dict[str, tuple[Deliverable, datetime, str | None]] = {}
 
     def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:
         self._sender.start(request_of(event, deliverable, now))
-        self._in_flight[event.id] = deliverable, now
+        self._in_flight[event.id] = deliverable, now, event.completion_token
 
     def wait(self, timeout: float) -> Sequence[Verdict]:
         responses = self._sender.wait(timeout)
@@ -48,9 +48,9 @@ class HttpExecutor:
         self._sender.close()
 
     def _verdict(self, response: Response) -> Verdict:
-        deliverable, started_at = self._in_flight.pop(response.key)
+        deliverable, started_at, token = self._in_flight.pop(response.key)
         try:
-            return verdict_of(response, deliverable, started_at)
+            return verdict_of(response, deliverable, started_at, completion_token=token)
         except Exception as error:  # a bug that one response triggers must not end the other attempts
             log.exception("callback.broken", message="A response breaks our code", event_id=response.key)
             reason = f"{type(error).__name__}: {error}"
@@ -78,6 +78,7 @@ def request_of(event: Event, deliverable: Deliverable, now: datetime) -> Request
             user_headers=action.headers,
             body=body,
             hops=max(event.hops, deliverable.hops),
+            completion_token=event.completion_token,
             signing_secrets=signing.secrets(now) if signing else (),
         ),
         body=body,
@@ -85,12 +86,18 @@ def request_of(event: Event, deliverable: Deliverable, now: datetime) -> Request
     )
 
 
-def verdict_of(response: Response, deliverable: Deliverable, started_at: datetime) -> Verdict:
+def verdict_of(
+    response: Response,
+    deliverable: Deliverable,
+    started_at: datetime,
+    *,
+    completion_token: str | None = None,
+) -> Verdict:
     """Judges the response to an attempt that began at `started_at` by the status codes of what asked for it.
 
     Secrets of the request that the receiver echoed are masked.
     """
-    response = redacted(response, http_action(deliverable.action))
+    response = redacted(response, http_action(deliverable.action), completion_token)
     key, status, error = response.key, response.status, response.error
     snippet, duration_ms = response.snippet, response.duration_ms
     if status is not None and status in deliverable.success:

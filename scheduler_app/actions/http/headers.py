@@ -41,6 +41,7 @@ OUR_HEADERS = frozenset(
         "webhook-signature",
         "webhook-timestamp",
         "x-scheduler-attempt",
+        "x-scheduler-completion-token",
         "x-scheduler-event-name",
         "x-scheduler-hops",
         "x-scheduler-run-time",
@@ -85,6 +86,7 @@ def headers_for(
     body: bytes | None,
     signing_secrets: Sequence[str] = (),
     hops: int = 0,
+    completion_token: str | None = None,
 ) -> tuple[tuple[str, str], ...]:
     """The headers of one attempt: the user's, then ours.
 
@@ -93,6 +95,7 @@ def headers_for(
     separated by spaces, so that both ends can rotate (Standard Webhooks). `X-Scheduler-Attempt` counts
     from 1, `X-Scheduler-Run-Time` is the occurrence in UTC, `X-Scheduler-Schedule-Id` its schedule; a
     message has no schedule (an empty id), and perhaps an `X-Scheduler-Event-Name`.
+    `X-Scheduler-Completion-Token` is what the receiver shows to say how its work went, where that is awaited.
     `X-Scheduler-Hops` is one more than `hops`, those of the request that made the event, so that a callback
     to an API of ours cannot go round for ever. Ours replace the user's of the same name, in any case of
     letters; a `User-Agent` is the user's where given.
@@ -129,6 +132,8 @@ def headers_for(
     )
     if schedule_id:
         headers.append(("X-Scheduler-Schedule-Id", schedule_id))
+    if completion_token is not None:
+        headers.append(("X-Scheduler-Completion-Token", completion_token))
     if event_name is not None:
         headers.append(("X-Scheduler-Event-Name", event_name))
     if signing_secrets:

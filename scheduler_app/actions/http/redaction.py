@@ -35,12 +35,15 @@ _URL_SAFE = str.maketrans("+/", "-_")
 _STANDARD = str.maketrans("-_", "+/")
 
 
-def redacted(answer: Response, action: HttpAction) -> Response:
-    """The answer without the secrets of the request it answers; the very same where there are none in it."""
+def redacted(answer: Response, action: HttpAction, completion_token: str | None = None) -> Response:
+    """The answer without the secrets of the request it answers, `completion_token` among them; the very same
+    where there are none in it."""
     snippet, error, location = answer.snippet, answer.error or "", answer.location or ""
     if len(snippet) < MIN_CHARACTERS and not error and not location:
         return answer
     values = _values_of(action)
+    if completion_token is not None:
+        values = (*values, completion_token)
     if not values:
         return answer
     return answer._replace(

@@ -1,21 +1,38 @@
 """`scheduler pause`: one schedule, or all that match a filter."""
 
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import click
 
 from scheduler_app.cli.bulk_edit import edit_many, is_single, schedule_edit
+from scheduler_app.cli.durations import duration
 from scheduler_app.cli.output import show_record
 from scheduler_app.client import Scheduler
 
 
 @click.command("pause")
 @schedule_edit
+@click.option("--until", help="Go on by itself then: an instant, as in 2027-01-04T08:00:00Z.")
+@click.option("--for", "seconds", type=duration, help="Go on by itself after so long: 90s, 10m, 1h30m, 2d.")
+@click.option("--note", help="Why; whoever looks at the schedule sees it.")
 def pause_schedules(
-    scheduler: Scheduler, schedule_id: str | None, as_json: bool, yes: bool, **filters: Any
+    scheduler: Scheduler,
+    schedule_id: str | None,
+    as_json: bool,
+    yes: bool,
+    until: str | None,
+    seconds: int | None,
+    note: str | None,
+    **filters: Any,
 ) -> None:
     """Stop sending callbacks, for one schedule or for all that match."""
+    if until is not None and seconds is not None:
+        raise click.UsageError("give --until or --for, not both")
+    end = datetime.now(UTC) + timedelta(seconds=seconds) if seconds is not None else until
     if is_single(schedule_id, filters):
-        show_record(scheduler.pause(schedule_id), as_json)
+        show_record(scheduler.pause(schedule_id, until=end, note=note), as_json)
     else:
-        edit_many("pause", "paused", scheduler.pause_many, filters, as_json, yes)
+        pause_many = partial(scheduler.pause_many, until=end, note=note)
+        edit_many("pause", "paused", pause_many, filters, as_json, yes)

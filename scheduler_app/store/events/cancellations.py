@@ -84,13 +84,18 @@ class Cancellations:
         return PastCut(running=running is not None, last_sent=sent["run_time"] if sent else None)
 
     def cancel(self, event_id: str, now: datetime, message: str, *, tenant: str) -> bool:
-        """Cancels one event; False when it is claimed or finished, or the tenant has none of that id. Of a
-        message nothing secret is left."""
+        """Cancels one event; False when it is claimed or finished, or the tenant has none of that id. One
+        whose receiver has not said yet how it went is claimed by nobody. Of a message nothing secret is left.
+        """
         if tenant_of(event_id) != tenant:
             return False
         which = {"_id": event_id, "state": sources("cancel")}
         wiped = WIPED if is_message(event_id) else None
-        return finish(self._events, which, State.CANCELLED, now, message, wiped) == 1
+        if finish(self._events, which, State.CANCELLED, now, message, wiped) == 1:
+            return True
+        awaited = {"_id": event_id, "state": sources("cancel_awaited"), "completion.awaiting": True}
+        forgotten = {"completion": {"awaiting": "$$REMOVE"}}
+        return finish(self._events, awaited, State.CANCELLED, now, message, forgotten) == 1
 
 
 def _older(schedule_id: str, revision: int, cut: datetime) -> Document:

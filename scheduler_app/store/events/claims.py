@@ -8,7 +8,7 @@ from typing import NamedTuple
 from scheduler_app.domain.event import Event, Kind, State, from_id
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease
-from scheduler_app.store.documents.per_document_update import own_value
+from scheduler_app.store.documents.per_document_update import or_unset, own_value
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.documents import (
     CLAIMED,
@@ -50,6 +50,10 @@ class Postponement(NamedTuple):
     """Why, for its history."""
     queue: str | None = None
     """The queue that it moves to; None: it stays where it is."""
+    waits_for: str | None = None
+    """The event of its schedule that it waits for; None: it waits for its time alone."""
+    held: str | None = None
+    """The key of the kill switch that holds it from now on; None: none does."""
 
 
 class Claims:
@@ -133,7 +137,9 @@ class Claims:
                         "postponed_from": "$row.postponed_from",
                         "queue": {"$ifNull": ["$row.queue", "$queue"]},
                         "routed": {"$ifNull": ["$row.routed", "$routed"]},
+                        "held": or_unset("$row.held"),
                         "status": appended("status", "$row.line"),
+                        "waits_for": or_unset("$row.waits_for"),
                     }
                 },
                 {"$unset": ["row", "owner", "lease_until", "isolated"]},
@@ -191,8 +197,10 @@ def _postponed(postponement: Postponement, now: datetime) -> Document:
         "due_at": postponement.due_at,
         "postponed_from": postponement.postponed_from,
         "queue": postponement.queue,
+        "held": postponement.held,
         "routed": None if postponement.queue is None else postponement.queue != CALLBACKS,
         "line": line(now, State.READY_QUEUE, postponement.message),
+        "waits_for": postponement.waits_for,
     }
 
 

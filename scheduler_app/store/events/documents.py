@@ -45,7 +45,7 @@ CLAIMED = {
 }
 
 #: Fields that a claim, or a postponement before it, notes on an event. The end of the claim removes them.
-WHILE_CLAIMED = ("isolated", "postponed_from")
+WHILE_CLAIMED = ("isolated", "postponed_from", "waits_for")
 
 
 def sources(verb: str) -> dict[str, list[str]]:

@@ -8,8 +8,10 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.domain.event import LIVING, Event, State
 from scheduler_app.domain.field_types import EARLIEST, LATEST
 from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.documents.per_document_update import own_value
 from scheduler_app.store.events.documents import (
     CLAIMED,
+    finish,
     sources,
     to_document,
     to_events,
@@ -19,6 +21,9 @@ from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import Document, Mongo, new_token
+
+#: How long to look for a schedule's last ended events behind those that are unfinished.
+LOOK_MS = 2_000
 
 
 class Events:
@@ -39,19 +44,28 @@ class Events:
                 raise
             return int(error.details["nInserted"])
 
-    def redrive(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> list[Event]:
-        """Makes the tenant's dead letters among these due at once, with a new budget of attempts. Returns
-        those that were in error, found by the token in `redrive`: `update_many` says only how many there
-        were.
+    def redrive(
+        self,
+        ids: Sequence[str],
+        now: datetime,
+        message: str,
+        *,
+        tenant: str,
+        due: Sequence[datetime] | None = None,
+    ) -> list[Event]:
+        """Makes the tenant's dead letters among these due at once, or each at its own time of `due`, with a
+        new budget of attempts. Returns those that were in error, found by the token in `redrive`:
+        `update_many` says only how many there were.
         """
         own = [each for each in ids if tenant_of(each) == tenant]
+        due_at = now if due is None else own_value(ids, due)
         token, which = new_token(), {"_id": {"$in": own}, "state": sources("redrive")}
         pipeline: list[Document] = [
             {
                 "$set": {
                     "state": State.READY_QUEUE,
-                    "due_at": now,
-                    "due_since": now,
+                    "due_at": due_at,
+                    "due_since": due_at,
                     "attempts_before": "$attempt",
                     "lost_leases": 0,
                     "isolated_losses": 0,
@@ -61,7 +75,7 @@ class Events:
                 }
             },
             # Retention removes events by this field, and this event is alive again.
-            {"$unset": ["archived_at"]},
+            {"$unset": ["archived_at", "superseded_by", "completion.awaiting"]},
         ]
         if update_by_token(self._events, which, pipeline) is None:
             # The documents that MongoDB rejected are repaired by now.
@@ -69,12 +83,34 @@ class Events:
         won = self._majority.find({"_id": {"$in": own}, "redrive": token}, CLAIMED)
         return to_events(self._events, won)
 
+    def dismiss(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> int:
+        """Ends the tenant's dead letters among these for good; returns how many were in error."""
+        own = [each for each in ids if tenant_of(each) == tenant]
+        which = {"_id": {"$in": own}, "state": sources("dismiss")}
+        return finish(self._events, which, State.EXPIRED, now, message)
+
     def get(self, event_id: str, *, tenant: str) -> EventRecord | None:
         """The tenant's event of that id."""
         if tenant_of(event_id) != tenant:
             return None
         row = self._events.find_one({"_id": event_id})
         return to_record(row) if row else None
+
+    def last_ended(
+        self, schedule_id: str, *, after: datetime | None, until: datetime, limit: int
+    ) -> list[tuple[str, State]]:
+        """The ids and states of the schedule's last events that ended in success or in error, newest first by
+        their run times, within `after` (exclusive) and `until`. Raises a STORE_FAULT, also where it takes
+        too long to find them behind what is unfinished."""
+        ended = {"$in": [State.COMPLETED.value, State.ERROR.value]}
+        times = {"$lte": until} | ({} if after is None else {"$gt": after})
+        rows = self._events.find(
+            {"schedule_id": schedule_id, "run_time": times, "state": ended},
+            {"state": 1},
+            hint="schedule_v1",
+            max_time_ms=LOOK_MS,
+        )
+        return [(row["_id"], State(row["state"])) for row in rows.sort("run_time", -1).limit(limit)]
 
     def any_of_schedule(self, schedule_id: str) -> bool:
         return self._events.find_one({"schedule_id": schedule_id}, {"_id": 1}) is not None

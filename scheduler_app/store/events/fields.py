@@ -27,6 +27,7 @@ from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import destination_name
+from scheduler_app.store.events.completion_fields import check_completion
 
 #: `v` of an occurrence's event.
 DOCUMENT_VERSION = 1
@@ -128,7 +129,11 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "postponed_from": instant,
     "due_since": instant,
     "missed": read_missed,
+    "held": text,
     "isolated": text,
+    "completion": check_completion,
+    "waits_for": text,
+    "superseded_by": text,
     "isolated_losses": whole,
     "corrupt": fields,
     "notify": read_owed,

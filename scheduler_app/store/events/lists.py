@@ -11,7 +11,7 @@ from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window
+from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window, lower
 
 #: Of so many schedules the events are merged from an index; of more each event's schedule is asked about.
 #: mongod merges at most 200 ranges in the order of their index, and sorts more of them.
@@ -187,12 +187,7 @@ def _with_last(path: str, expression: Document) -> Document:
 
 def _says(path: str, words: str) -> Document:
     text = {"$toLower": {"$cond": [{"$eq": [{"$type": path}, "string"]}, path, ""]}}
-    return {"$gte": [{"$indexOfCP": [text, {"$literal": _lower(words)}]}, 0]}
-
-
-def _lower(words: str) -> str:
-    """In lower case as mongod makes it: letters of ASCII alone."""
-    return "".join(letter.lower() if letter.isascii() else letter for letter in words)
+    return {"$gte": [{"$indexOfCP": [text, {"$literal": lower(words)}]}, 0]}
 
 
 def _is(path: str, kind: str) -> Document:

@@ -112,7 +112,7 @@ class Messages:
                     }
                 },
                 # A message of the broker that was sent for the old time finds nothing that is due.
-                {"$unset": ["dispatcher", "postponed_from"]},
+                {"$unset": ["dispatcher", "postponed_from", "held"]},
             ],
         )
         return written.matched == 1

@@ -40,6 +40,8 @@ class Record(NamedTuple):
     origin: str = UNKNOWN_ORIGIN
     attempts_allowed: int = 0
     """How many attempts the event has in all before it is a dead letter."""
+    pauses_on_failure: bool = False
+    """Whether its schedule may have to be paused where it ends in error."""
     owed: OwedNotification | None = None
     """What is to be told of the event's end; None where nobody asked for it."""
 
@@ -136,6 +138,11 @@ def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document
         },
         {"$unset": ["row", "owner", "lease_until", "dispatcher", *WHILE_CLAIMED]},
     ]
+    if any(record.state is State.RUNNING for record in records):
+        # Of an event whose receiver is to say how it went; the recovery of workers leaves it alone then.
+        marked = {"$mergeObjects": ["$completion", {"awaiting": True}]}
+        is_awaited = {"$eq": ["$state", State.RUNNING]}
+        pipeline.append({"$set": {"completion": {"$cond": [is_awaited, marked, "$completion"]}}})
     return which, pipeline
 
 

@@ -135,7 +135,12 @@ def _number(path: str, otherwise: int) -> Document:
 
 
 def _dead(jumped_ahead_seconds: float) -> Document:
-    running: Document = {"state": sources("recover_worker"), "due_at": {"$exists": True}}
+    # What waits for its receiver's word has no lease: its time is `due_at`.
+    running: Document = {
+        "state": sources("recover_worker"),
+        "due_at": {"$exists": True},
+        "completion.awaiting": {"$ne": True},
+    }
     return running | lease_over("lease_until", jumped_ahead_seconds)
 
 

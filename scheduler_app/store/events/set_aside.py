@@ -24,7 +24,18 @@ log = get_logger(__name__)
 #: Characters that are kept of a wrong value.
 KEPT_CHARACTERS = 10_000
 #: The fields of an event that is alive, or claimed.
-_OF_THE_LIVING = ("due_at", "owner", "lease_until", "dispatcher", "isolated", "postponed_from", "due_since")
+_OF_THE_LIVING = (
+    "due_at",
+    "owner",
+    "lease_until",
+    "dispatcher",
+    "isolated",
+    "postponed_from",
+    "due_since",
+    "waits_for",
+    "superseded_by",
+    "held",
+)
 
 
 class Written(NamedTuple):

@@ -41,6 +41,8 @@ from scheduler_app.store.documents.delivery_fields import (
 )
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
+from scheduler_app.store.schedules.overlap_documents import overlap_document, read_overlap
+from scheduler_app.store.schedules.pause_documents import pause_document, read_pause, read_pause_after
 from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
 
@@ -70,6 +72,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "tags": list(schedule.tags),
         "state": schedule.state.value,
         "reason": schedule.reason,
+        **pause_document(schedule),
         "version": schedule.version,
         "revision": schedule.revision,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
@@ -82,6 +85,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "zone_data": schedule.zone_data,
         **_use_document(schedule.calendar),
         "lateness": lateness_document(schedule.lateness),
+        **overlap_document(schedule),
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
         "queue": schedule.queue if schedule.queue != CALLBACKS else None,
@@ -132,8 +136,12 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
         lateness=read_lateness(get("lateness")),
+        **read_overlap(row),
         **read_notifies(get("notifies")),
         jitter_seconds=_jitter(row),
+        pause=read_pause(get("pause")),
+        pause_after_failures=read_pause_after(get("pause_after_failures")),
+        failures_since=optional(instant, get("failures_since"), "failures_since"),
     )
 
 

@@ -22,7 +22,7 @@ from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.paging import Page, PagedQuery, RowFilter, Window
+from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window, lower
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
 from scheduler_app.store.schedules.documents import to_document, to_owed_document
@@ -108,7 +108,7 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [key for key in ("lateness", "signing", "sealed") if key not in document]:
+        if gone := [key for key in _TAKEN_AWAY if key not in document]:
             change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
@@ -229,9 +229,53 @@ class Schedules:
         name: str | None = None,
         tag: str | None = None,
         last_outcome: str | None = None,
+        destination: str | None = None,
+        text: str | None = None,
+        oldest_first: bool = False,
     ) -> Page[Schedule | CorruptSchedule]:
         """The tenant's schedules that match all that is given, newest first; the window's times are creation
-        times. One filter is told by an index, the others are looked for among what it leaves."""
+        times. `destination` is the id of one, `text` a part of the name, whatever the case of its letters.
+        One filter is told by an index, the others are looked for among what it leaves."""
+        which, hint, row_filter = self._listing(tenant, state, name, tag, last_outcome, destination, text)
+        query = PagedQuery(self._schedules, "created_at", which, hint, row_filter, ascending=oldest_first)
+        found = query.page(window)
+        rows = self._calendars.attach([read_whole(row, self._secret_box) for row in found.rows])
+        return Page(rows, found.next)
+
+    def count(
+        self,
+        *,
+        tenant: str,
+        most: int,
+        state: str | None = None,
+        name: str | None = None,
+        tag: str | None = None,
+        last_outcome: str | None = None,
+        destination: str | None = None,
+        text: str | None = None,
+    ) -> tuple[int, bool]:
+        """How many `page` would find, and whether there may be more: no more than `most` are looked at."""
+        which, hint, row_filter = self._listing(tenant, state, name, tag, last_outcome, destination, text)
+        looked: list[Document] = [{"$match": which}, {"$limit": most + 1}]
+        counted: list[Document] = [{"$group": {"_id": None, "seen": {"$sum": 1}, "fit": {"$sum": 1}}}]
+        if row_filter:
+            fit = {"$cond": [row_filter.matches, 1, 0]}
+            counted = [{"$group": {"_id": None, "seen": {"$sum": 1}, "fit": {"$sum": fit}}}]
+        rows = self._schedules.aggregate([*looked, *counted], hint=hint, maxTimeMS=int(MAX_SECONDS * 1000))
+        row = next(iter(rows), {"seen": 0, "fit": 0})
+        return min(row["fit"], most), row["seen"] > most
+
+    def _listing(
+        self,
+        tenant: str,
+        state: str | None,
+        name: str | None,
+        tag: str | None,
+        last_outcome: str | None,
+        destination: str | None,
+        text: str | None,
+    ) -> tuple[Document, str, RowFilter | None]:
+        """What an index tells of a list, that index, and what is looked for in its rows."""
         wanted = {"tags": tag, "name": name, "last_run.outcome": last_outcome, "state": state}
         given = {field: value for field, value in wanted.items() if value is not None}
         best = next((field for field in given if field in _INDEXES and _is_indexed(field, given)), None)
@@ -241,11 +285,13 @@ class Schedules:
         ]
         if state is None:
             fits.append({"$ne": ["$state", ScheduleState.DELETED.value]})
+        if destination is not None:
+            fits.append({"$eq": ["$action.destination", {"$literal": destination}]})
+        if text is not None:
+            named = {"$toLower": {"$cond": [{"$eq": [{"$type": "$name"}, "string"]}, "$name", ""]}}
+            fits.append({"$gte": [{"$indexOfCP": [named, {"$literal": lower(text)}]}, 0]})
         hint = _INDEXES[best] if best else "list_v1"
-        row_filter = RowFilter({"$and": fits}) if fits else None
-        found = PagedQuery(self._schedules, "created_at", which, hint, row_filter).page(window)
-        rows = self._calendars.attach([read_whole(row, self._secret_box) for row in found.rows])
-        return Page(rows, found.next)
+        return which, hint, RowFilter({"$and": fits}) if fits else None
 
 
 def _last_revision(row: Document) -> int:
@@ -299,6 +345,8 @@ _CURSOR = (
     "zone_data",
     "calendar_days",
 )
+#: Fields that an edit without a cut may take away.
+_TAKEN_AWAY = ("lateness", "signing", "sealed", "pause_after_failures")
 _OPTIONAL = (
     "zone_data",
     "calendar",
@@ -309,6 +357,9 @@ _OPTIONAL = (
     "finishes_at",
     "checkpoint",
     "reason",
+    "pause",
+    "pause_after_failures",
+    "failures_since",
     "cut_pending",
     "lateness",
     "signing",

@@ -20,6 +20,7 @@ from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, Batch, group
 from scheduler_app.usecases.dispatch.lines import Lines
 from scheduler_app.usecases.dispatch.room import Room, RoomEstimate
 from scheduler_app.usecases.dispatch.selection import EVENTS_A_PAGE, select
+from scheduler_app.usecases.kill_switches import KillSwitchGate
 
 PARTS_AT_ONCE = 2
 #: Parts of fewer events would break up batches.
@@ -68,6 +69,7 @@ class Dispatch:
         """`limiter` says when destinations have room."""
         self._outbox = store.outbox
         self._lines = Lines(store, limiter)
+        self._gate = KillSwitchGate(store)
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
         self._burst_ahead = min(self._horizon / BURST_AHEAD_SHARE, MAX_BURST_AHEAD)
@@ -107,7 +109,8 @@ class Dispatch:
         for page in selection.pages(EVENTS_A_PAGE):
             if monotonic() - began > SELECTION_SECONDS:
                 return DispatchResult(dispatched, full=True)
-            done = self._dispatch(_that_have_room(page, now, room), now, queue)
+            passed = self._gate.passed(_that_have_room(page, now, room), now + self._horizon, now)
+            done = self._dispatch(passed, now, queue)
             dispatched, room = dispatched + done.events, room.without(done.lanes)
         return DispatchResult(dispatched, full=selection.more)
 

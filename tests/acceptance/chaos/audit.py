@@ -8,21 +8,29 @@ from itertools import pairwise
 from typing import Any
 
 from tests.acceptance.chaos.owed import Owed
+from tests.overlaps import broken_promises
 
 LIVING = ("ready_queue", "worker_queue", "running", "retrying")
 FINAL = ("completed", "error", "cancelled", "expired", "skipped")
 #: The moves that *The life of an event* knows, written down apart from the product's own table.
 MOVES = {
-    "ready_queue": {"worker_queue", "running", "cancelled"},
+    # From one wait to another: put off, or held by a kill switch and released again.
+    "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue"},
     "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying", "expired"},
-    "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "expired"},
-    "retrying": {"worker_queue", "running", "completed", "error", "retrying", "cancelled", "expired"},
+    "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped", "expired"},
+    "retrying": {
+        *("ready_queue", "worker_queue", "running", "completed", "error", "retrying"),
+        *("cancelled", "expired"),
+    },
 }
 #: How a line begins that tells of a claim whose worker did not say what became of the request.
 UNREPORTED = ("Recovered", "Given back", "Set aside", "Withdrawn")
 NORMAL_LAG_SECONDS = 1.0
 #: Clocks of one machine agree; a request is early when it arrives before its millisecond.
 EARLY_SECONDS = 0.002
+#: By how much a worker's clock may be off while it is put back or ahead, where histories and arrivals are
+#: compared.
+SLACK_SECONDS = 0.8
 
 Seen = tuple[float, str, str, str]
 
@@ -40,6 +48,7 @@ class Findings:
     stuck: list[str] = field(default_factory=list)
     early: list[str] = field(default_factory=list)
     histories: list[str] = field(default_factory=list)
+    overlaps: list[str] = field(default_factory=list)
     exited: list[str] = field(default_factory=list)
     last_late_at: float = 0.0
 
@@ -52,6 +61,7 @@ class Findings:
             or self.stuck
             or self.early
             or self.histories
+            or self.overlaps
             or self.exited
         )
 
@@ -75,7 +85,11 @@ def audit(
         _audit_schedule(each, until, by_schedule[each.schedule_id], calls, harmed, found)
     known = {event["_id"] for event in events}
     found.not_owed += [f"{key}: called, and no such event is there" for key in calls if key not in known]
-    found.last_late_at = max(_late(events, calls), default=0.0)
+    # A policy may make an occurrence wait.
+    on_time = {each.schedule_id for each in owed if each.run_overlap == "allow"}
+    found.last_late_at = max(
+        _late([event for event in events if event["schedule_id"] in on_time], calls), default=0.0
+    )
     return found
 
 
@@ -93,12 +107,17 @@ def _audit_schedule(
         for event in several
         if event["_id"] in calls
     ]
+    if owed.run_overlap != "allow":
+        every = [event for several in events.values() for event in several]
+        found.overlaps += broken_promises(
+            owed.run_overlap, every, calls, written_in_time=False, slack_seconds=SLACK_SECONDS
+        )
     moments = owed.run_times(sent, until)
     found.occurrences += len(moments)
     events, recorded = _without_records(owed, moments, events, found)
     for moment in moments:
-        there = [event for event in events.get(moment, ()) if event["state"] != "cancelled"]
-        withdrawn = [event for event in events.get(moment, ()) if event["state"] == "cancelled"]
+        there = [event for event in events.get(moment, ()) if not _is_withdrawn(event, owed)]
+        withdrawn = [event for event in events.get(moment, ()) if _is_withdrawn(event, owed)]
         if len(there) > 1:
             found.repeated += [f"{event['_id']}: one of several events of an occurrence" for event in there]
         elif not there and moment in recorded:
@@ -127,7 +146,7 @@ def _audit_what_was_not_owed(
     harmed: set[str],
     found: Findings,
 ) -> None:
-    if event["state"] == "cancelled":
+    if _is_withdrawn(event, owed):
         # A call without a record, then a withdrawal: only a worker that was harmed leaves that behind.
         if called_at is not None and not _excused(event, harmed):
             found.not_owed.append(f"{event['_id']}: called, though cancelled")
@@ -151,6 +170,8 @@ def _audit_event(
     name, script = event["_id"], owed.script
     if event["state"] in LIVING:
         found.stuck.append(f"{name}: {event['state']}, {event['status'][-1]['message']}")
+        return
+    if _ended_by_policy(event, owed):
         return
     if event["state"] != script.state:
         found.lost.append(f"{name}: {event['state']}, {event['status'][-1]['message']}")
@@ -214,6 +235,19 @@ def _without_records(
             found.lost.append(f"{record['_id']}: missed against {owed.lateness}")
         recorded |= covered
     return single, recorded
+
+
+def _ended_by_policy(event: Mapping[str, Any], owed: Owed) -> bool:
+    """Whether the schedule's policy of overlapping runs has ended it; `broken_promises` says whether rightly
+    so."""
+    states = {"skip": "skipped", "queue": "skipped", "cancel_earlier": "cancelled"}
+    said = event["status"][-1]["message"]
+    return event["state"] == states.get(owed.run_overlap) and f"run_overlap is {owed.run_overlap}" in said
+
+
+def _is_withdrawn(event: Mapping[str, Any], owed: Owed) -> bool:
+    """Whether an edit or a deletion has cancelled it."""
+    return event["state"] == "cancelled" and not _ended_by_policy(event, owed)
 
 
 def _audit_history(event: Mapping[str, Any], found: Findings) -> None:

@@ -40,6 +40,16 @@ def _policy(lateness: Lateness) -> dict[str, Any]:
     return fields | {"expire_after_seconds": lateness.expire_after}
 
 
+#: Each takes longer than the second to the next one, by more than clocks may differ; or with its retry, where
+#: it fails at first.
+OVERLAPPING = {
+    "skip": Script("/slow/2200"),
+    "queue": Script("/slow/2000"),
+    "cancel_earlier": Script("/fail/1", requests=2),
+}
+QUEUE_LIMIT = 3
+
+
 class Load:
     """`start()`, then break something, then `finish()`: the window is over and each edit is answered."""
 
@@ -71,6 +81,8 @@ class Load:
             self._draft_rules(2, script, 5)
         for lateness in POLICIES:
             self._draft_rules(10, OK, 2, lateness)
+        for policy, script in OVERLAPPING.items():
+            self._draft_rules(4, script, 1, run_overlap=policy, queue_limit=QUEUE_LIMIT)
         self._draft_instants()
         self._create()
         self._edits = [self._pool.submit(self._edit, number) for number in range(EDITED)]
@@ -89,15 +101,21 @@ class Load:
     # -- creating ----------------------------------------------------------------------------------------
 
     def _draft_rules(
-        self, count: int, script: Script, step: int, lateness: Lateness = SENT_HOWEVER_LATE
+        self,
+        count: int,
+        script: Script,
+        step: int,
+        lateness: Lateness = SENT_HOWEVER_LATE,
+        **policies: Any,
     ) -> None:
         times = max(1, self.window // step)
         rule = f"DTSTART:{self.begins:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;INTERVAL={step};COUNT={times}"
         for _ in range(count):
             since = self.begins - LEAD_SECONDS * SECOND
-            owed = self._draft(script, rrule=rule, **_policy(lateness))
-            owed.eras.append(Era(since, self.begins, step, times))
+            owed = self._draft(script, rrule=rule, **_policy(lateness), **policies)
             owed.lateness = lateness
+            owed.run_overlap = policies.get("run_overlap", "allow")
+            owed.eras.append(Era(since, self.begins, step, times))
 
     def _draft_instants(self) -> None:
         singles = [self._draw.randrange(self.window * 1000) for _ in range(60)]

@@ -84,6 +84,8 @@ class Owed:
     """Of a `run_at`, which knows no eras."""
     deleted_at: datetime | None = None
     lateness: Lateness = SENT_HOWEVER_LATE
+    run_overlap: str = "allow"
+    """Its policy: but for `allow`, some of what it owes is skipped or cancelled."""
 
     def __str__(self) -> str:
         """Its cuts, for somebody who looks into a break."""

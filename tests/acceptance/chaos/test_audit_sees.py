@@ -21,6 +21,7 @@ SEEN = {
     "worker-recovery": ("worker-killed-in-flight", "stuck"),
     "cut": ("none", "not_owed"),
     "restore-override": ("redis-killed", "exited"),
+    "overlap": ("none", "overlaps"),
 }
 #: What nobody repairs is not waited for as long as what somebody does.
 QUIET_SECONDS = 30

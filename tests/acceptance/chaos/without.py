@@ -90,6 +90,13 @@ def _restore_override() -> None:
     transport.ResilientChannel.QoS = transport.redis.QoS  # type: ignore[attr-defined]
 
 
+def _overlap() -> None:
+    """A worker looks at no earlier event."""
+    from scheduler_app.worker.overlap import Overlap
+
+    Overlap.held_back = lambda *_: {}  # type: ignore[method-assign]
+
+
 MECHANISMS: dict[str, Callable[[], None]] = {
     "unique-id": _unique_id,
     "claim": _claim,
@@ -98,6 +105,7 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "worker-recovery": _worker_recovery,
     "cut": _cut,
     "restore-override": _restore_override,
+    "overlap": _overlap,
 }
 
 if __name__ == "__main__":

@@ -127,3 +127,117 @@ def test_the_pages_are_read_and_used_without_javascript(scriptless_page: Page, s
 def stack_state(stack: Stack, schedule_id: str) -> str:
     state: str = requests.get(f"{stack.url}/api/schedules/{schedule_id}", timeout=9).json()["state"]
     return state
+
+
+def test_a_first_schedule_calls_the_built_in_receiver_which_is_broken_and_mended(
+    page: Page, stack: Stack
+) -> None:
+    page.goto("/new-schedule")
+    fill(page, "name", "First of all")
+    fill(page, "when", "on demand")
+    use(page, "use-own-receiver")
+    use(page, "test-call")
+    expect(page.get_by_test_id("tested")).to_contain_text("Answered 200")
+    use(page, "save")
+    made = page.url.rpartition("/")[2].partition("?")[0]
+    use(page, "edit")
+    url = page.get_by_test_id("url").input_value()
+    assert url == f"{stack.url}/echo"
+    fill(page, "url", f"{url}/404")
+    use(page, "test-call")
+    expect(page.get_by_test_id("tested")).to_contain_text("Answered 404")
+    use(page, "save")
+    expect(page.get_by_test_id("done")).to_have_text("Saved.")
+    use(page, "trigger")
+    (event,) = stack.finished(made)
+    assert event["state"] == "error"
+    use(page, "edit")
+    fill(page, "url", url)
+    use(page, "save")
+    page.goto(f"/events/{event['_id']}")
+    expect(page.get_by_test_id("attempt")).to_contain_text("404")
+    use(page, "send-again")
+    stack.finished(made)
+    assert stack.events(made)[0]["state"] == "completed"
+
+
+def test_an_edit_shows_what_it_adds_removes_and_cancels_before_it_is_saved(
+    page: Page, stack: Stack, journal: Journal
+) -> None:
+    made = stack.create(journal.url("/edited"), every_seconds=120, headers={"X-Token": "kept-secret"})
+    page.goto(f"/schedules/{made}")
+    use(page, "edit")
+    expect(page.get_by_test_id("when")).to_have_value("every_seconds: 120")
+    expect(page.get_by_test_id("headers")).not_to_contain_text("kept-secret")
+    fill(page, "when", "every_seconds: 360")
+    effect = page.get_by_test_id("effect")
+    expect(effect.get_by_test_id("removed")).to_be_visible()
+    expect(effect.get_by_test_id("cancelled")).to_contain_text("cancelled")
+    assert stack_state(stack, made) == "active"
+    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=9).json()["every_seconds"] == 120
+    use(page, "save")
+    expect(page.get_by_test_id("done")).to_have_text("Saved.")
+    after = requests.get(f"{stack.url}/api/schedules/{made}", timeout=9).json()
+    assert after["every_seconds"] == 360
+    use(page, "trigger")
+    stack.finished(made)
+    assert journal.calls["/edited"][0].seen.headers["x-token"] == "kept-secret"
+
+
+def test_a_rule_is_picked_and_written_in_other_ways(page: Page) -> None:
+    page.goto("/new-schedule")
+    use(page, "picker")
+    page.get_by_test_id("pick-kind").select_option("weekly")
+    for day in ("tu", "we", "th", "fr"):
+        page.get_by_test_id(f"pick-{day}").uncheck()
+    page.get_by_test_id("pick-time").fill("07:45")
+    expect(page.get_by_test_id("when")).to_have_value("FREQ=WEEKLY;BYDAY=MO;BYHOUR=7;BYMINUTE=45;BYSECOND=0")
+    expect(page.get_by_test_id("in-words")).to_contain_text("Monday")
+    use(page, "use-cron")
+    expect(page.get_by_test_id("when")).to_have_value("45 7 * * 1")
+    page.get_by_test_id("pick-kind").select_option("working_hours")
+    fill(page, "pick-time", "08:00")
+    fill(page, "pick-minutes", "7")
+    expect(page.get_by_test_id("not-picked")).to_contain_text("divide an hour")
+
+
+def test_all_that_a_filter_finds_is_changed_with_its_number_and_a_pause_is_undone(
+    page: Page, stack: Stack, journal: Journal
+) -> None:
+    url = journal.url("/many")
+    many = stack.create_many(60, url, every_seconds=7_200, tags=["many"])
+    page.goto("/schedules?tag=many")
+    assert rows(page) == 50
+    page.get_by_test_id("every").check()
+    use(page, "pause")
+    expect(page.locator("h1")).to_have_text("Pause 60 schedules?")
+    assert stack_state(stack, many[0]) == "active"
+    use(page, "confirm")
+    expect(page.get_by_test_id("done")).to_have_text("60 paused.")
+    assert {stack_state(stack, each) for each in (many[0], many[30], many[59])} == {"paused"}
+    page.get_by_test_id("select").nth(0).check()
+    page.get_by_test_id("select").nth(1).check()
+    fill(page, "tag-name", "chosen")
+    use(page, "tag")
+    expect(page.get_by_test_id("done")).to_have_text("2 tagged.")
+    page.goto("/schedules?tag=chosen")
+    assert rows(page) == 2
+    page.get_by_test_id("select-all").check()
+    use(page, "resume")
+    use(page, "undo")
+    expect(page.get_by_test_id("done")).to_have_text("2 paused.")
+
+
+def test_the_overview_tells_what_failed_how_late_and_what_to_do(
+    page: Page, stack: Stack, journal: Journal
+) -> None:
+    made = stack.create(journal.script("/odd", says("418 I'm a teapot")), every_seconds=86_400)
+    stack.post(f"/schedules/{made}/trigger", status=202)
+    stack.finished(made)
+    page.goto("/")
+    expect(page.get_by_test_id("verdict")).to_contain_text("All is well")
+    expect(page.get_by_test_id("causes")).to_contain_text("418", timeout=15_000)
+    expect(page.get_by_test_id("lag")).to_contain_text("ms")
+    expect(page.locator("svg rect").first).to_be_attached()
+    use(page, "pause-live")
+    expect(page.get_by_test_id("pause-live")).to_have_attribute("aria-pressed", "true")

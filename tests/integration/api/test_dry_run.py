@@ -84,6 +84,8 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("DELETE", f"{SCHEDULES}/there/signing-secret", None),
         ("POST", f"{events}/{waiting}/cancel", None),
         ("POST", f"{events}/{dead}/cancel", None),
+        ("POST", f"{events}/{waiting}/complete", None),
+        ("POST", f"{events}/{waiting}/fail", {"reason": "no"}),
         ("POST", f"{events}/{waiting}/redrive", None),
         ("POST", f"{events}/{dead}/redrive", None),
         ("POST", f"{events}/redrive", {"schedule_id": "there"}),

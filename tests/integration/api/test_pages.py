@@ -15,7 +15,7 @@ from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
 from tests.builders import event
-from tests.integration.api.page_forms import form_token
+from tests.integration.api.page_forms import fields_of, form_token
 
 Create = Callable[..., dict[str, Any]]
 
@@ -157,7 +157,7 @@ def test_an_error_is_a_page_with_the_api_s_words(client: FlaskClient) -> None:
 def test_a_first_schedule_is_offered_a_receiver_where_callbacks_may_reach_it(
     client: FlaskClient, make_api: Callable[..., Flask]
 ) -> None:
-    assert 'data-use="http://localhost/health"' in client.get("/new-schedule").text
+    assert 'data-use="http://localhost/echo"' in client.get("/new-schedule").text
     guarded = make_api(callback_allowed_networks="").test_client()
     assert "own-receiver" not in guarded.get("/new-schedule").text
 
@@ -171,3 +171,62 @@ def test_a_message_is_listed_among_the_events_and_links_to_no_schedule(client: F
     for page in (listed, client.get(path).text):
         assert "a message" in page
         assert 'href="/schedules/"' not in page
+
+
+def test_the_built_in_receiver_says_what_it_was_sent_and_repeats_none_of_it(
+    client: FlaskClient, make_api: Callable[..., Flask]
+) -> None:
+    sent = client.post(
+        "/echo?a=s3cr3t", data=b"s3cr3t", headers={"Idempotency-Key": "k-1", "X-Key": "s3cr3t"}
+    )
+    assert sent.json == {"received": "POST", "bytes": 6, "idempotency_key": "k-1"}
+    assert client.put("/echo/503").status_code == 503
+    assert client.post("/echo", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    for path, headers in (("/echo/700", {}), ("/echo", {"Host": "scheduler.example.com"})):
+        assert client.get(path, headers=headers).status_code == 404, path
+    guarded = make_api(callback_allowed_networks="", api_keys=("a-key-of-16-letters",)).test_client()
+    assert guarded.get("/echo").status_code == 404
+
+
+def test_an_edit_in_the_form_changes_what_was_changed_in_it_alone(
+    client: FlaskClient, create: Create
+) -> None:
+    made = create(
+        callback_url="http://127.0.0.1:9/?token=s3cr3t",
+        headers={"X-Key": "s3cr3t"},
+        body="s3cr3t",
+        tags=["a"],
+    )
+    path = f"/schedules/{made['id']}/edit"
+    page = client.get(path).text
+    assert "s3cr3t" not in page
+    form = fields_of(page)
+    form["name"], form["max_retries"], form["tags"] = "renamed", "3", ""
+    saved = client.post(path, data=form)
+    assert saved.status_code == 303, saved.text
+    after = client.get(f"/api/schedules/{made['id']}").json
+    assert after
+    assert (after["name"], after["max_retries"], after.get("tags", [])) == ("renamed", 3, [])
+    assert (after["version"], after["revision"]) == (2, made["revision"])
+    assert after["recurrence"] == made["recurrence"]
+    assert client.post(path, data=form).status_code == 409, "the form is of another version by now"
+    form["version"], form["max_retries"] = "2", "many"
+    refused = client.post(path, data=form)
+    assert (refused.status_code, 'data-test="wrong-max_retries"' in refused.text) == (422, True)
+
+
+def test_an_edit_that_moves_occurrences_is_shown_before_it_is_saved(
+    client: FlaskClient, create: Create
+) -> None:
+    made = create(rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY;COUNT=3")
+    path = f"/schedules/{made['id']}/edit"
+    form = fields_of(client.get(path).text)
+    form["when"] = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY;COUNT=2"
+    shown = client.post(path, data=form)
+    assert (shown.status_code, "1 removed" in shown.text, "2 kept" in shown.text) == (200, True, True)
+    assert client.get(f"/api/schedules/{made['id']}").json["version"] == 1  # type: ignore[index]
+    assert client.post(path, data=form | {"reviewed": "0" * 16}).status_code == 200
+    again = fields_of(shown.text)
+    assert client.post(path, data=again).status_code == 303
+    after = client.get(f"/api/schedules/{made['id']}").json
+    assert "COUNT=2" in after["recurrence"]  # type: ignore[index]

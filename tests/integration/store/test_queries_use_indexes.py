@@ -13,20 +13,27 @@ from pymongo import monitoring
 from scheduler_app.config import Settings
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
+from scheduler_app.domain.completion import Told, digest
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import Range, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.owed import OwedRange
+from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.retry import Codes
+from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, paging
 from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.completions import Ended, Expected
 from scheduler_app.store.events.expirations import Expiration
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
 from scheduler_app.store.events.outbox import PutOff
 from scheduler_app.store.events.outcomes import Record
+from scheduler_app.store.events.overlaps import Ending
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.cursors import Advance
@@ -127,12 +134,17 @@ def test_every_verb_s_query_has_an_index(
     _use_schedules(store.schedules, now)
     _use_successors(store, now)
     _use_owed(store, now)
+    _use_pauses(store, now)
+    _use_kill_switches(store, now)
+    assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
+    _use_figures(store.event_figures, now)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
     _use_idempotency(store.idempotency)
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
+    _use_edits(store.edits, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
     _use_missed(store, now)
@@ -172,6 +184,17 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.claims.renew(ids, claimed, 10) == ids
     store.claims.renew([*ids, "gone"], claimed, 10)
     store.claims.isolate(ids[0], claimed)
+    expected = Expected(ids[0], claimed, digest("shown"), 1, 60.0, None)
+    assert store.completions.expect([expected]) == {ids[0]}
+    awaited = store.completions.find(ids[0], tenant=TENANT)
+    assert store.completions.overdue(now, limit=10) == []
+    assert store.completions.tell(awaited, Ended(Told("failed", 1, now), State.RETRYING, "failed", due))
+    for scope in ("event", "attempt"):
+        store.overlaps.unfinished(won[0].schedule_id, due, scope=scope, limit=100)
+        store.overlaps.wake_next(won[0].schedule_id, now, scope=scope)
+    store.overlaps.supersede(won[0], now)
+    assert store.overlaps.superseded(["gone"]) == {}
+    assert store.overlaps.end([Ending("gone", claimed, State.SKIPPED, "skipped")], now) == 0
     store.claims.postpone([Postponement(ids[-1], claimed, due, due, "no room")], now)
     store.claims.give_back(ids[:2], claimed, now, "back")
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
@@ -191,6 +214,8 @@ def _use_events(store: Any, now: datetime) -> None:
     store.cancellations.cancel_all("s2", 1, now, "deleted", tenant=TENANT)
     store.cancellations.cancel("old-1", now, "cancelled", tenant=TENANT)
     store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT)
+    store.events.redrive(["old-1", "old-2"], now, "redriven", tenant=TENANT, due=[due, due])
+    store.events.dismiss(["old-3"], now, "dismissed", tenant=TENANT)
     store.recoveries.recover_messages(now + 3600 * SECOND, grace_seconds=10, limit=10)
     store.recoveries.any_lease_over()
     store.recoveries.recover_workers(now, delay_seconds=2, limit=10)
@@ -236,7 +261,10 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
         {"tag": "a", "name": "test", "state": "active"},
         {"last_outcome": "error"},
         {"last_outcome": "completed"},
+        {"text": "Sched", "destination": "crm"},
     ):
+        schedules.count(tenant=TENANT, most=1_000, **filters)
+        schedules.page(Window(limit=10), tenant=TENANT, oldest_first=True, **filters)
         schedules.page(Window(limit=10), tenant="default", **filters)
         schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
         schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
@@ -261,6 +289,36 @@ def _use_owed(store: Any, now: datetime) -> None:
     assert {each.schedule_id for each in claimed} == {"s401", "s402"}
     assert store.owed.advance("s401", token, None)
     assert store.owed.drop("s402", token, "bent", now)
+
+
+def _use_pauses(store: Any, now: datetime) -> None:
+    for name in ("s403", "s404"):
+        made = schedule(now, name)
+        paused = made.revise(now, state=ScheduleState.PAUSED, pause=Pause(until=now + SECOND))
+        assert store.schedules.revise(paused, version=1)
+    first, second = store.pauses.over(now + SECOND, limit=10)
+    assert store.pauses.end([first.resumed_by_itself()]) == 1
+    store.pauses.set_aside(second, "its rule no longer evaluates", now)
+
+
+def _use_kill_switches(store: Any, now: datetime) -> None:
+    targets = [Target(TENANT, Scope.ALL), Target(TENANT, Scope.TAG, "few")]
+    targets.append(Target(TENANT, Scope.DESTINATION, "d1"))
+    for target in targets:
+        assert store.kill_switches.insert(KillSwitch(target, now))
+        store.kill_switches.note(target, "why")
+        store.kill_switches.stopped_schedules(target)
+    assert len(store.kill_switches.of(tenant=TENANT)) == len(targets)
+    assert len(store.kill_switches.everybodys().targets) == len(targets)
+    assert store.kill_switches.judged_by(["s1"])["s1"] == (("a", "few"), None)
+    made = event(now + 7_000 * SECOND, "s1")
+    store.events.insert([made], now, "made")
+    key = targets[0].key
+    assert store.holding.hold([made.id], key, made.due_at, now, "held") == 1
+    assert store.holding.keys() == [key]
+    assert store.holding.count(key, most=10) == store.holding.release(key, now, limit=10) == 1
+    for target in targets:
+        assert store.kill_switches.delete(target)
 
 
 def _use_calendars(store: Any, now: datetime) -> None:
@@ -325,12 +383,28 @@ def _use_lists(lists: Any, now: datetime) -> None:
                     lists.page(windows[3], **which, narrowing=narrowing, soonest_first=soonest_first)
 
 
+def _use_figures(figures: Any, now: datetime) -> None:
+    since = now - 600 * SECOND
+    assert figures.newest(since, now, tenant=TENANT, most=100)
+    assert figures.of_schedule("s1", since, now, tenant=TENANT, most=5)
+    found = figures.last_of_each(["s1", "s2", "none"], now, tenant=TENANT, most=3)
+    assert [len(each) for each in found.values()] == [3, 3, 0]
+
+
 def _use_sessions(sessions: Any) -> None:
     token = sessions.open("digest")
     sessions.key_of(token, ["digest"])
     sessions.close(token)
     sessions.close_all("digest")
     sessions.count_attempt("127.0.0.1")
+
+
+def _use_edits(edits: Any, now: datetime) -> None:
+    made = EditRecord(edits.new_id(), "s1", now, "edited", 2, "ann", "", {"name": "a"}, {"name": "b"})
+    edits.add(made)
+    assert edits.page(Window(limit=9), "s1", tenant=TENANT).rows == [made]
+    edits.page(Window(limit=9, after=Position(now, "x")), "s1", tenant=TENANT)
+    assert edits.get(made.id, "s1", tenant=TENANT) == made
 
 
 def _use_messages(messages: Any, now: datetime) -> None:

@@ -10,12 +10,16 @@ import pytest
 
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
+from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.events.cancellations import PastCut
+from scheduler_app.store.events.completions import Expected
 from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
@@ -55,6 +59,8 @@ class World:
         self.dead = event(now, self.living)
         store.events.insert([self.waiting, self.dead, event(now, self.deleted)], now, "made")
         token, _ = store.claims.claim([self.dead.id], until=now, now=now, lease_seconds=9, worker="w")
+        expected = Expected(self.dead.id, token, digest("shown"), 1, 60.0, None)
+        assert store.completions.expect([expected]) == {self.dead.id}
         ended = Record(self.dead.id, token, State.ERROR, "said", None, {"number": 1, "error": "no"}, now)
         assert store.outcomes.record([ended]) == []
         assert store.schedules.delete(self.deleted, now, tenant=self.owner) == 1
@@ -62,6 +68,9 @@ class World:
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
+        self.edit = store.edits.new_id()
+        store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
         self.feed = whole_id(self.owner, "f1")
         store.calendar_feeds.insert(CalendarFeed(self.feed, "x", "0" * 64, now))
         store.idempotency.finish(begun, 200, {}, b"said")
@@ -75,6 +84,8 @@ class World:
             "idempotency",
             "outbox",
             "calendar_feeds",
+            "kill_switches",
+            "edits",
         )
         return {
             (name, row["_id"]): row for name in names for row in self.store.mongo.collection(name).find({})
@@ -93,6 +104,7 @@ def _begin(world: World) -> bool:
 
 #: Every verb that acts for one tenant: how a stranger calls it, and what that gives.
 OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
+    "completions.find": (lambda w: w.store.completions.find(w.dead.id, tenant=w.stranger), None),
     "schedules.new_id": (
         lambda w: tenant_of(w.store.schedules.new_id(tenant=w.stranger)) != w.stranger,
         False,
@@ -129,6 +141,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "events.redrive": (lambda w: w.store.events.redrive([w.dead.id], w.now, "no", tenant=w.stranger), []),
+    "events.dismiss": (lambda w: w.store.events.dismiss([w.dead.id], w.now, "no", tenant=w.stranger), 0),
     "events.get": (lambda w: w.store.events.get(w.waiting.id, tenant=w.stranger), None),
     "events.dead_letters": (lambda w: w.store.events.dead_letters(tenant=w.stranger, most=9), 0),
     "event_lists.page": (
@@ -146,6 +159,23 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         [],
     ),
     "missed.at": (lambda w: w.store.missed.at(w.living, w.now, tenant=w.stranger), None),
+    "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
+    "event_figures.newest": (
+        lambda w: w.store.event_figures.newest(w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9),
+        [],
+    ),
+    "event_figures.of_schedule": (
+        lambda w: w.store.event_figures.of_schedule(
+            w.living, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+        ),
+        [],
+    ),
+    "event_figures.last_of_each": (
+        lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
+        {},
+    ),
+    "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
+    "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
     "calendars.known": (lambda w: w.store.calendars.known("c1", tenant=w.stranger), None),
     "calendars.attached_use": (
@@ -158,6 +188,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         False,
     ),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
     "messages.reschedule": (
@@ -196,21 +227,28 @@ BY_DOCUMENT_OR_TOKEN = {
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
-    *("calendar_feeds.insert", "calendar_feeds.find"),
+    # A kill switch's target names its tenant.
+    *(f"kill_switches.{verb}" for verb in ("insert", "note", "delete", "stopped_schedules")),
+    *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id"),
 }
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
     *("destinations.for_delivery", "destinations.reseal"),
-    *("events.living_by_state", "events.oldest_due"),
+    *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
     *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
+    *("pauses.over", "pauses.end", "pauses.set_aside"),
+    *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
+    *("kill_switches.everybodys", "kill_switches.judged_by"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
     "outbox.put_back_abandoned",
+    *(f"overlaps.{verb}" for verb in ("unfinished", "supersede", "superseded", "end", "wake_next")),
+    *("completions.expect", "completions.overdue", "completions.tell"),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *("expirations.expire_claimed", "expirations.newest_due", "missed.settle", "cursors.advance_within"),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
@@ -260,6 +298,8 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
+    (switch,) = store.kill_switches.of(tenant=owner)
+    assert switch.target == Target(owner, Scope.TAG, "t")
     assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)
     assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
     assert store.calendars.users("c1", tenant=owner) == 1
@@ -272,6 +312,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.destinations.in_use(world.destination, tenant=owner) == 1
     assert set(store.successors.predecessors([world.deleted], tenant=owner)) == {world.deleted}
     assert store.events.dead_letters(tenant=owner, most=9) == 1
+    awaited = store.completions.find(world.dead.id, tenant=owner)
+    assert awaited is not None
+    assert awaited.digests == (digest("shown"),)
     assert len(store.event_lists.dead_letter_causes(tenant=owner, most=9)) == 1
     assert len(store.event_lists.page(Window(limit=9), tenant=owner, schedule_id=world.living).rows) == 2
     assert [each.id for each in store.calendar_feeds.all(tenant=owner)] == [world.feed]

@@ -137,3 +137,14 @@ def test_nothing_secret_is_shown() -> None:
     assert "full" not in repr(delivery)
     assert "swordfish" not in repr(delivery)
     assert SECRET.removeprefix("whsec_") not in repr(receiver)
+
+
+def test_a_delivery_has_what_completes_its_event_and_shows_it_to_nobody() -> None:
+    given = headers() | {"X-Scheduler-Completion-Token": "a token"}
+    delivery = Receiver(SECRET).verdict(given, BODY, now=NOW)
+    assert isinstance(delivery, Delivery)
+    assert delivery.completion_token == "a token"
+    assert "a token" not in repr(delivery)
+    without = Receiver(SECRET).verdict(headers(), BODY, now=NOW)
+    assert isinstance(without, Delivery)
+    assert without.completion_token is None

@@ -1,0 +1,71 @@
+"""Go anywhere: a page, a schedule by a part of its name, an event by its id."""
+
+from flask import Blueprint, redirect, render_template, request, url_for
+from marshmallow import fields, validate
+from werkzeug.wrappers import Response
+
+from api.auth import PAGES
+from api.json_types import Loaded
+from api.pages.forms import takes_query
+from api.services import services
+from api.tenancy import tenant
+from api.wire.input_schema import InputSchema
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store.paging import Window
+
+MOST = 8
+#: The pages by their names; the endpoints are those of the navigation.
+NAMED = {
+    "Overview": "overview",
+    "Schedules": "schedules",
+    "Calendar": "calendar_view",
+    "Events": "events",
+    "Dead letters": "dead_letters",
+    "Destinations": "destinations",
+    "Messages": "messages",
+    "Processes": "processes",
+    "Calendars of closed days": "calendars",
+    "New schedule": "new_schedule",
+}
+
+
+class GoQuery(InputSchema):
+    to = fields.String(validate=validate.Length(max=200))
+
+
+def register(blueprint: Blueprint) -> None:
+    blueprint.add_url_rule("/go", view_func=go, methods=["GET"])
+
+
+@takes_query(GoQuery)
+def go(query: Loaded) -> str | Response:
+    """The places that fit; a single one is gone to at once where nobody types."""
+    places = _places(query.get("to", "").strip())
+    if request.headers.get("HX-Request"):
+        return render_template("found.html", places=places, to=query.get("to"))
+    if len(places) == 1 and query.get("to"):
+        return redirect(places[0][1], 303)
+    return render_template("go.html", places=places, to=query.get("to", ""))
+
+
+def _places(wanted: str) -> list[tuple[str, str]]:
+    """Names with their addresses."""
+    pages = [
+        (name, url_for(f"{PAGES}.{endpoint}"))
+        for name, endpoint in NAMED.items()
+        if wanted.lower() in name.lower()
+    ]
+    if not wanted:
+        return pages
+    store = services().store
+    found = store.schedules.page(Window(limit=MOST), tenant=tenant(), text=wanted).rows
+    schedules = [
+        (each.name, url_for(f"{PAGES}.schedule", schedule_id=each.id))
+        for each in found
+        if isinstance(each, Schedule)
+    ]
+    if store.schedules.exists(wanted, tenant=tenant()):
+        schedules.append((wanted, url_for(f"{PAGES}.schedule", schedule_id=wanted)))
+    if store.events.get(wanted, tenant=tenant()):
+        schedules.append((f"Event {wanted}", url_for(f"{PAGES}.event", event_id=wanted)))
+    return [*pages, *schedules][: MOST + len(NAMED)]

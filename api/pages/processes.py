@@ -1,0 +1,48 @@
+"""The processes as they report themselves, and the calendars of closed days that schedules observe."""
+
+from flask import Blueprint, render_template
+
+from api.json_types import Loaded
+from api.pages.forms import Nothing, onward, takes_query
+from api.services import services
+from api.tenancy import tenant
+from api.wire.calendar import calendar_shown
+from api.wire.field_types import Cursor
+from scheduler_app.health.agreement import check_settings
+from scheduler_app.health.fleet import check_fleet
+from scheduler_app.health.receivers import check_receivers
+from scheduler_app.store.paging import Window
+from scheduler_app.version import __version__
+
+ROWS = 50
+ORIGINS = 5
+
+
+class CalendarsQuery(Nothing):
+    cursor = Cursor()
+
+
+def register(blueprint: Blueprint) -> None:
+    blueprint.add_url_rule("/processes", view_func=processes, methods=["GET"])
+    blueprint.add_url_rule("/calendars", view_func=calendars, methods=["GET"])
+
+
+@takes_query(Nothing)
+def processes(_: Loaded) -> str:
+    store = services().store
+    nodes = store.processes.alive()
+    checks = [
+        *check_fleet(nodes),
+        check_settings(nodes, store.processes.settings, __version__),
+        check_receivers(nodes),
+    ]
+    return render_template("processes.html", nodes=nodes, checks=checks, most_origins=ORIGINS)
+
+
+@takes_query(CalendarsQuery)
+def calendars(query: Loaded) -> str:
+    store = services().store
+    found = store.calendars.page(Window(limit=ROWS, after=query.get("cursor")), tenant=tenant())
+    rows = [calendar_shown(each) for each in found.rows]
+    users = {str(row["name"]): store.calendars.users(str(row["name"]), tenant=tenant()) for row in rows}
+    return render_template("calendars.html", rows=rows, users=users, onward=onward(found.next))

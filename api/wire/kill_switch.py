@@ -1,0 +1,136 @@
+"""Kill switches on the wire."""
+
+from typing import ClassVar
+
+from marshmallow import ValidationError, fields, validate, validates_schema
+
+from api.json_types import Loaded, View
+from api.wire.field_types import DestinationName, Instant, check_visible
+from api.wire.input_schema import InputSchema, WriteQuery
+from api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
+from scheduler_app.domain.pause import MAX_NOTE
+from scheduler_app.store.kill_switches import CorruptSwitch
+from scheduler_app.usecases.kill_switches import Shown, Stopped
+
+_TAG = "What has this tag"
+_DESTINATION = "What goes to this destination"
+
+
+def _tag() -> fields.String:
+    return fields.String(
+        validate=[validate.Length(1, 64), check_visible], metadata={"description": _TAG, "example": "billing"}
+    )
+
+
+def _check_one(data: Loaded) -> None:
+    given = [name for name in ("all", "tag", "destination") if data.get(name)]
+    if len(given) != 1:
+        raise ValidationError("give one of all: true, tag and destination", given[1] if given else "all")
+
+
+def target_of(data: Loaded, tenant: str) -> Target:
+    """What a body or a query names."""
+    if data.get("tag"):
+        return Target(tenant, Scope.TAG, data["tag"])
+    if data.get("destination"):
+        return Target(tenant, Scope.DESTINATION, data["destination"])
+    return Target(tenant, Scope.ALL)
+
+
+class KillSwitchInput(InputSchema):
+    """What to stop: one of `all`, `tag` and `destination`."""
+
+    all = fields.Boolean(truthy={True}, falsy={False}, metadata={"description": "Everything"})
+    tag = _tag()
+    destination = DestinationName(metadata={"description": _DESTINATION})
+    note = fields.String(
+        validate=[validate.Length(1, MAX_NOTE), check_visible],
+        metadata={"description": f"Why, in up to {MAX_NOTE} characters; whoever looks sees it"},
+    )
+
+    @validates_schema
+    def check_one(self, data: Loaded, **_: object) -> None:
+        _check_one(data)
+
+
+class KillSwitchQuery(WriteQuery):
+    """Which one to turn off: one of `all`, `tag` and `destination`."""
+
+    ORDER: ClassVar = ("all", "tag", "destination")
+
+    all = fields.Boolean(truthy={"true"}, falsy={"false"}, metadata={"description": "Everything"})
+    tag = _tag()
+    destination = DestinationName(metadata={"description": _DESTINATION})
+
+    @validates_schema
+    def check_one(self, data: Loaded, **_: object) -> None:
+        _check_one(data)
+
+
+class KillSwitchOutput(OmitNone):
+    """A kill switch that is on."""
+
+    all = fields.Boolean(metadata={"description": "true where it stops everything"})
+    tag = fields.String(metadata={"description": _TAG})
+    destination = fields.String(metadata={"description": _DESTINATION})
+    since = Instant(metadata={"description": "When it was turned on"})
+    note = fields.String(metadata={"description": "Why"})
+    held = fields.Integer(metadata={"description": "Events that it holds so far; 10,000 at most"})
+    corrupt = fields.String(
+        metadata={"description": "What of its document cannot be read; it is obeyed all the same"}
+    )
+
+
+class Stop(OutputSchema):
+    """What a kill switch stops."""
+
+    schedules = fields.Integer(required=True, metadata={"description": "Active schedules that it stops"})
+    at_least = fields.Boolean(
+        required=True, metadata={"description": "Whether there may be more: 10,000 are looked at"}
+    )
+
+
+class KillSwitchTurnedOn(KillSwitchOutput):
+    result = fields.String(
+        required=True,
+        validate=validate.OneOf(["on", "was on"]),
+        metadata={"description": "Whether this request turned it on"},
+    )
+    stopped = fields.Nested(Stop, required=True)
+
+
+class KillSwitchTurnedOff(OutputSchema):
+    message = fields.String(required=True)
+    held = fields.Integer(
+        required=True, metadata={"description": "Events that it held, now due again; 10,000 at most"}
+    )
+
+
+class KillSwitchList(OutputSchema):
+    kill_switches = fields.List(fields.Nested(KillSwitchOutput), required=True)
+
+
+def _target_shown(target: Target) -> View:
+    return {target.scope.value: True if target.scope is Scope.ALL else target.name}
+
+
+def switch_shown(switch: KillSwitch | CorruptSwitch) -> View:
+    """One that is on, in answers."""
+    view = _target_shown(switch.target)
+    if isinstance(switch, CorruptSwitch):
+        return view | {"corrupt": switch.reason}
+    return view | {"since": switch.since, "note": switch.note}
+
+
+def shown(found: Shown) -> View:
+    """One that is on, with what it holds."""
+    return switch_shown(found.switch) | {"held": found.held}
+
+
+def stopped_shown(stopped: Stopped) -> View:
+    """What turning it on has done."""
+    return switch_shown(stopped.switch) | {
+        "result": "was on" if stopped.was_on else "on",
+        "stopped": {"schedules": stopped.schedules, "at_least": stopped.more},
+    }

@@ -1,0 +1,81 @@
+"""`scheduler kill-switch`: stop everything, a tag or a destination at once, and let it go on."""
+
+from collections.abc import Callable
+
+import click
+
+from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.output import say, show_json, table
+from scheduler_app.client import KillSwitch, Scheduler
+
+
+@click.group("kill-switch")
+def kill_switch() -> None:
+    """Stop everything, a tag or a destination within a second."""
+
+
+def _target(command: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("--destination", help="What goes to this destination."),
+        click.option("--tag", help="What has this tag."),
+        click.option("--all", "all_", is_flag=True, help="Everything."),
+    ):
+        command = option(command)
+    return command
+
+
+@kill_switch.command("on")
+@_target
+@click.option("--note", help="Why; whoever looks sees it.")
+@json_option
+@with_client
+def turn_on(
+    scheduler: Scheduler,
+    all_: bool,
+    tag: str | None,
+    destination: str | None,
+    note: str | None,
+    as_json: bool,
+) -> None:
+    """Stop it. No schedule is changed; what falls due is held until the switch is off."""
+    found = scheduler.kill_switch_on(everything=all_, tag=tag, destination=destination, note=note)
+    if as_json:
+        show_json(found)
+        return
+    stopped = found["stopped"]
+    least = "at least " if stopped["at_least"] else ""
+    say(f"{_name(found)} is stopped: {least}{stopped['schedules']} active schedules")
+
+
+@kill_switch.command("off")
+@_target
+@json_option
+@with_client
+def turn_off(
+    scheduler: Scheduler, all_: bool, tag: str | None, destination: str | None, as_json: bool
+) -> None:
+    """Let it go on. What was held is due again."""
+    held = scheduler.kill_switch_off(everything=all_, tag=tag, destination=destination)
+    if as_json:
+        show_json({"held": held})
+    else:
+        say(f"off; {held} held events are due again")
+
+
+@kill_switch.command("list")
+@json_option
+@with_client
+def list_on(scheduler: Scheduler, as_json: bool) -> None:
+    """Show those that are on, and what each holds."""
+    found = scheduler.kill_switches()
+    if as_json:
+        show_json(found)
+    elif not found:
+        say("No kill switch is on.")
+    else:
+        rows = [[_name(each), each.get("since", ""), each["held"], each.get("note", "")] for each in found]
+        table(["stops", "since", "held", "note"], rows, unbroken=("since",))
+
+
+def _name(found: KillSwitch) -> str:
+    return next((f"{name} {found[name]}" for name in ("tag", "destination") if name in found), "everything")

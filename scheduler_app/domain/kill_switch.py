@@ -1,0 +1,81 @@
+"""Kill switches: each stops everything, what has a tag, or what goes to a destination, until it is off."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from scheduler_app.domain.tenants import tenant_of
+
+_SEPARATOR = "/"
+
+
+class Scope(StrEnum):
+    """What a kill switch stops."""
+
+    ALL = "all"
+    TAG = "tag"
+    DESTINATION = "destination"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What one kill switch stops: everything of a tenant, or what has this tag or names this destination."""
+
+    tenant: str
+    scope: Scope
+    name: str = ""
+    """The tag, or the destination's name within its tenant; empty for everything."""
+
+    @property
+    def key(self) -> str:
+        """The id under which it is stored: whoever can read no more of it still obeys it."""
+        parts = (self.tenant, self.scope.value) + ((self.name,) if self.name else ())
+        return _SEPARATOR.join(parts)
+
+    @classmethod
+    def of(cls, key: str) -> "Target | None":
+        """The target of a key; None where it is none."""
+        tenant, _, rest = key.partition(_SEPARATOR)
+        scope, _, name = rest.partition(_SEPARATOR)
+        if not tenant or scope not in list(Scope) or (scope == Scope.ALL) is bool(name):
+            return None
+        return cls(tenant, Scope(scope), name)
+
+    def __str__(self) -> str:
+        return "everything" if self.scope is Scope.ALL else f"the {self.scope.value} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class KillSwitch:
+    """A kill switch that is on."""
+
+    target: Target
+    since: datetime
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KillSwitches:
+    """All that are on, as a process knows them at a moment."""
+
+    targets: frozenset[Target] = field(default_factory=frozenset)
+
+    def __bool__(self) -> bool:
+        return bool(self.targets)
+
+    def stopping(self, event_id: str, tags: Collection[str], destination: str | None) -> Target | None:
+        """The one that stops an event; None where none does. `destination` is its destination's own id."""
+        if not self.targets:
+            return None
+        tenant = tenant_of(event_id)
+        asked = [Target(tenant, Scope.ALL)]
+        if destination is not None:
+            asked.append(Target(tenant, Scope.DESTINATION, destination.rpartition(":")[2]))
+        asked += [Target(tenant, Scope.TAG, tag) for tag in tags]
+        return next((each for each in asked if each in self.targets), None)
+
+
+def held_line(target: Target) -> str:
+    """What an event's history says while it is held."""
+    return f"Held: the kill switch of {target} is on; it is due again when that is off"

@@ -1,0 +1,92 @@
+"""The log of people's edits of schedules: bounded for each schedule, and removed after the retention."""
+
+from datetime import UTC, datetime
+
+from bson import ObjectId
+from pymongo import DESCENDING
+
+from scheduler_app.domain.edit_record import EditRecord
+from scheduler_app.domain.field_types import Corrupt, fields, flag, instant, text, version, whole
+from scheduler_app.domain.field_types import tenant as check_tenant
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.paging import Page, PagedQuery, Window
+
+DOCUMENT_VERSION = 1
+BY_SCHEDULE = "schedule_v1"
+#: Edits of one schedule that are kept; beyond them, the oldest go.
+MOST_KEPT = 200
+#: So many of the oldest go at a time.
+MOST_DROPPED = 200
+
+
+class Edits:
+    """Written once for each edit, and for nothing else."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._edits = mongo.collection("edits")
+
+    @staticmethod
+    def new_id() -> str:
+        """24 hex digits, rising with time."""
+        return str(ObjectId())
+
+    def add(self, edit: EditRecord) -> None:
+        """Its id must be a fresh one. Raises a STORE_FAULT."""
+        row: Document = {
+            "_id": edit.id,
+            "v": DOCUMENT_VERSION,
+            "tenant": tenant_of(edit.schedule_id),
+            "schedule_id": edit.schedule_id,
+            "at": edit.at,
+            "what": edit.what,
+            "version": edit.version,
+            "by": edit.by,
+            "note": edit.note,
+            "before": dict(edit.before),
+            "after": dict(edit.after),
+            "secrets_changed": edit.secrets_changed,
+        }
+        self._edits.insert_many([row])
+        newest_first = [("at", DESCENDING), ("_id", DESCENDING)]
+        which = {"schedule_id": edit.schedule_id}
+        rows = self._edits.find(which, {"_id": 1}, sort=newest_first, hint=BY_SCHEDULE)
+        if beyond := [row["_id"] for row in rows.skip(MOST_KEPT).limit(MOST_DROPPED)]:
+            self._edits.delete_many({"_id": {"$in": beyond}})
+
+    def page(self, window: Window, schedule_id: str, *, tenant: str) -> Page[EditRecord]:
+        """The edits of a tenant's schedule, newest first."""
+        if tenant_of(schedule_id) != tenant:
+            return Page([], None)
+        found = PagedQuery(self._edits, "at", {"schedule_id": schedule_id}, BY_SCHEDULE, None).page(window)
+        return Page(list(map(_read, found.rows)), found.next)
+
+    def get(self, edit_id: str, schedule_id: str, *, tenant: str) -> EditRecord | None:
+        """One edit of a tenant's schedule; None where there is none of that id."""
+        row = self._edits.find_one({"_id": edit_id})
+        found = _read(row) if row and tenant_of(schedule_id) == tenant else None
+        return found if found and found.schedule_id == schedule_id else None
+
+
+def _read(row: Document) -> EditRecord:
+    edit_id = str(row["_id"])
+    owner, at = row.get("schedule_id"), row.get("at")
+    owner = owner if isinstance(owner, str) else ""
+    try:
+        version(row.get("v"), DOCUMENT_VERSION)
+        check_tenant(row.get("tenant"), "tenant", owner)
+        return EditRecord(
+            id=edit_id,
+            schedule_id=text(row.get("schedule_id"), "schedule_id"),
+            at=instant(at, "at"),
+            what=text(row.get("what"), "what"),
+            version=whole(row.get("version"), "version"),
+            by=text(row.get("by"), "by"),
+            note=text(row.get("note"), "note"),
+            before=fields(row.get("before"), "before"),
+            after=fields(row.get("after"), "after"),
+            secrets_changed=flag(row.get("secrets_changed"), "secrets_changed"),
+        )
+    except Corrupt as error:
+        moment = at if isinstance(at, datetime) else datetime.fromtimestamp(0, UTC)
+        return EditRecord(edit_id, owner, moment, "unknown", 0, "", "", {}, {}, corrupt=str(error))

@@ -1,0 +1,183 @@
+"""Events whose receivers say how their work went: what a request's token stands for, and what was said."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from scheduler_app.domain.completion import KEPT_TOKENS, Awaited, Told
+from scheduler_app.domain.event import State
+from scheduler_app.domain.field_types import (
+    EARLIEST,
+    Corrupt,
+    instant,
+    items,
+    one_of,
+    optional,
+    text,
+    whole,
+)
+from scheduler_app.domain.notification import Notifying, OwedNotification
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.documents.per_document_update import or_unset, own_value
+from scheduler_app.store.events.completion_fields import check_completion, told
+from scheduler_app.store.events.documents import WHILE_CLAIMED
+from scheduler_app.store.events.fields import owed_document
+from scheduler_app.store.events.history import appended, line
+from scheduler_app.store.events.set_aside import set_aside, update_sound
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
+
+_READ = dict.fromkeys(("schedule_id", "run_time", "state", "owner", "attempt", "completion", "status"), 1)
+
+
+class Expected(NamedTuple):
+    """An attempt whose request carries a token."""
+
+    event_id: str
+    claim: str
+    """The token of the claim that makes the request."""
+    digest: str
+    """What is stored of the completion's token."""
+    number: int
+    seconds: float
+    retry_in: timedelta | None
+    """What follows its failure; None: it is the last attempt."""
+
+
+class Ended(NamedTuple):
+    """What follows for an event from what was said of it, and why, for its history."""
+
+    told: Told
+    state: State
+    message: str
+    due_at: datetime | None = None
+    """The next attempt; None when `state` is final."""
+    worker: str = ""
+    """Who is named as the maker of an attempt that no worker has recorded."""
+
+
+class Completions:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+        self._majority = mongo.majority("events")
+
+    def expect(self, expected: Sequence[Expected]) -> set[str]:
+        """Stores what the requests' tokens stand for, before they are made: a receiver may be quicker than
+        the record of its answer. Returns the events whose claims still hold."""
+        ids = [each.event_id for each in expected]
+        held = {
+            "_id": {"$in": ids},
+            "state": State.RUNNING,
+            "$expr": {"$eq": ["$owner", own_value(ids, [each.claim for each in expected])]},
+        }
+        known = {"$cond": [{"$isArray": "$completion.tokens"}, "$completion.tokens", []]}
+        update_sound(
+            self._events,
+            held,
+            [
+                {"$set": {"row": own_value(ids, [_row(each) for each in expected])}},
+                {
+                    "$set": {
+                        "completion": {
+                            "tokens": {"$slice": [{"$concatArrays": [known, ["$row.digest"]]}, -KEPT_TOKENS]},
+                            "attempt": "$row.attempt",
+                            "seconds": "$row.seconds",
+                            "retry_in_ms": or_unset("$row.retry_in_ms"),
+                            "awaiting": "$$REMOVE",
+                        }
+                    }
+                },
+                {"$unset": ["row"]},
+            ],
+            hint=BY_ID,
+        )
+        return {row["_id"] for row in self._majority.find(held, {"_id": 1})}
+
+    def find(self, event_id: str, *, tenant: str) -> Awaited | None:
+        """What is known of the tenant's event; None where there is none, or none whose receiver is to say how
+        it went. One that cannot be read is set aside."""
+        if tenant_of(event_id) != tenant:
+            return None
+        row = self._majority.find_one({"_id": event_id, "completion": {"$exists": True}}, _READ)
+        return self._read(row) if row else None
+
+    def overdue(self, now: datetime, *, limit: int) -> list[Awaited]:
+        """Events that have waited for longer than their time."""
+        which = {
+            "state": State.RUNNING,
+            "completion.awaiting": True,
+            "due_at": {"$gte": EARLIEST, "$lt": now},
+        }
+        rows = self._events.find(which, _READ).sort("due_at", 1).limit(limit)
+        return [found for row in rows if (found := self._read(row)) is not None]
+
+    def _read(self, row: Document) -> Awaited | None:
+        try:
+            return _awaited(row)
+        except Corrupt as error:
+            set_aside(self._events, row["_id"], error)
+            return None
+
+    def tell(self, awaited: Awaited, ended: Ended) -> bool:
+        """Writes what was said of an event; False where it is no longer as it was read."""
+        now = ended.told.at
+        which: Document = {
+            "_id": awaited.event_id,
+            "state": awaited.state,
+            "attempt": awaited.attempt,
+            "owner": awaited.owner if awaited.owner is not None else {"$exists": False},
+        }
+        said = {"how": ended.told.how, "attempt": ended.told.attempt, "at": now}
+        put: Document = {
+            "state": ended.state,
+            "status": appended("status", line(now, ended.state, ended.message)),
+            "completion": {"told": {"$literal": said}},
+        }
+        if not awaited.awaiting:
+            # No worker has recorded this attempt: one that comes now finds it recorded.
+            entry = {"number": awaited.attempt + 1, "started_at": now, "worker": ended.worker}
+            claim = {"claim": awaited.owner} if awaited.owner is not None else {}
+            put |= {
+                "attempt": {"$add": ["$attempt", 1]},
+                "attempts": appended("attempts", entry | claim),
+            }
+        removed = ["owner", "lease_until", "dispatcher", "completion.awaiting", *WHILE_CLAIMED]
+        if ended.due_at is None:
+            put["archived_at"] = now
+            when = Notifying.ON_SUCCESS if ended.state is State.COMPLETED else Notifying.ON_FAILURE
+            # Whoever makes notifications asks the schedule who is to be told.
+            put["notify"] = owed_document(OwedNotification(when, now)) | {"hops": {"$ifNull": ["$hops", 0]}}
+            removed.append("due_at")
+        else:
+            put["due_at"] = ended.due_at
+        return update_sound(self._events, which, [{"$set": put}, {"$unset": removed}]).modified == 1
+
+
+def _awaited(row: Mapping[str, Any]) -> Awaited:
+    """Raises Corrupt."""
+    check_completion(row.get("completion"), "completion")
+    kept = row["completion"]
+    lines = items(row.get("status"), "status")
+    last = lines[-1] if lines and isinstance(lines[-1], dict) else {}
+    retry_in = kept.get("retry_in_ms")
+    return Awaited(
+        event_id=text(row["_id"], "_id"),
+        schedule_id=text(row.get("schedule_id"), "schedule_id"),
+        run_time=instant(row.get("run_time"), "run_time"),
+        state=State(one_of(row.get("state"), "state", tuple(State))),
+        owner=optional(text, row.get("owner"), "owner"),
+        attempt=whole(row.get("attempt"), "attempt"),
+        number=int(kept["attempt"]),
+        digests=tuple(kept["tokens"]),
+        seconds=float(kept["seconds"]),
+        retry_in=None if retry_in is None else timedelta(milliseconds=int(retry_in)),
+        awaiting=kept.get("awaiting") is True,
+        told=None if kept.get("told") is None else told(kept["told"], "completion.told"),
+        last_message=str(last.get("message", "")),
+    )
+
+
+def _row(each: Expected) -> Document:
+    row: Document = {"digest": each.digest, "attempt": each.number, "seconds": each.seconds}
+    if each.retry_in is not None:
+        row["retry_in_ms"] = each.retry_in // timedelta(milliseconds=1)
+    return row

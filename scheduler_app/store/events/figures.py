@@ -1,0 +1,119 @@
+"""What the newest events came to, for figures and charts: read by index, a few thousand at most."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.paging import MAX_SECONDS
+
+_FIELDS: Document = {
+    "run_time": 1,
+    "state": 1,
+    "attempt": 1,
+    "attempts": {"$slice": -1},
+    "schedule_id": 1,
+}
+
+
+class Outcome(NamedTuple):
+    """An event and its last attempt; what its document lacks, or has of another type, is None."""
+
+    id: str
+    schedule_id: str
+    run_time: datetime
+    state: State
+    attempts: int
+    lag_ms: float | None
+    """How late the last attempt started."""
+    duration_ms: float | None
+    status_code: int | None
+
+
+class EventFigures:
+    """Reads only, by the indexes of the lists."""
+
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+
+    def newest(self, since: datetime, until: datetime, *, tenant: str, most: int) -> list[Outcome]:
+        """The tenant's events whose run times lie from `since` to `until` (exclusive), newest first; `most`
+        at most. Raises a STORE_FAULT."""
+        which: Document = {"tenant": tenant, "run_time": {"$gte": since, "$lt": until}}
+        return self._outcomes(which, "list_v1", most)
+
+    def of_schedule(
+        self, schedule_id: str, since: datetime, until: datetime, *, tenant: str, most: int
+    ) -> list[Outcome]:
+        """The same of one schedule."""
+        if tenant_of(schedule_id) != tenant:
+            return []
+        which: Document = {"schedule_id": schedule_id, "run_time": {"$gte": since, "$lt": until}}
+        return self._outcomes(which, "schedule_v1", most)
+
+    def last_of_each(
+        self, schedule_ids: Iterable[str], until: datetime, *, tenant: str, most: int
+    ) -> dict[str, list[Outcome]]:
+        """The last `most` events of each schedule before `until`, newest first. One query in all: a union of
+        as many index scans as there are schedules."""
+        ids = [each for each in schedule_ids if tenant_of(each) == tenant]
+        if not ids:
+            return {}
+        scans = [self._scan(each, until, most) for each in ids]
+        pipeline = [*scans[0], *({"$unionWith": {"coll": "events", "pipeline": each}} for each in scans[1:])]
+        found: dict[str, list[Outcome]] = {each: [] for each in ids}
+        options: dict[str, Any] = {"maxTimeMS": int(MAX_SECONDS * 1000)}
+        for row in self._events.aggregate(pipeline, **options):
+            if (outcome := _outcome(row)) is not None and outcome.schedule_id in found:
+                found[outcome.schedule_id].append(outcome)
+        return found
+
+    def _scan(self, schedule_id: str, until: datetime, most: int) -> list[Document]:
+        last = {"$cond": [{"$isArray": "$attempts"}, {"$slice": ["$attempts", -1]}, []]}
+        return [
+            {"$match": {"schedule_id": schedule_id, "run_time": {"$lt": until}}},
+            {"$sort": {"run_time": -1, "_id": -1}},
+            {"$limit": most},
+            {"$project": _FIELDS | {"attempts": last}},
+        ]
+
+    def _outcomes(self, which: Document, hint: str, most: int) -> list[Outcome]:
+        rows = self._events.find(
+            which,
+            _FIELDS,
+            sort=[("run_time", -1), ("_id", -1)],
+            limit=most,
+            hint=hint,
+            max_time_ms=int(MAX_SECONDS * 1000),
+        )
+        return [outcome for row in rows if (outcome := _outcome(row)) is not None]
+
+
+def _outcome(row: Document) -> Outcome | None:
+    """None for a document that no figure can be made of."""
+    run_time, attempts = row.get("run_time"), row.get("attempts")
+    try:
+        state = State(str(row.get("state")))
+    except ValueError:
+        return None
+    if not isinstance(run_time, datetime):
+        return None
+    last = attempts[-1] if isinstance(attempts, list) and attempts else None
+    last = last if isinstance(last, dict) else {}
+    count, status = row.get("attempt"), last.get("status_code")
+    return Outcome(
+        str(row["_id"]),
+        row["schedule_id"] if isinstance(row.get("schedule_id"), str) else "",
+        run_time,
+        state,
+        count if isinstance(count, int) else 0,
+        _number(last.get("lag_ms")),
+        _number(last.get("duration_ms")),
+        status if isinstance(status, int) else None,
+    )
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -1,0 +1,116 @@
+"""Kill switches that are on: a document for each, which every process reads several times a second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from pymongo.errors import BulkWriteError
+
+from scheduler_app.domain.field_types import Corrupt, instant, optional, text, version
+from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target
+from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.tenants import whole_id
+from scheduler_app.store.faults import only_duplicates
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
+
+DOCUMENT_VERSION = 1
+#: For each tenant, beside the one that stops everything.
+MAX_SWITCHES: Final = 100
+#: What a process reads at most.
+_MAX_READ: Final = 10_000
+#: Schedules that are looked at to say how many one stops.
+MOST_COUNTED: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CorruptSwitch:
+    """A kill switch of which no more can be read than what it stops. It stops that all the same."""
+
+    target: Target
+    reason: str
+
+
+class KillSwitchDocuments:
+    def __init__(self, mongo: Mongo) -> None:
+        self._switches = mongo.collection("kill_switches")
+        self._majority = mongo.majority("kill_switches")
+        self._schedules = mongo.collection("schedules")
+
+    def insert(self, switch: KillSwitch) -> bool:
+        """Turns it on; False where it is on already."""
+        row: Document = {
+            "_id": switch.target.key,
+            "v": DOCUMENT_VERSION,
+            "tenant": switch.target.tenant,
+            "since": switch.since,
+        }
+        try:
+            self._switches.insert_many([row | ({"note": switch.note} if switch.note else {})])
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return False
+        return True
+
+    def note(self, target: Target, note: str) -> None:
+        """Sets what is said of one that is on."""
+        self._switches.update_one({"_id": target.key}, {"$set": {"note": note}})
+
+    def delete(self, target: Target) -> bool:
+        """Turns it off; False where it was not on."""
+        return self._switches.delete_one({"_id": target.key}).deleted_count == 1
+
+    def of(self, *, tenant: str) -> list[KillSwitch | CorruptSwitch]:
+        """A tenant's that are on, by their names."""
+        prefix = f"{tenant}/"
+        rows = self._majority.find({"_id": {"$gte": prefix, "$lt": f"{tenant}0"}}).sort("_id", 1)
+        found = [_read(row) for row in rows.limit(MAX_SWITCHES + 1)]
+        return [each for each in found if each is not None]
+
+    def everybodys(self) -> KillSwitches:
+        """All that are on. What a document stops stands in its id: one whose other fields somebody bent, or
+        a newer release wrote, is obeyed all the same."""
+        rows = self._switches.find({}, {"_id": 1}, hint=BY_ID).limit(_MAX_READ)
+        found = (Target.of(row["_id"]) for row in rows if isinstance(row["_id"], str))
+        return KillSwitches(frozenset(target for target in found if target is not None))
+
+    def judged_by(self, schedule_ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], str | None]]:
+        """The tags of these schedules, and the ids of the destinations that they name."""
+        found = {}
+        fields = {"tags": 1, "action.destination": 1}
+        for row in self._schedules.find({"_id": {"$in": list(schedule_ids)}}, fields):
+            tags, action = row.get("tags"), row.get("action")
+            named = action.get("destination") if isinstance(action, dict) else None
+            found[row["_id"]] = (
+                tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+                named if isinstance(named, str) else None,
+            )
+        return found
+
+    def stopped_schedules(self, target: Target) -> tuple[int, bool]:
+        """How many active schedules it stops, and whether there may be more: `MOST_COUNTED` are looked at."""
+        which: Document = {"tenant": target.tenant}
+        hint = "list_state_v1"
+        if target.scope is Scope.ALL:
+            which["state"] = ScheduleState.ACTIVE.value
+        elif target.scope is Scope.TAG:
+            which["tags"], hint = target.name, "list_tag_v1"
+        else:
+            which["action.destination"] = whole_id(target.tenant, target.name)
+            hint = "destination_v1"
+        rows = self._schedules.find(which, {"state": 1, "_id": 0}, hint=hint).limit(MOST_COUNTED)
+        states = [row.get("state") for row in rows.batch_size(MOST_COUNTED)]
+        return states.count(ScheduleState.ACTIVE.value), len(states) == MOST_COUNTED
+
+
+def _read(row: Document) -> KillSwitch | CorruptSwitch | None:
+    target = Target.of(str(row["_id"]))
+    if target is None:
+        return None
+    try:
+        version(row.get("v"), DOCUMENT_VERSION)
+        if row.get("tenant") != target.tenant:
+            raise Corrupt("tenant does not fit the id")
+        return KillSwitch(target, instant(row.get("since"), "since"), optional(text, row.get("note"), "note"))
+    except Corrupt as error:
+        return CorruptSwitch(target, str(error))

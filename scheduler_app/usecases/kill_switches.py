@@ -1,0 +1,199 @@
+"""Kill switches: people turn them on and off, every process obeys, beats release what they held."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.errors import Conflict, NotFound
+from scheduler_app.domain.event import schedule_of
+from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target, held_line
+from scheduler_app.store import STORE_FAULTS, Store, within
+from scheduler_app.store.events.outbox import Due
+from scheduler_app.store.kill_switches import MAX_SWITCHES, CorruptSwitch
+from scheduler_app.telemetry import get_logger, metrics
+
+log = get_logger(__name__)
+
+#: How old what a process knows may be before it looks again. A switch is effective within a second: one look
+#: that just missed it, and the next one with its answer, are well within that.
+LOOK_SECONDS: Final = 0.25
+#: A look that takes longer is given up, and the last known state holds.
+ANSWER_SECONDS: Final = 0.5
+EVENTS_A_PAGE: Final = 1_000
+MOST_HELD: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A kill switch, and what it stops."""
+
+    switch: KillSwitch
+    was_on: bool
+    schedules: int
+    """Active ones."""
+    more: bool
+    """There may be more of them: only so many are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A kill switch that is on, and how many events it holds so far, `MOST_HELD` at most."""
+
+    switch: KillSwitch | CorruptSwitch
+    held: int
+
+
+@dataclass(frozen=True)
+class KillSwitchService:
+    """What people do with kill switches."""
+
+    store: Store
+
+    def turn_on(self, target: Target, now: datetime, *, note: str | None = None) -> Stopped:
+        """Turns it on, or sets the note of one that is on. Raises Conflict where too many are on."""
+        switch = KillSwitch(target, now, note)
+        documents = self.store.kill_switches
+        known = documents.of(tenant=target.tenant)
+        there = next((each for each in known if each.target == target), None)
+        if there is None and len(known) >= MAX_SWITCHES and target.scope is not Scope.ALL:
+            raise Conflict(f"{MAX_SWITCHES} kill switches are on: turn some off, or stop everything")
+        was_on = not documents.insert(switch)
+        if was_on and note is not None:
+            documents.note(target, note)
+        if isinstance(there, KillSwitch):
+            switch = replace(there, note=note or there.note)
+        if not was_on:
+            log.warning("kill_switch.on", message="A kill switch was turned on", stops=str(target))
+        schedules, more = documents.stopped_schedules(target)
+        return Stopped(switch, was_on, schedules, more)
+
+    def turn_off(self, target: Target) -> int:
+        """Turns it off; beats release what it held. Returns how many events that is, `MOST_HELD` at most.
+        Raises NotFound."""
+        held = self.store.holding.count(target.key, most=MOST_HELD)
+        if not self.store.kill_switches.delete(target):
+            raise NotFound(f"the kill switch of {target} is not on")
+        log.warning("kill_switch.off", message="A kill switch was turned off", stopped=str(target))
+        return held
+
+    def that_are_on(self, *, tenant: str) -> list[Shown]:
+        """The tenant's, by name."""
+        found = self.store.kill_switches.of(tenant=tenant)
+        return [Shown(each, self.store.holding.count(each.target.key, most=MOST_HELD)) for each in found]
+
+
+class KillSwitchView:
+    """What one process knows of the kill switches. Threads may share it.
+
+    While MongoDB does not answer, the last known state holds: a switch that is on stays on. What a process
+    that is cut off from MongoDB has claimed ends with its leases.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._documents = store.kill_switches
+        self._lock = threading.Lock()
+        self._known = KillSwitches()
+        self.looked_at = float("-inf")
+        """When the last look began, in monotonic seconds."""
+        self.is_away = False
+        """Whether MongoDB did not answer it."""
+
+    @property
+    def known(self) -> KillSwitches:
+        """As of the last look; for who must not wait."""
+        return self._known
+
+    def current(self) -> KillSwitches:
+        """No older than `LOOK_SECONDS`, where MongoDB answers."""
+        if monotonic() - self.looked_at >= LOOK_SECONDS:
+            with self._lock:
+                if monotonic() - self.looked_at >= LOOK_SECONDS:
+                    self.look()
+        return self._known
+
+    def look(self) -> None:
+        """Reads them; it never raises."""
+        began = monotonic()
+        try:
+            with within(ANSWER_SECONDS):
+                found = self._documents.everybodys()
+        except STORE_FAULTS as error:
+            if not self.is_away:
+                log.warning(
+                    "kill_switch.unknown",
+                    message="The kill switches cannot be read; as they were last known, they hold",
+                    error=str(error)[:300],
+                )
+            self.is_away = True
+        else:
+            self.is_away = False
+            if found != self._known:
+                log.warning(
+                    "kill_switch.changed",
+                    message="Other kill switches are on than before",
+                    stops=sorted(map(str, found.targets))[:20],
+                    count=len(found.targets),
+                )
+            self._known = found
+        self.looked_at = began
+
+
+class KillSwitchGate:
+    """Holds waiting events that a kill switch stops, before a message is sent for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._view = KillSwitchView(store)
+
+    def passed(self, events: Sequence[Due], until: datetime, now: datetime) -> Sequence[Due]:
+        """Those of the events, due up to `until`, that none stops. It costs nothing while none is on.
+        Raises a STORE_FAULT."""
+        switches = self._view.current()
+        if not switches or not events:
+            return events
+        schedules = {schedule_of(event.id) for event in events} - {""}
+        facts = self._store.kill_switches.judged_by(list(schedules)) if schedules else {}
+        held: dict[Target, list[str]] = {}
+        passed: list[Due] = []
+        for event in events:
+            tags, destination = facts.get(schedule_of(event.id)) or ((), _of_message(event))
+            target = switches.stopping(event.id, tags, destination)
+            if target is None:
+                passed.append(event)
+            else:
+                held.setdefault(target, []).append(event.id)
+        for target, ids in held.items():
+            written = self._store.holding.hold(ids, target.key, until, now, held_line(target))
+            metrics.held.inc(written)
+        return passed
+
+
+class HeldEvents:
+    """What kill switches have held, and beats release when these are off."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def release_page(self, now: datetime) -> bool:
+        """Releases events whose switch is off; whether there are more. Raises a STORE_FAULT."""
+        keys = self._store.holding.keys()
+        if not keys:
+            return False
+        on = {target.key for target in self._store.kill_switches.everybodys().targets}
+        left = EVENTS_A_PAGE
+        for key in keys:
+            if key not in on:
+                left -= self._store.holding.release(key, now, limit=left)
+            if left <= 0:
+                return True
+        return False
+
+
+def _of_message(event: Due) -> str | None:
+    """The destination of an event that has no schedule: a message's does not change."""
+    named = event.origin.startswith(DESTINATION_PREFIX)
+    return event.origin.removeprefix(DESTINATION_PREFIX) if named else None

@@ -1,0 +1,52 @@
+"""Notes which schedules have to be judged because an event of theirs ended in `error`."""
+
+import threading
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from scheduler_app.domain.event import State
+from scheduler_app.store.events.outcomes import Record
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+#: Schedules that wait to be judged. One beyond is judged after its next failure.
+MAX_WAITING = 10_000
+#: Judged in one turn: each is a question, and a cut where it is paused.
+AT_ONCE = 50
+
+
+class Failures:
+    """Of schedules with `pause_after_failures` alone: nothing is noted of the others. Threads share it."""
+
+    def __init__(self, judge: Callable[[str, datetime], bool] | None) -> None:
+        """`judge` None: nobody judges."""
+        self._judge = judge
+        self._waiting: dict[str, None] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def note(self, records: Iterable[Record]) -> None:
+        """Takes attempts that were recorded."""
+        for record in records:
+            if record.pauses_on_failure and record.state is State.ERROR and record.event is not None:
+                with self._lock:
+                    if len(self._waiting) < MAX_WAITING:
+                        self._waiting[record.event.schedule_id] = None
+
+    def judge(self, now: datetime) -> None:
+        """Judges some of what waits. Raises a STORE_FAULT; nothing is forgotten then."""
+        if self._judge is None:
+            return
+        for schedule_id in list(self._waiting)[:AT_ONCE]:
+            # Taken out first: a failure that is recorded meanwhile is judged again.
+            with self._lock:
+                del self._waiting[schedule_id]
+            try:
+                self._judge(schedule_id, now)
+            except BaseException:
+                with self._lock:
+                    self._waiting[schedule_id] = None
+                raise

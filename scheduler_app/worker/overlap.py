@@ -1,0 +1,113 @@
+"""What a schedule's policy of overlapping runs does to claimed events before their requests are made.
+
+A worker judges an event after it has claimed it, and by what MongoDB says of earlier events of the schedule
+then. The earliest one that is not finished is held back by nobody, so that the others wait for something that
+ends: for an attempt, for the last retry, or for recovery, which ends the claims of dead workers. A worker
+that dies between the claim and the verdict leaves an event without an attempt; whoever claims it next judges
+it anew.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.domain.overlap import next_look
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store import Store
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.overlaps import Ending, Unfinished, superseded_by
+from scheduler_app.telemetry import metrics
+from scheduler_app.worker.lease import Lease
+from scheduler_app.worker.recorder import Delayed, Ended
+
+Held = dict[str, Delayed | Ended]
+
+
+class Overlap:
+    """Judges events of schedules whose `run_overlap` is not `allow`. Threads share it."""
+
+    def __init__(self, store: Store, *, now: Callable[[], datetime]) -> None:
+        self._overlaps = store.overlaps
+        self._now = now
+
+    def held_back(self, pairs: Sequence[tuple[Event, Schedule]], lease: Lease) -> Held:
+        """Those of the claimed events whose requests are not made now, by their ids, and what becomes of
+        them instead. Raises a STORE_FAULT."""
+        by_schedule: defaultdict[str, list[Event]] = defaultdict(list)
+        schedules = {}
+        for event, schedule in pairs:
+            by_schedule[schedule.id].append(event)
+            schedules[schedule.id] = schedule
+        held: Held = {}
+        for schedule_id, events in by_schedule.items():
+            schedule = schedules[schedule_id]
+            if schedule.run_overlap == "cancel_earlier":
+                held |= self._cancelled(events, lease)
+            else:
+                held |= self._after_earlier(schedule, events, lease)
+        return held
+
+    def _cancelled(self, events: Sequence[Event], lease: Lease) -> Held:
+        # First what the newest one ends, then what newer ones have ended: of several in one batch the newest
+        # runs, as it would if they came one by one.
+        self._overlaps.supersede(max(events, key=_order), self._now())
+        found = self._overlaps.superseded([event.id for event in events])
+        metrics.overlaps.labels("cancelled").inc(len(found))
+        return {
+            event_id: Ended(Ending(event_id, lease.token, State.CANCELLED, superseded_by(newer)), lease)
+            for event_id, newer in found.items()
+        }
+
+    def _after_earlier(self, schedule: Schedule, events: Sequence[Event], lease: Lease) -> Held:
+        # A retry belongs to a run that has begun, which nothing holds back.
+        first_attempts = [event for event in events if event.attempt == event.attempts_before]
+        if not first_attempts:
+            return {}
+        queues = schedule.run_overlap == "queue"
+        unfinished = self._overlaps.unfinished(
+            schedule.id,
+            max(event.run_time for event in first_attempts),
+            scope=schedule.overlap_scope,
+            # Of those who wait it matters who is the last to have a place.
+            limit=schedule.queue_limit + 1 if queues else 1,
+        )
+        places = {each.id: place for place, each in enumerate(unfinished)}
+        held: Held = {}
+        for event in first_attempts:
+            place = places.get(event.id, len(unfinished))
+            if not unfinished or place == 0 or _order(event) < _order(unfinished[0]):
+                continue
+            if not queues:
+                held[event.id] = self._skipped(event, lease, unfinished[0], "skip")
+            elif event.id in places or event.postponed_from is not None:
+                held[event.id] = self._queued(event, lease, unfinished[max(place, 1) - 1], place)
+            else:
+                policy = f"queue with room for {schedule.queue_limit}"
+                held[event.id] = self._skipped(event, lease, unfinished[0], policy)
+        return held
+
+    @staticmethod
+    def _skipped(event: Event, lease: Lease, earlier: Unfinished, policy: str) -> Ended:
+        metrics.overlaps.labels("skipped").inc()
+        message = (
+            f"Skipped: run_overlap is {policy}, and the earlier event {earlier.id} is {earlier.state.value}"
+        )
+        return Ended(Ending(event.id, lease.token, State.SKIPPED, message), lease)
+
+    def _queued(self, event: Event, lease: Lease, earlier: Unfinished, place: int) -> Delayed:
+        metrics.overlaps.labels("queued").inc()
+        now, since = self._now(), event.postponed_from or event.due_at
+        due_at = whole_milliseconds(now + next_look(now - since, place))
+        message = (
+            f"Waits in place {place} for the earlier event {earlier.id}, until {shown_instant(due_at)} at the"
+            " latest: run_overlap is queue"
+        )
+        return Delayed(
+            Postponement(event.id, lease.token, due_at, since, message, waits_for=earlier.id), lease
+        )
+
+
+def _order(each: Event | Unfinished) -> tuple[datetime, str]:
+    return each.run_time, each.id

@@ -1,0 +1,139 @@
+"""Who changed a schedule: noted by every door, with secrets masked, and taken back."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from api.edit_log import HEADER
+from scheduler_app.store import Store, edits
+
+Create = Callable[..., dict[str, Any]]
+KEY = {"X-API-Key": "0123456789abcdef"}
+
+
+def edits_of(client: FlaskClient, schedule_id: str, **headers: str) -> list[dict[str, Any]]:
+    answer = client.get(f"/api/schedules/{schedule_id}/edits", headers=headers)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, Any]] = answer.get_json()["edits"]
+    return found
+
+
+def test_an_edit_says_who_made_it_when_and_what_it_changed(make_api: Callable[..., Flask]) -> None:
+    client = make_api(api_keys=("ann:0123456789abcdef", "another-key-of-16")).test_client()
+    body = {"name": "n", "callback_url": "http://127.0.0.1:9/", "rrule": "FREQ=DAILY"}
+    made = client.post("/api/schedules", json=body, headers=KEY).get_json()["id"]
+    path = f"/api/schedules/{made}"
+    assert edits_of(client, made, **KEY) == []
+    changed = client.put(
+        path, json={"name": "m", "cron": "0 9 * * *"}, headers=KEY | {HEADER: "asked by Bob"}
+    )
+    assert changed.status_code == 200
+    client.post(f"{path}/pause", headers={"X-API-Key": "another-key-of-16"})
+    pause, edit = edits_of(client, made, **KEY)
+    assert (edit["by"], edit["what"], edit["version"]) == ("ann", "edited", 2)
+    assert edit["note"] == "asked by Bob"
+    assert (edit["before"]["name"], edit["after"]["name"]) == ("n", "m")
+    assert (edit["before"]["rrule"], edit["after"]["cron"]) == ("FREQ=DAILY", "0 9 * * *")
+    assert "callback_url" not in edit["before"]
+    assert (pause["before"], pause["after"]) == ({"state": "active"}, {"state": "paused"})
+    assert "by" not in pause
+    client.delete(path, headers=KEY)
+    assert [each["what"] for each in edits_of(client, made, **KEY)] == ["deleted", "paused", "edited"]
+
+
+def test_no_secret_is_noted_only_that_one_was_changed(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    made = create(callback_url="http://127.0.0.1:9/?t=s3cr3t", headers={"X-Key": "s3cr3t"}, body="s3cr3t")
+    client.put(f"/api/schedules/{made['id']}", json={"headers": {"X-Key": "an0ther"}, "name": "n"})
+    (edit,) = edits_of(client, made["id"])
+    assert edit["secrets_changed"] is True
+    stored = str(list(store.mongo.collection("edits").find({})))
+    assert "s3cr3t" not in stored
+    assert "an0ther" not in stored
+
+
+def test_what_changes_nothing_and_what_is_dry_is_not_noted(client: FlaskClient, create: Create) -> None:
+    made = create()
+    client.put(f"/api/schedules/{made['id']}", json={"name": "test"})
+    client.put(f"/api/schedules/{made['id']}?dry_run=true", json={"name": "another"})
+    assert edits_of(client, made["id"]) == []
+
+
+def test_an_edit_is_taken_back_and_that_is_an_edit_too(client: FlaskClient, create: Create) -> None:
+    made = create(tags=["a"])
+    path = f"/api/schedules/{made['id']}"
+    client.put(path, json={"cron": "0 9 * * *", "headers": {"X-Team": "b"}, "tags": ["a", "b"], "body": "x"})
+    (edit,) = edits_of(client, made["id"])
+    back = client.post(f"{path}/edits/{edit['id']}/revert")
+    assert back.status_code == 200, back.text
+    now = client.get(path).get_json()
+    assert (now["rrule"], now["tags"]) == (made["rrule"], ["a"])
+    assert "cron" not in now
+    assert not now.get("headers")
+    assert "body" not in now
+    newest = edits_of(client, made["id"])[0]
+    assert (newest["version"], newest["note"].startswith("Reverts the edit of ")) == (3, True)
+    client.post(f"{path}/pause")
+    pause = edits_of(client, made["id"])[0]
+    assert client.post(f"{path}/edits/{pause['id']}/revert").get_json()["state"] == "active"
+    for gone in ("none-such", "0" * 24):
+        assert client.post(f"{path}/edits/{gone}/revert").status_code == 404
+    other = create()["id"]
+    assert client.post(f"/api/schedules/{other}/edits/{edit['id']}/revert").status_code == 404
+
+
+def test_only_the_newest_edits_of_a_schedule_are_kept(
+    client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(edits, "MOST_KEPT", 3)
+    made, other = create()["id"], create()["id"]
+    client.put(f"/api/schedules/{other}", json={"name": "other"})
+    for number in range(5):
+        client.put(f"/api/schedules/{made}", json={"name": f"n{number}"})
+    assert [each["after"]["name"] for each in edits_of(client, made)] == ["n4", "n3", "n2"]
+    assert len(edits_of(client, other)) == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("before", 5), ("by", None), ("version", "two"), ("secrets_changed", "yes"), ("tenant", "acme"),
+     ("what", 1), ("note", []), ("after", None), ("v", 99)],
+)  # fmt: skip
+def test_a_bent_edit_harms_only_itself(
+    client: FlaskClient, create: Create, store: Store, field: str, value: object
+) -> None:
+    made = create()["id"]
+    for name in ("a", "b"):
+        client.put(f"/api/schedules/{made}", json={"name": name})
+    collection = store.mongo.collection("edits")
+    first = collection.find_one({"schedule_id": made, "after.name": "a"})
+    assert first
+    collection.update_one({"_id": first["_id"]}, {"$set": {field: value}})
+    good, bent = edits_of(client, made)
+    assert good["after"] == {"name": "b"}
+    assert (bent["id"], "reason" in bent) == (first["_id"], True)
+    assert client.get(f"/schedules/{made}").status_code == 200
+    assert client.post(f"/api/schedules/{made}/edits/{bent['id']}/revert").status_code == 409
+
+
+def test_a_note_that_is_too_long_is_refused_before_anything_is_changed(
+    client: FlaskClient, create: Create
+) -> None:
+    made = create()["id"]
+    refused = client.put(f"/api/schedules/{made}", json={"name": "n"}, headers={HEADER: "x" * 501})
+    assert (refused.status_code, HEADER in refused.get_json()["detail"]) == (422, True)
+    assert client.get(f"/api/schedules/{made}").get_json()["name"] == "test"
+
+
+def test_an_edit_is_made_even_where_it_cannot_be_noted(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    made = create()["id"]
+    validator = {"$jsonSchema": {"required": ["nothing-has-this"]}}
+    store.mongo.command("collMod", "edits", validator=validator)
+    assert client.put(f"/api/schedules/{made}", json={"name": "n"}).status_code == 200
+    assert client.get(f"/api/schedules/{made}").get_json()["name"] == "n"

@@ -1,0 +1,281 @@
+"""Kill switches, as beats and workers obey them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from threading import Event as Flag
+from threading import Thread
+
+import pytest
+
+from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
+from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store
+from scheduler_app.store.events.holding import HELD_FOR
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.kill_switches import EVENTS_A_PAGE, HeldEvents, KillSwitchService, KillSwitchView
+from scheduler_app.worker import Pipeline
+from tests.acceptance.journal import Journal
+from tests.builders import draft, event, message, schedule
+from tests.documents import event_document
+from tests.executors import executors
+from tests.processes import wait_until
+
+SECOND = timedelta(seconds=1)
+EVERYTHING = Target(TENANT, Scope.ALL)
+BILLING = Target(TENANT, Scope.TAG, "billing")
+ERP = Target(TENANT, Scope.DESTINATION, "erp")
+
+
+@pytest.fixture
+def dispatch(store: Store, settings: Settings) -> Callable[..., int]:
+    """One page of a beat that has just started."""
+
+    def page(now: datetime) -> int:
+        made = Dispatch(store, CeleryPublisher(make_app(settings)), horizon_seconds=5)
+        return made.dispatch_page(now).dispatched
+
+    return page
+
+
+@pytest.fixture
+def world(store: Store, now: datetime) -> dict[str, Event]:
+    """A due event of a schedule with a tag, of one with a destination, of one without both, and a message to
+    that destination."""
+    made = Destination(id="erp", url="http://127.0.0.1:9/", created_at=now, updated_at=now)
+    assert store.destinations.insert(made)
+    store.schedules.insert(schedule(now, "tagged", tags=("billing", "x")))
+    store.schedules.insert(draft(url=NOT_GIVEN, destination="erp").schedule("erp-1", now, max_retries=1))
+    store.schedules.insert(schedule(now, "other"))
+    events = {name: event(now, name, origin=f"o-{name}") for name in ("tagged", "erp-1", "other")}
+    store.events.insert(list(events.values()), now, "made")
+    events["message"] = message(now, url=NOT_GIVEN, destination="erp")
+    assert store.messages.insert(events["message"], now)
+    return events
+
+
+def turn_on(store: Store, target: Target, now: datetime) -> None:
+    KillSwitchService(store).turn_on(target, now)
+
+
+def held(store: Store, events: dict[str, Event]) -> set[str]:
+    documents = {name: event_document(store, made.id) for name, made in events.items()}
+    return {name for name, found in documents.items() if "held" in found}
+
+
+@pytest.mark.parametrize(
+    ("target", "stopped"),
+    [
+        (EVERYTHING, {"tagged", "erp-1", "other", "message"}),
+        (BILLING, {"tagged"}),
+        (ERP, {"erp-1", "message"}),
+        (Target("acme", Scope.ALL), set()),
+        (Target(TENANT, Scope.TAG, "bill"), set()),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Target) else "",
+)
+def test_what_it_stops_is_held_and_the_rest_is_dispatched(
+    store: Store,
+    dispatch: Callable[..., int],
+    world: dict[str, Event],
+    now: datetime,
+    target: Target,
+    stopped: set[str],
+) -> None:
+    turn_on(store, target, now)
+    assert dispatch(now) == len(world) - len(stopped)
+    assert held(store, world) == stopped
+    for name in stopped:
+        found = event_document(store, world[name].id)
+        assert (found["state"], found["due_at"]) == (State.READY_QUEUE, now + HELD_FOR)
+        assert f"kill switch of {target}" in found["status"][-1]["message"]
+    # What is held is not read again: no busy loop.
+    assert dispatch(now) == 0
+
+
+def test_what_was_held_is_due_again_at_its_own_time_when_it_is_off(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    turn_on(store, EVERYTHING, now)
+    turn_on(store, BILLING, now)
+    dispatch(now)
+    assert not HeldEvents(store).release_page(now)
+    assert held(store, world) == set(world)
+    assert KillSwitchService(store).turn_off(EVERYTHING) == len(world)
+    assert not HeldEvents(store).release_page(now + SECOND)
+    assert held(store, world) == set()
+    for made in world.values():
+        found = event_document(store, made.id)
+        assert found["due_at"] == now
+        assert "postponed_from" not in found
+    # Each is judged anew: the other switch is still on.
+    assert dispatch(now + SECOND) == len(world) - 1
+    assert held(store, world) == {"tagged"}
+
+
+def test_many_held_events_are_released_page_by_page(
+    store: Store, dispatch: Callable[..., int], now: datetime
+) -> None:
+    count = EVENTS_A_PAGE + 10
+    store.events.insert([event(now, f"s{number}") for number in range(count)], now, "made")
+    turn_on(store, EVERYTHING, now)
+    while store.holding.count(EVERYTHING.key, most=count) < count:
+        dispatch(now)
+    KillSwitchService(store).turn_off(EVERYTHING)
+    release = HeldEvents(store)
+    assert release.release_page(now)
+    assert not release.release_page(now)
+    assert store.holding.keys() == []
+    assert store.events.living_by_state()["ready_queue"] == count
+
+
+def test_an_event_that_was_cancelled_while_it_was_held_stays_cancelled(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    turn_on(store, EVERYTHING, now)
+    dispatch(now)
+    assert store.cancellations.cancel(world["other"].id, now, "by hand", tenant=TENANT)
+    later = now + 60 * SECOND
+    moved = store.messages.reschedule(world["message"].id, later, later, now, "moved", tenant=TENANT)
+    assert moved
+    KillSwitchService(store).turn_off(EVERYTHING)
+    HeldEvents(store).release_page(now)
+    assert event_document(store, world["other"].id)["state"] == State.CANCELLED
+    assert event_document(store, world["message"].id)["due_at"] == later
+
+
+def test_a_document_that_somebody_bent_stops_what_its_id_says(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    turn_on(store, BILLING, now)
+    switches = store.mongo.collection("kill_switches")
+    for change in ({"since": "soon"}, {"v": "x"}, {"tenant": 5}, {"note": ["x"]}):
+        switches.update_one({"_id": BILLING.key}, {"$set": change})
+        (shown,) = KillSwitchService(store).that_are_on(tenant=TENANT)
+        assert shown.switch.target == BILLING
+        assert "reason" in type(shown.switch).__slots__
+    for bent in ("default/planet/x", "nonsense", 5, "default/all/x", "/all"):
+        switches.insert_one({"_id": bent})
+    dispatch(now)
+    assert held(store, world) == {"tagged"}
+    assert KillSwitchService(store).turn_off(BILLING) == 1
+
+
+def test_while_mongodb_does_not_answer_the_last_known_state_holds(
+    store: Store, settings: Settings, now: datetime
+) -> None:
+    turn_on(store, BILLING, now)
+    view = KillSwitchView(store)
+    assert view.current().targets == {BILLING}
+    away = Store(replace(settings, mongo_uri="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=100"))
+    view._documents = away.kill_switches
+    view.look()
+    assert view.is_away
+    assert view.known.targets == {BILLING}
+    view._documents = store.kill_switches
+    store.kill_switches.delete(BILLING)
+    view.look()
+    assert not view.is_away
+    assert not view.known
+    away.close()
+
+
+# -- workers ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pipeline(store: Store) -> Iterator[Pipeline]:
+    made = Pipeline(
+        store,
+        executors(origin_concurrency=200),
+        now=clock.now,
+        worker="w1",
+        horizon_seconds=5,
+        max_events=10_000,
+    )
+    made.start()
+    yield made
+    made.stop_starting()
+    made.interrupt()
+    made.stop()
+
+
+@pytest.fixture
+def journal() -> Iterator[Journal]:
+    made = Journal()
+    yield made
+    made.close()
+
+
+def test_what_a_worker_has_claimed_is_judged_again_before_it_is_sent(
+    store: Store, pipeline: Pipeline, journal: Journal
+) -> None:
+    now = clock.now()
+    due = now + 3 * SECOND
+    store.schedules.insert(schedule(now - SECOND, "tagged", tags=("billing",), url=journal.url("/tagged")))
+    store.schedules.insert(schedule(now - SECOND, "other", url=journal.url("/other")))
+    events = {name: event(due, name) for name in ("tagged", "other")}
+    store.events.insert(list(events.values()), now, "made")
+    assert pipeline.delivery.deliver([made.id for made in events.values()]) == 2
+    turn_on(store, BILLING, clock.now())
+    assert pipeline.wait_until_empty(20)
+    assert "/tagged" not in journal.calls
+    assert len(journal.calls["/other"]) == 1
+    found = event_document(store, events["tagged"].id)
+    assert (found["state"], found["held"], found["attempt"]) == (State.READY_QUEUE, BILLING.key, 0)
+    assert found["postponed_from"] == events["tagged"].due_at
+    KillSwitchService(store).turn_off(BILLING)
+    HeldEvents(store).release_page(clock.now())
+    wait_until(lambda: not pipeline.kill_switches.view.known, "the worker to know that it is off")
+    assert pipeline.delivery.deliver([events["tagged"].id]) == 1
+    assert pipeline.wait_until_empty(20)
+    assert [call.key for call in journal.calls["/tagged"]] == [events["tagged"].id]
+
+
+def test_nothing_is_sent_later_than_a_second_after_the_answer(
+    store: Store, pipeline: Pipeline, journal: Journal
+) -> None:
+    """Some hundreds of callbacks a second, stopped in their midst; the large one is among the long tests."""
+    store.schedules.insert(schedule(clock.now() - SECOND, "s1", tags=("billing",), url=journal.url("/a")))
+    done = Flag()
+
+    def load() -> None:
+        number = 0
+        while not done.is_set():
+            now = clock.now()
+            made = [event(now + timedelta(milliseconds=number + n), "s1") for n in range(50)]
+            number += 50
+            store.events.insert(made, now, "made")
+            pipeline.delivery.deliver([each.id for each in made])
+            done.wait(0.1)
+
+    sending = Thread(target=load)
+    sending.start()
+    try:
+        wait_until(lambda: len(journal.calls["/a"]) > 200, "the load to run")
+        turn_on(store, EVERYTHING, clock.now())
+        answered = clock.now()
+        wait_until(lambda: clock.now() > answered + 3 * SECOND, "three seconds")
+    finally:
+        done.set()
+        sending.join()
+    assert pipeline.wait_until_empty(20)
+    last = max(call.at for call in journal.calls["/a"])
+    assert last <= answered.timestamp() + 1
+    assert store.holding.count(EVERYTHING.key, most=10_000) > 0
+
+
+def test_a_switch_that_is_on_twice_is_one_and_keeps_since_when(store: Store, now: datetime) -> None:
+    service = KillSwitchService(store)
+    first = service.turn_on(BILLING, now, note="first")
+    again = service.turn_on(BILLING, now + SECOND, note="second")
+    assert (first.was_on, again.was_on) == (False, True)
+    (shown,) = service.that_are_on(tenant=TENANT)
+    assert shown.switch == KillSwitch(BILLING, now, "second")
+    assert again.switch == shown.switch
