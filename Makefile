@@ -46,9 +46,9 @@ docs: .venv/installed-dev ## write what is made from the code, and build the man
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html docs build/docs
 
 lock: .venv/installed-tools ## write requirements/*.txt anew for what pyproject.toml asks for (ARGS="--upgrade" for newer releases)
-	@$(LOCK) --extra embedded --extra dev pyproject.toml requirements/build.in --output-file requirements/dev.txt
-	@$(LOCK) --extra embedded pyproject.toml requirements/build.in --constraint requirements/dev.txt --output-file requirements/up.txt
-	@$(LOCK) pyproject.toml --constraint requirements/dev.txt --output-file requirements/runtime.txt
+	@$(LOCK) --extra server --extra embedded --extra dev pyproject.toml requirements/build.in --output-file requirements/dev.txt
+	@$(LOCK) --extra server --extra embedded pyproject.toml requirements/build.in --constraint requirements/dev.txt --output-file requirements/up.txt
+	@$(LOCK) --extra server pyproject.toml --constraint requirements/dev.txt --output-file requirements/runtime.txt
 	@$(LOCK) requirements/build.in --constraint requirements/dev.txt --output-file requirements/build.txt
 	@$(LOCK) requirements/tools.in --output-file requirements/tools.txt
 

@@ -6,6 +6,7 @@ from werkzeug.routing import BaseConverter, Map
 SCHEDULE_WORDS = ("bulk", "export", "import", "preview")
 EVENT_WORDS = ("redrive",)
 MESSAGE_WORDS = ("bulk",)
+TASK_WORDS = ("scheduled", *SCHEDULE_WORDS)
 
 
 class ScheduleIds(BaseConverter):
@@ -29,7 +30,14 @@ class MessageIds(BaseConverter):
     regex = rf"(?!(?:{'|'.join(MESSAGE_WORDS)})(?:/|$))[^/]+"
 
 
+class TaskIds(BaseConverter):
+    """`<task:…>` in a route; a task is a schedule."""
+
+    part_isolating = True
+    regex = rf"(?!(?:{'|'.join(TASK_WORDS)})(?:/|$))[^/]+"
+
+
 def register(app: Flask) -> None:
     """Must be called before any route with such an id is added."""
     known: Map = app.url_map
-    known.converters |= {"schedule": ScheduleIds, "event": EventIds, "message": MessageIds}
+    known.converters |= {"schedule": ScheduleIds, "event": EventIds, "message": MessageIds, "task": TaskIds}

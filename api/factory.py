@@ -19,6 +19,7 @@ from api import (
 )
 from api.openapi import spec_options
 from api.routes import echo, health, manual, metrics, swagger_ui
+from api.tasks_facade import answers as tasks_answers
 from scheduler_app.assembly import assemble
 from scheduler_app.broker import make_app
 from scheduler_app.config import Settings, load_settings
@@ -41,6 +42,8 @@ def create_app(settings: Settings | None = None) -> Flask:
         made = assemble(settings, make_app(settings))
     made = replace(made, manager=replace(made.manager, on_edit=edit_log.noting(made.store)))
     app.extensions["scheduler"] = made
+    # First: the last of all to see an answer.
+    tasks_answers.register(app)
     api = routes.register(app)
     problems.register(app)
     auth.register(app, settings)

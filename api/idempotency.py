@@ -1,7 +1,7 @@
 """`Idempotency-Key`: a POST that is sent again is executed once, and gets the first answer again.
 
-An answer is kept for a day. Answers after which a retry makes sense are not kept: server errors (5xx) and
-conflicts (409).
+An answer is kept for a day. Answers after which a retry makes sense are not kept: server errors (5xx),
+conflicts (409) and quotas (429).
 """
 
 import hashlib
@@ -89,7 +89,7 @@ def _finish(response: Response) -> Response:
         return response
     records = real_services().store.idempotency
     try:
-        if response.status_code >= 500 or response.status_code == 409 or dry_run.asked():
+        if response.status_code >= 500 or response.status_code in (409, 429) or dry_run.asked():
             records.give_up(begun)
         else:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

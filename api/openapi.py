@@ -10,12 +10,13 @@ from typing import Any
 from api.hop_limit import HEADER as HOPS
 from api.hop_limit import MAX_HOPS
 from api.idempotency import HEADER, REPLAYED
+from api.problems import PROBLEM_JSON
+from api.tasks_facade.specification import TASKS, say_as_tasks
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__
 
 Node = dict[str, Any]
 
-PROBLEM_JSON = "application/problem+json"
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 
 #: By status: the name among the components, and when it is answered.
@@ -123,6 +124,7 @@ PATH_PARAMETERS = {
     "schedule_id": ("The schedule's id", "6b010264e9357beda3998488"),
     "feed_id": ("The feed's id", "6b010264e9357beda3998488"),
     "message_id": ("The message's id", "order-4711-reminder"),
+    "task_id": ("The task's id", "my-task-1"),
     "event_id": ("The event's id", "6b010264e9357beda3998488-1-20250105T120000Z"),
     "name": ("The destination's or calendar's name", "zurich"),
     "edit_id": ("The id of an edit, as the list of edits shows it", "5f2b8c3de4b0a1c2d3e4f5a6"),
@@ -173,6 +175,8 @@ def completed(spec: Node) -> Node:
         for method, operation in item.items():
             if isinstance(operation, dict):
                 _complete(operation, method, in_path="{" in path)
+                if path.startswith(TASKS):
+                    say_as_tasks(operation)
                 for response in operation["responses"].values():
                     if operation["operationId"] in links and "$ref" not in response:
                         response["links"] = links[operation["operationId"]]

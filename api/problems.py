@@ -10,13 +10,14 @@ from werkzeug.exceptions import HTTPException
 
 from api.json_types import View
 from api.refused_readings import refused_readings
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, Refused, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded, Refused, StaleVersion
 from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
+PROBLEM_JSON = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
 #: An answer names this many wrong fields, and counts the others.
 MAX_ERRORS = 100
@@ -79,7 +80,7 @@ class Problem(Exception):
             json.dumps(self.body()) + "\n",
             status=self.status,
             headers=self.headers,
-            mimetype="application/problem+json",
+            mimetype=PROBLEM_JSON,
         )
 
 
@@ -90,6 +91,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(NotFound, lambda error: Problem(404, str(error)).response())
     app.register_error_handler(Refused, lambda error: Problem(403, str(error)).response())
     app.register_error_handler(Conflict, lambda error: Problem(409, str(error)).response())
+    app.register_error_handler(QuotaExceeded, lambda error: Problem(429, str(error)).response())
     app.register_error_handler(StaleVersion, lambda error: Problem(412, str(error)).response())
     for fault in STORE_FAULTS:
         app.register_error_handler(fault, _of_store)

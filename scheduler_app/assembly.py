@@ -36,6 +36,7 @@ from scheduler_app.usecases.figures import RecentFigures
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
+from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.notifications import Notifications
 from scheduler_app.usecases.owed_expansion import OwedExpansion
@@ -134,7 +135,13 @@ class Assembly:
             on_edit=tell_nobody,
         )
         events = replace(self.events, store=store, dispatch=_do_nothing)
-        messages = replace(self.messages, store=store, dispatch=_do_nothing, new_secret=_masked_secret)
+        messages = replace(
+            self.messages,
+            store=store,
+            dispatch=_do_nothing,
+            new_secret=_masked_secret,
+            quota=MessageQuota(store, self.messages.quota.most),
+        )
         destinations = replace(self.destinations, store=store, attempt=None, new_secret=_masked_secret)
         return replace(
             self,
@@ -190,7 +197,12 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         events=EventService(store, prompt.dispatch_urgently),
         completions=CompletionService(store, prompt.dispatch_urgently),
         messages=MessageService(
-            store, prompt.dispatch_soon, settings.worker_max_retries, check_action, new_secret
+            store,
+            prompt.dispatch_soon,
+            settings.worker_max_retries,
+            check_action,
+            new_secret,
+            MessageQuota(store, settings.max_messages),
         ),
         destinations=DestinationService(
             store,

@@ -80,6 +80,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "timeout_seconds": ("10", NAN, None, [1], {"x": 1}, MISSING, HUGE, 0, -1, float("inf"), True),
     "success": (*NO_LIST, None, MISSING, [[1]], ["?"], [True]),
     "tags": (*NO_LIST, [5], [None]),
+    "purpose": (5, NAN, ["x"], {"x": 1}, True),
     "state": (5, NAN, None, ["x"], {"x": 1}, MISSING, "asleep", ["active"]),
     "version": NO_WHOLE,
     "first_revision": ("x", NAN, [1], {"x": 1}, HUGE, -1, True, 0.5, 2),

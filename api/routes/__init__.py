@@ -22,10 +22,11 @@ from api.routes import (
     signing,
     zone_check,
 )
+from api.tasks_facade import routes as tasks
 
 
 def register(app: Flask) -> Api:
-    """Adds every route below /api; this order is the order of the specification."""
+    """Adds every route below /api, and /tasks; this order is the order of the specification."""
     converters.register(app)
     api = Api(app)
     for module in (
@@ -42,7 +43,7 @@ def register(app: Flask) -> Api:
             events,
             messages,
         ),
-        *(calendars, calendar_feeds, destinations, kill_switch, zone_check),
+        *(calendars, calendar_feeds, destinations, kill_switch, zone_check, tasks),
     ):
         api.register_blueprint(module.blueprint)
     return api

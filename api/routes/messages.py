@@ -22,10 +22,10 @@ from api.wire import (
     message_shown,
     window,
 )
-from scheduler_app.domain.errors import Conflict, InvalidField
+from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.message import MessageDraft, Timing
 from scheduler_app.domain.message_ids import message_id_of
-from scheduler_app.usecases.messages import Scheduled
+from scheduler_app.usecases.messages import Refusal, Scheduled
 
 blueprint = ApiBlueprint(
     "messages", __name__, url_prefix="/api/messages", description="One-off deliveries without a schedule"
@@ -71,11 +71,13 @@ def schedule_messages(given: Loaded) -> View:
     )
 
 
-def _outcome(made: Scheduled | InvalidField | Conflict) -> View | Problem:
+def _outcome(made: Scheduled | Refusal) -> View | Problem:
     if isinstance(made, InvalidField):
         return of_field(made)
     if isinstance(made, Conflict):
         return Problem(409, str(made))
+    if isinstance(made, QuotaExceeded):
+        return Problem(429, str(made))
     event = made.record.event
     result: View = {
         "status": 201 if made.created else 200,

@@ -1,5 +1,7 @@
 """The specification, and Swagger UI with all its assets: a browser asks no other host for anything."""
 
+import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,8 @@ import yaml
 from flask import Flask, Response, send_from_directory
 from flask_smorest import Api
 
-from api.openapi import completed
+from api.apply_schema import apply_schema
+from api.openapi import Node, completed
 
 #: The files of swagger-ui-dist in the package; its Flask blueprint is not used.
 ASSETS = Path(flask_swagger_ui.__file__).parent / "dist"
@@ -65,13 +68,25 @@ class _Plain(yaml.SafeDumper):
 def register(app: Flask, api: Api) -> None:
     made: dict[str, str] = {}
 
+    @cache
+    def specified() -> Node:
+        """Made at the first request: by then every route is registered, and it does not change."""
+        return completed(api.spec.to_dict())
+
     @app.get("/docs/openapi.yml")
     def specification() -> Response:
-        """Made at the first request: by then every route is registered, and it does not change."""
         if "yaml" not in made:
-            spec = completed(api.spec.to_dict())
-            made["yaml"] = yaml.dump(spec, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
+            made["yaml"] = yaml.dump(
+                specified(), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110
+            )
         return Response(made["yaml"], mimetype="application/yaml")
+
+    @app.get("/docs/apply.schema.json")
+    def schema_of_files() -> Response:
+        """Of the files of `scheduler apply`."""
+        if "schema" not in made:
+            made["schema"] = json.dumps(apply_schema(specified()), ensure_ascii=False) + "\n"
+        return Response(made["schema"], mimetype="application/schema+json")
 
     @app.get("/swagger-ui")
     @app.get("/swagger-ui/")

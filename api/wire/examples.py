@@ -69,3 +69,6 @@ DESTINATION: View = {
 DESTINATION_CHANGE: View = {"rate_per_second": 20, "breaker": None}
 PAUSE: View = {"until": "2040-01-01T00:00:00Z", "note": "the receiver moves"}
 KILL_SWITCH: View = {"tag": "billing", "note": "the billing system is being restored"}
+TASK: View = {"id": "my-task-1", "name": "My Task", "command": "echo hello"}
+TASK_CHANGE: View = {"name": "Updated Name"}
+TASK_TIME: View = {"scheduled_at": "2040-12-01T15:00:00Z"}

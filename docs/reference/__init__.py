@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .client_fields import client_fields, client_values
 from .command_line import command_line
-from .http_api import api_page
+from .http_api import api_page, file_schema
 
 #: Set in the second process: the options of the command line follow from the client's fields.
 AGAIN = "REFERENCE_AGAIN"
@@ -25,6 +25,7 @@ def generated(root: Path = ROOT) -> dict[Path, str]:
         api: api_page(api.read_text()),
         root / "scheduler_app" / "client" / "schedule_fields.py": client_fields(),
         root / "scheduler_app" / "client" / "schedule_values.py": client_values(),
+        root / "scheduler_app" / "cli" / "apply" / "schema.json": file_schema(),
     }
 
 

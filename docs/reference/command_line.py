@@ -11,7 +11,8 @@ INTRODUCTION = """# The command line
 
 `scheduler` is in `.venv/bin` after `make up`. Commands that talk to an API find it by `--url` or
 `SCHEDULER_URL`, and authenticate by `SCHEDULER_API_KEY`. `--json` prints the API's answer, for programs. The
-exit status is 0 when the command is done, 1 when it failed, 2 for wrong usage.
+exit status is 0 when the command is done, 1 when it failed, 2 when `apply --plan` found changes, and 64 for
+wrong usage. [Operating from a terminal](operating.md) says what all commands have in common.
 """
 
 

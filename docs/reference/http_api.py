@@ -3,11 +3,13 @@
 The routes and objects are read from the specification, so they say what `/docs/openapi.yml` says.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from api.apply_schema import apply_schema
 from api.specification import specification
 from api.wire.schedule_fields import SCHEDULE_FIELDS
 from scheduler_app.config import Settings
@@ -40,6 +42,11 @@ def api_page(written: str) -> str:
         *_problems(spec),
     ]
     return f"{prose}{MARKER}\n\n" + "\n".join(parts)
+
+
+def file_schema() -> str:
+    """The JSON schema of the files of `scheduler apply`, as the API serves it."""
+    return json.dumps(apply_schema(specification(Settings())), indent=1, ensure_ascii=False) + "\n"
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:

@@ -1,34 +1,54 @@
 """The command `scheduler`. Each command is a file in `commands/` and a row in the table below."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import click
 
+from scheduler_app.cli.errors import USAGE
 from scheduler_app.version import __version__
 
 #: The module in `commands/` and the function of each command. A module is imported only when its command is
 #: called: importing the drivers, the tables and the client takes longer than most commands take to run.
 _COMMANDS = {
+    "apply": "apply:apply",
+    "calendar": "calendar:calendar",
+    "cancel": "cancel:cancel_events",
+    "completion": "completion:completion",
     "create": "create:create_schedule",
     "delete": "delete:delete_schedules",
     "demo": "demo:demo",
+    "destination": "destination:destinations",
     "doctor": "doctor:doctor",
+    "events": "events:list_events",
+    "execute": "trigger:trigger_schedule",
     "export": "export:export_schedules",
+    "failed": "failed:failed",
     "get": "get:get_schedule",
     "history": "history:history",
     "import": "import_:import_schedules",
     "kill-switch": "kill_switch:kill_switch",
     "list": "list:list_schedules",
+    "next": "next:next_runs",
+    "message": "message:messages",
     "pause": "pause:pause_schedules",
     "preview": "preview:preview",
+    "profile": "profile:profile",
     "redrive": "redrive:redrive",
     "reseal": "reseal:reseal",
     "resume": "resume:resume_schedules",
+    "schedule": "schedule:schedule_once",
+    "tail": "tail:tail",
     "trigger": "trigger:trigger_schedule",
     "tzdata": "tzdata:tzdata",
     "up": "up:up",
+    "update": "update:update_schedule",
     "why": "why:why",
 }
+#: Commands that need what `rrule-scheduler[server]` installs.
+_SERVER = frozenset({"doctor", "reseal", "up"})
 
 
 class _ImportedOnDemand(click.Group):
@@ -42,8 +62,41 @@ class _ImportedOnDemand(click.Group):
         command: click.Command = getattr(import_module(f"{__name__}.commands.{module}"), attribute)
         return command
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        with _usage_status():
+            return super().make_context(*args, **options)
+
+    def invoke(self, context: click.Context) -> Any:
+        with _usage_status():
+            try:
+                return super().invoke(context)
+            except ModuleNotFoundError as error:
+                if context.invoked_subcommand not in _SERVER or _is_ours(error.name):
+                    raise
+                raise click.ClickException(
+                    f"`scheduler {context.invoked_subcommand}` needs {error.name}, which a server has:"
+                    " pip install 'rrule-scheduler[server]'"
+                ) from None
+
+
+def _is_ours(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in ("scheduler_app", "api", "beat")
+
+
+@contextmanager
+def _usage_status() -> Iterator[None]:
+    """Gives wrong usage its own exit status: click's 2 is taken, by what a plan found."""
+    try:
+        yield
+    except click.UsageError as error:
+        error.exit_code = USAGE  # type: ignore[misc]  # click keeps it with the class
+        raise
+
 
 @click.group(cls=_ImportedOnDemand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="scheduler")
 def main() -> None:
-    """RRule Scheduler: HTTP callbacks at every occurrence of an RFC 5545 rule."""
+    """RRule Scheduler: HTTP callbacks and commands at every occurrence of an RFC 5545 rule.
+
+    Exit status: 0 done, 1 failed, 2 `apply --plan` found changes, 64 wrong usage.
+    """

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from scheduler_app.cli.output import be_quiet
+from scheduler_app.cli.profiles import chosen_profile
 from scheduler_app.cli.run_file import running_api
 from scheduler_app.client import Scheduler, SchedulerError
 from scheduler_app.domain.text import visible
@@ -34,16 +36,32 @@ def with_client(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--url",
         envvar="SCHEDULER_URL",
-        help=f"[SCHEDULER_URL; default: that of `scheduler up` in ./{_DATA}, or {DEFAULT_URL}]",
+        help="[SCHEDULER_URL; default: the profile's, that of `scheduler up` in"
+        f" ./{_DATA}, or {DEFAULT_URL}]",
     )
     @click.option(
         "--api-key",
         envvar="SCHEDULER_API_KEY",
         help="[SCHEDULER_API_KEY, which other users cannot see in the list of processes]",
     )
+    @click.option(
+        "--profile",
+        "profile_name",
+        envvar="SCHEDULER_PROFILE",
+        help="A server's name among those of `scheduler profile`.  [SCHEDULER_PROFILE; default: default]",
+    )
+    @click.option("-q", "--quiet", is_flag=True, help="Print ids alone, and what is wrong.")
     @functools.wraps(command)
-    def call(url: str | None, api_key: str | None, **arguments: Any) -> None:
-        found = None if url else running_api(_DATA)
+    def call(
+        url: str | None, api_key: str | None, profile_name: str | None, quiet: bool, **arguments: Any
+    ) -> None:
+        if quiet:
+            be_quiet()
+        known = None if url else chosen_profile(profile_name)
+        found = None if url or known else running_api(_DATA)
+        if known:
+            # The key of a profile goes to the server of that profile alone.
+            url, api_key = known.url, api_key or known.api_key
         try:
             with Scheduler(url or found or DEFAULT_URL, api_key) as scheduler:
                 command(scheduler, **arguments)

@@ -10,8 +10,14 @@ from scheduler_app.cli.durations import duration
 
 Command = Callable[..., None]
 
-#: A short option for a field of triggers; the one by the field's name means the same.
-_SHORT: Final = {"every_seconds": "--every", "delay_seconds": "--in", "run_at": "--at"}
+#: Another option for a field; the one by the field's name means the same.
+_SHORT: Final = {
+    "every_seconds": "--every",
+    "delay_seconds": "--in",
+    "run_at": "--at",
+    "timezone": "--tz",
+    "purpose": "--description",
+}
 #: Fields in seconds that are given as durations.
 _DURATIONS: Final = frozenset({"every_seconds", "delay_seconds"})
 

@@ -15,15 +15,37 @@ _PIPE_WIDTH = 1_000
 _NARROWEST = 12
 #: Spaces between two columns.
 _GAP = 2
+_QUIET = "scheduler_app.quiet"
+
+
+def be_quiet() -> None:
+    """From now on this command prints ids alone, and what is wrong."""
+    click.get_current_context().meta[_QUIET] = True
+
+
+def is_quiet() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(_QUIET))
 
 
 def say(text: str, *, err: bool = False) -> None:
     """Prints a line that may contain text of other people."""
-    click.echo(visible(text), err=err)
+    if err or not is_quiet():
+        click.echo(visible(text), err=err)
+
+
+def say_result(text: str) -> None:
+    """Prints what a command is for, also where it is to be quiet."""
+    click.echo(visible(text))
+
+
+def visible_json(value: object) -> str:
+    """JSON on one line."""
+    return json.dumps(value, ensure_ascii=False, default=_as_json)
 
 
 def show_json(value: object) -> None:
-    say(json.dumps(value, indent=2, ensure_ascii=False, default=_as_json))
+    say_result(json.dumps(value, indent=2, ensure_ascii=False, default=_as_json))
 
 
 def show_record(record: Mapping[str, object], as_json: bool) -> None:
@@ -31,17 +53,28 @@ def show_record(record: Mapping[str, object], as_json: bool) -> None:
     if as_json:
         show_json(record)
         return
+    if is_quiet():
+        say_result(str(record.get("id", record.get("_id", ""))))
+        return
     width = max(map(len, record), default=0)
     for name, value in record.items():
         say(f"{name.ljust(width)}  {_as_text(value)}".rstrip())
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, unbroken: Sequence[str] = ()) -> None:
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, unbroken: Sequence[str] = (), key: str = ""
+) -> None:
     """Prints rows. The first cell of a row may hold rich's markup; the others are shown as they are.
 
     Without columns there is no heading. Cells of the columns in `unbroken` (ids, times) are never broken into
-    lines: where the terminal is too narrow for them, lines become longer than its width.
+    lines: where the terminal is too narrow for them, lines become longer than its width. A quiet command
+    prints the column `key` alone.
     """
+    if is_quiet() and key:
+        at = list(columns).index(key)
+        for row in rows:
+            say_result(str(row[at]))
+        return
     # Imported here: most commands show no table, and need not wait for rich.
     from rich.console import Console
     from rich.table import Table

@@ -10,14 +10,20 @@
 
 from typing import TYPE_CHECKING, Any
 
+from scheduler_app.client.destination_operations import DestinationFields
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.message_operations import MessageFields
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
+    Answer,
     Attempt,
     BulkResult,
+    Destination,
+    DestinationTest,
     EditResult,
     Event,
     Explanation,
+    Flow,
     KillSwitch,
     Message,
     MessageResult,
@@ -38,15 +44,21 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TRIGGERS",
+    "Answer",
     "AsyncScheduler",
     "Attempt",
     "BulkResult",
+    "Destination",
+    "DestinationFields",
+    "DestinationTest",
     "EditResult",
     "Event",
     "Explanation",
+    "Flow",
     "Json",
     "KillSwitch",
     "Message",
+    "MessageFields",
     "MessageResult",
     "Move",
     "MovedSchedule",

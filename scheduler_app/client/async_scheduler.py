@@ -7,9 +7,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import operations
+from scheduler_app.client.async_calendars import AsyncCalendars
+from scheduler_app.client.async_destinations import AsyncDestinations
 from scheduler_app.client.async_http import AsyncHttp
 from scheduler_app.client.async_messages import AsyncMessages
-from scheduler_app.client.calls import EditOfMany, Listing
+from scheduler_app.client.calls import EditOfMany, Listing, Progress
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
@@ -39,6 +41,8 @@ class AsyncScheduler:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
         self.messages = AsyncMessages(self._http, self._all)
+        self.calendars = AsyncCalendars(self._http, self._all)
+        self.destinations = AsyncDestinations(self._http, self._all)
 
     async def schedule(
         self,
@@ -112,14 +116,14 @@ class AsyncScheduler:
     async def resume(self, schedule_id: str) -> Schedule:
         return await self._http.send(operations.resume(schedule_id))
 
-    async def pause_many(self, **which: Any) -> EditResult:
-        return await self._edit(operations.pause_many(which))
+    async def pause_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
+        return await self._edit(operations.pause_many(which), progress)
 
-    async def resume_many(self, **which: Any) -> EditResult:
-        return await self._edit(operations.resume_many(which))
+    async def resume_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
+        return await self._edit(operations.resume_many(which), progress)
 
-    async def delete_many(self, **which: Any) -> EditResult:
-        return await self._edit(operations.delete_many(which))
+    async def delete_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
+        return await self._edit(operations.delete_many(which), progress)
 
     async def kill_switch_on(
         self,
@@ -177,8 +181,8 @@ class AsyncScheduler:
     async def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
         return await self._http.send(operations.fail(event_id, token, reason))
 
-    async def redrive_many(self, **which: Any) -> EditResult:
-        return await self._edit(operations.redrive_many(which))
+    async def redrive_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
+        return await self._edit(operations.redrive_many(which), progress)
 
     async def preview(
         self,
@@ -201,9 +205,11 @@ class AsyncScheduler:
     def tzdata_check(self) -> AsyncIterator[MovedSchedule]:
         return self._all(operations.tzdata_check())
 
-    async def _edit(self, edit: EditOfMany) -> EditResult:
+    async def _edit(self, edit: EditOfMany, progress: Progress | None) -> EditResult:
         for call in edit.calls():
             await self._http.send(call)
+            if progress is not None:
+                progress(edit.count)
         return edit.result()
 
     async def close(self) -> None:

@@ -12,6 +12,9 @@ from scheduler_app.client.results import EditResult
 
 T = TypeVar("T")
 
+#: What an edit of many calls after each page, with the number of things that it has edited.
+Progress = Callable[[int], None]
+
 _A_PAGE = 100
 #: Schedules that an edit of many left as they are, of which it tells one by one.
 _SKIPPED = 100
@@ -74,6 +77,11 @@ def put(path: str, read: Callable[[Json], T], body: Json, *, dry_run: bool = Fal
     return Call("PUT", path, read, _dry(dry_run), body)
 
 
+def patch(path: str, read: Callable[[Json], T], body: Json) -> Call[T]:
+    """Changes some fields of what is at `path`."""
+    return Call("PATCH", path, read, body=body)
+
+
 def delete(path: str) -> Call[None]:
     """Deletes what is at `path`."""
     return Call("DELETE", path, lambda _: None, accept_404_after_retry=True)
@@ -118,6 +126,11 @@ class EditOfMany:
         """Yields the next call once the one before has been answered."""
         while not self._ended:
             yield post(self._path, self._add, self._body)
+
+    @property
+    def count(self) -> int:
+        """How many were edited so far."""
+        return self._count
 
     def result(self) -> EditResult:
         """Of all pages together."""

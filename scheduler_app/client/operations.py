@@ -40,12 +40,20 @@ def schedule(
         given["run_at"] = as_instant(datetime.now(UTC) + delay)
     if callback_url is not None:
         given["callback_url"] = callback_url
-    if (callback_url is None) == (given.get("destination") is None):
-        raise ValueError("give callback_url or destination")
-    # Names are shown, and a query may hold secrets.
-    receiver = re.split(r"[?#]", callback_url, maxsplit=1)[0] if callback_url else str(given["destination"])
-    body = {"name": name or receiver[:100], **given}
+    if sum(given.get(each) is not None for each in ("callback_url", "destination", "action")) != 1:
+        raise ValueError("give callback_url, destination or action")
+    body = {"name": name or _default_name(given)[:100], **given}
     return post("/api/schedules", Schedule.of, body, key=idempotency_key)
+
+
+def _default_name(given: Json) -> str:
+    """What is called. Names are shown, and a query or an argument may hold secrets."""
+    if given.get("callback_url") is not None:
+        return re.split(r"[?#]", given["callback_url"], maxsplit=1)[0]
+    if given.get("destination") is not None:
+        return str(given["destination"])
+    command = given["action"].get("command") or [given["action"].get("type", "")]
+    return str(command.split()[0] if isinstance(command, str) else command[0])
 
 
 def cancel(schedule_id: str) -> Call[None]:

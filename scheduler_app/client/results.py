@@ -192,6 +192,8 @@ class Message(Record):
     attempts: tuple[Attempt, ...] = ()
     created_at: datetime | None = None
     archived_at: datetime | None = None
+    on_success: str | None = None
+    on_failure: str | None = None
     #: Only in the answer to the request that generated it.
     signing_secret: str | None = None
     #: Why its content cannot be shown.
@@ -209,3 +211,78 @@ class MessageResult(Record):
     scheduled_at: datetime | None = None
     signing_secret: str | None = None
     problem: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(Record):
+    """A destination's answer, or that there was none: `well` or `failed`."""
+
+    time: datetime
+    answer: str
+    status_code: int | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Flow(Record):
+    """How a destination with limits is at this moment, of all workers together. `breaker` is `closed`, `open`
+    or `half-open`; `tokens`, how many requests may start at this instant."""
+
+    breaker: str
+    failures_in_a_row: int
+    in_flight: int
+    waiting: int | None = None
+    tokens: float | None = None
+    next_probe_at: datetime | None = None
+    asked_to_wait_until: datetime | None = None
+    line_until: datetime | None = None
+    last_answers: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Destination(Record):
+    """A named receiver. Header values, the values of the URL's query and credentials are masked."""
+
+    name: str
+    url: str | None = None
+    method: str | None = None
+    headers: Mapping[str, str] | None = None
+    auth: Mapping[str, str] | None = None
+    allowed_methods: tuple[str, ...] = ()
+    signing: bool | None = None
+    signing_since: datetime | None = None
+    #: Only in the answer to the request that generated it.
+    signing_secret: str | None = None
+    max_retries: int | None = None
+    retry_backoff_seconds: float | None = None
+    retry_backoff_max_seconds: float | None = None
+    retry_codes: tuple[Any, ...] | None = None
+    success_codes: tuple[Any, ...] | None = None
+    timeout_seconds: float | None = None
+    rate_per_second: float | None = None
+    burst: int | None = None
+    concurrency: int | None = None
+    breaker: Mapping[str, float] | None = None
+    paused: bool | None = None
+    version: int | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    flow: Flow | None = None
+    #: `created`, `changed` or `unchanged`, in answers to `put` and `update`.
+    result: str | None = None
+    #: Why the stored document cannot be read.
+    corrupt: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DestinationTest(Record):
+    """What one call to a destination came to; `outcome` is `success`, `retry` or `permanent`."""
+
+    event_id: str
+    method: str
+    url: str
+    sent: bool
+    outcome: str | None = None
+    status_code: int | None = None
+    error: str | None = None
+    snippet: str | None = None
+    duration_ms: float | None = None

@@ -99,6 +99,10 @@ class TriggerFields(TypedDict, total=False):
 class NewScheduleFields(TriggerFields, total=False):
     """What a new schedule may have beside its name and the URL to call."""
 
+    purpose: Annotated[
+        str,
+        "What it is for, in words for people, up to 2000 characters",
+    ]
     destination: Annotated[
         str | None,
         "The name of a destination to call, instead of `callback_url`: it says how often and how fast, "

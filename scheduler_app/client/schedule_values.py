@@ -23,6 +23,8 @@ class ScheduleValues(Record):
     state: str
     #: What people call it, up to 200 characters
     name: str | None = None
+    #: What it is for, in words for people, up to 2000 characters
+    purpose: str | None = None
     #: An RFC 5545 rule, with or without DTSTART
     rrule: str | None = None
     #: A cron expression: five fields, @daily and the like, or six fields with seconds; L, W and # as

@@ -7,7 +7,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import operations
-from scheduler_app.client.calls import EditOfMany, Listing
+from scheduler_app.client.calendars import Calendars
+from scheduler_app.client.calls import EditOfMany, Listing, Progress
+from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
 from scheduler_app.client.messages import Messages
@@ -40,6 +42,8 @@ class Scheduler:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = Http(url, api_key, timeout=timeout, retries=retries)
         self.messages = Messages(self._http, self._all)
+        self.calendars = Calendars(self._http, self._all)
+        self.destinations = Destinations(self._http, self._all)
 
     def schedule(
         self,
@@ -50,13 +54,14 @@ class Scheduler:
         idempotency_key: str | None = None,
         **fields: Unpack[NewScheduleFields],
     ) -> Schedule:
-        """Creates a schedule that calls `callback_url`, or a destination in its place, and returns it.
+        """Creates a schedule that calls `callback_url`, or a `destination` or an `action` in its place, and
+        returns it.
 
         `fields` are the API's: `rrule`, `run_at` and what else `NewScheduleFields` lists. `delay` is
-        `run_at` counted from now. `name` is the URL without its query, or the destination's name, unless
-        given. A request that is sent again with the same `idempotency_key` creates nothing a second time.
-        Raises ValueError for none or several triggers, for neither or both of a URL and a destination, and
-        for a datetime that has no offset and no `timezone` beside it.
+        `run_at` counted from now. `name` is the URL without its query, the destination's name, or the
+        program's, unless given. A request that is sent again with the same `idempotency_key` creates nothing
+        a second time. Raises ValueError for none or several triggers, for none or several of a URL, a
+        destination and an action, and for a datetime that has no offset and no `timezone` beside it.
         """
         return self._http.send(operations.schedule(callback_url, name, delay, idempotency_key, fields))
 
@@ -133,20 +138,20 @@ class Scheduler:
     def resume(self, schedule_id: str) -> Schedule:
         return self._http.send(operations.resume(schedule_id))
 
-    def pause_many(self, **which: Any) -> EditResult:
+    def pause_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """Pauses all schedules matching every filter in `which`: `state`, `name`, `tag`, `last_outcome`, or
         `all=True`. Returns the `count` (`paused` in JSON), `skipped`, the first 100 of those that were
         skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts; `until` and
-        `note` are those of `pause`."""
-        return self._edit(operations.pause_many(which))
+        `note` are those of `pause`. `progress` is called after each page with the count so far."""
+        return self._edit(operations.pause_many(which), progress)
 
-    def resume_many(self, **which: Any) -> EditResult:
+    def resume_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """As `pause_many`; the count is `resumed` in JSON."""
-        return self._edit(operations.resume_many(which))
+        return self._edit(operations.resume_many(which), progress)
 
-    def delete_many(self, **which: Any) -> EditResult:
+    def delete_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """As `pause_many`; the count is `deleted` in JSON. Events not sent yet are cancelled."""
-        return self._edit(operations.delete_many(which))
+        return self._edit(operations.delete_many(which), progress)
 
     def kill_switch_on(
         self,
@@ -224,10 +229,10 @@ class Scheduler:
         left."""
         return self._http.send(operations.fail(event_id, token, reason))
 
-    def redrive_many(self, **which: Any) -> EditResult:
+    def redrive_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or
         `all=True`. Returns what `pause_many` does; the count is `redriven` in JSON."""
-        return self._edit(operations.redrive_many(which))
+        return self._edit(operations.redrive_many(which), progress)
 
     def preview(
         self,
@@ -263,9 +268,11 @@ class Scheduler:
         nothing: beats with that data do."""
         return self._all(operations.tzdata_check())
 
-    def _edit(self, edit: EditOfMany) -> EditResult:
+    def _edit(self, edit: EditOfMany, progress: Progress | None) -> EditResult:
         for call in edit.calls():
             self._http.send(call)
+            if progress is not None:
+                progress(edit.count)
         return edit.result()
 
     def close(self) -> None:

@@ -63,6 +63,12 @@ def choice(options: Sequence[Choice]) -> Callable[[str], Choice]:
     return parse
 
 
+def switch(value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise ValueError(f"must be true or false, not {value!r}")
+    return value.lower() == "true"
+
+
 def api_keys(value: str) -> tuple[str, ...]:
     keys = tuple(key.strip() for key in value.split(",") if key.strip())
     known = [read_key(entry).name for entry in keys]

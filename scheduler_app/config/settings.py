@@ -103,6 +103,11 @@ class Settings:
     callback_ca_bundle: str = _setting(
         "", parse.text, "a file of certificate authorities instead of certifi's"
     )
+    tasks_api: bool = _setting(
+        False,
+        parse.switch,
+        "whether the API serves /tasks, whose tasks run commands: true or false",
+    )
     allowed_commands: tuple[str, ...] = _setting(
         (),
         parse_patterns,
@@ -136,6 +141,11 @@ class Settings:
     retention_days: int = _setting(30, parse.whole_number(1, 3650), "how long finished events are kept")
     message_retention_days: int = _setting(
         30, parse.whole_number(1, 3650), "how long finished messages are kept, and their ids are known"
+    )
+    max_messages: int = _setting(
+        0,
+        parse.whole_number(0, 10**9),
+        "messages that a tenant may have scheduled for later; 0: as many as it likes",
     )
     secrets_key: str = _setting(
         "",

@@ -41,5 +41,9 @@ class Refused(SchedulerError):
     """Whoever asks has not shown that they may."""
 
 
+class QuotaExceeded(SchedulerError):
+    """There are as many of something as an operator allows; the message says which setting says so."""
+
+
 class StaleVersion(SchedulerError):
     """Somebody else changed the schedule in between (`If-Match` does not match its `version`)."""

@@ -24,6 +24,7 @@ from scheduler_app.domain.triggers import Trigger
 
 MAX_NAME = 200
 MAX_TAGS = 20
+MAX_PURPOSE = 2_000
 DEFAULT_TIMEOUT_SECONDS = 10.0
 
 DEFAULT_RETRY = RetryPolicy()
@@ -87,6 +88,7 @@ class CarriedOver:
     completion: Completion | NotGiven = NOT_GIVEN
     completion_timeout_seconds: float | NotGiven = NOT_GIVEN
     pause_after_failures: int | NotGiven | None = NOT_GIVEN
+    purpose: str | NotGiven = NOT_GIVEN
     on_success: str | NotGiven | None = NOT_GIVEN
     """The name of a destination; None for none."""
     on_failure: str | NotGiven | None = NOT_GIVEN
@@ -112,6 +114,8 @@ class Schedule:
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     success: Codes = SUCCESS_CODES
     tags: tuple[str, ...] = ()
+    purpose: str = ""
+    """What it is for, in words for people."""
     state: ScheduleState = ScheduleState.ACTIVE
     reason: str | None = None
     version: int = 1

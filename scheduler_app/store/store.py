@@ -17,6 +17,7 @@ from scheduler_app.store.events.figures import EventFigures
 from scheduler_app.store.events.holding import Holding
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
+from scheduler_app.store.events.newest import NewestEvents
 from scheduler_app.store.events.outbox import Outbox
 from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
@@ -59,6 +60,7 @@ class Store:
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.event_figures = EventFigures(self.mongo)
+        self.newest_events = NewestEvents(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.completions = Completions(self.mongo)
         self.overlaps = Overlaps(self.mongo)

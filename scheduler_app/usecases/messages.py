@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded
 from scheduler_app.domain.event import FINAL, Event, Kind, State
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.message import DEFAULT_METHOD, Message, MessageDraft, Timing
@@ -16,7 +16,11 @@ from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.named_destination import Known, check_named, check_notified
+
+#: Why a message of a bulk was not made.
+Refusal = InvalidField | Conflict | QuotaExceeded
 
 log = get_logger(__name__)
 
@@ -46,6 +50,7 @@ class MessageService:
     max_retries: int
     check_action: Callable[[Action], None]
     new_secret: Callable[[], str]
+    quota: MessageQuota
 
     def schedule(
         self,
@@ -59,12 +64,21 @@ class MessageService:
         """Schedules a tenant's message. The same content under the same id is scheduled once.
 
         A request that may be begun again after a crash has a `request_seed`, which becomes the id unless the
-        draft has one. `hops` are those of the request. Raises InvalidField, and Conflict where the id is
-        another message's.
+        draft has one. `hops` are those of the request. Raises InvalidField, Conflict where the id is another
+        message's, and QuotaExceeded.
         """
         event = self._event(draft, now, tenant, request_seed, hops, {})
+        later = event.due_at > now
+        if later and not self.quota.take(tenant, 1, now):
+            # What was made before is answered all the same.
+            there = self.store.messages.get(event.id, tenant=tenant)
+            if there is None:
+                raise self._no_room()
+            return _the_first(event, there)
         record = self.store.messages.insert(event, now)
         if record is None:
+            if later:
+                self.quota.give_back(tenant, 1)
             there = self.store.messages.get(event.id, tenant=tenant)
             return _the_first(event, there)
         self.dispatch([event], now)
@@ -78,9 +92,9 @@ class MessageService:
         tenant: str,
         request_seed: str | None = None,
         hops: int = 0,
-    ) -> list[Scheduled | InvalidField | Conflict]:
+    ) -> list[Scheduled | Refusal]:
         """`schedule` for many at once: for each its result, or the error that `schedule` would raise."""
-        results: list[Scheduled | InvalidField | Conflict | None] = [None] * len(drafts)
+        results: list[Scheduled | Refusal | None] = [None] * len(drafts)
         wanted: list[tuple[int, Event]] = []
         known: Known = {}
         for number, draft in enumerate(drafts):
@@ -89,9 +103,11 @@ class MessageService:
                 wanted.append((number, self._event(draft, now, tenant, seed, hops, known)))
             except InvalidField as error:
                 results[number] = error
+        wanted = self._within_quota(wanted, results, now, tenant)
         records = self.store.messages.insert_many([event for _, event in wanted], now)
         taken = [event.id for (_, event), record in zip(wanted, records, strict=True) if record is None]
         there = self.store.messages.get_many(taken, tenant=tenant)
+        self.quota.give_back(tenant, sum(event.id in taken and event.due_at > now for _, event in wanted))
         made: list[Event] = []
         for (number, event), record in zip(wanted, records, strict=True):
             if record is not None:
@@ -105,6 +121,35 @@ class MessageService:
         if made:
             self.dispatch(made, now)
         return [each for each in results if each is not None]
+
+    def _within_quota(
+        self,
+        wanted: Sequence[tuple[int, Event]],
+        results: list[Scheduled | Refusal | None],
+        now: datetime,
+        tenant: str,
+    ) -> list[tuple[int, Event]]:
+        """Those that may be made; what became of the others is put into `results`."""
+        room = self.quota.take(tenant, sum(event.due_at > now for _, event in wanted), now)
+        taken: list[tuple[int, Event]] = []
+        refused: list[tuple[int, Event]] = []
+        for number, event in wanted:
+            later = event.due_at > now
+            (refused if later and not room else taken).append((number, event))
+            room -= later and room > 0
+        there = self.store.messages.get_many([event.id for _, event in refused], tenant=tenant)
+        for number, event in refused:
+            try:
+                results[number] = _the_first(event, there[event.id]) if event.id in there else self._no_room()
+            except Conflict as error:
+                results[number] = error
+        return taken
+
+    def _no_room(self) -> QuotaExceeded:
+        return QuotaExceeded(
+            f"there are {self.quota.most} messages scheduled for later, as many as MAX_MESSAGES allows:"
+            " cancel some, wait until some are delivered, or ask an operator for more"
+        )
 
     def get(self, message_id: str, *, tenant: str) -> MessageRecord:
         """Raises NotFound."""

@@ -162,7 +162,7 @@ def test_a_dead_mongodb_is_named_and_nothing_that_depends_on_it(stack: Patient) 
 
 def test_a_wrong_setting_ends_doctor_with_its_name(stack: Patient) -> None:
     done = stack.doctor(REDIS_PORT="none")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert done.stderr.startswith("Error: REDIS_PORT must be a whole number")
 
 

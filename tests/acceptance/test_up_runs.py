@@ -126,7 +126,7 @@ def test_a_second_one_on_the_same_data_directory_is_one_sentence(
 ) -> None:
     folder = running.wait_for(r"^  Data +(/.*)$")[1]
     second = run(*_UP, "--port", str(free_port()), "--data-dir", folder)
-    assert second.wait() == 2
+    assert second.wait() == 1
     assert "Another `scheduler up` uses the data directory" in second.output
     assert len(second.output.splitlines()) == 1
 

@@ -4,7 +4,7 @@ from marshmallow import fields, validate
 
 from api.wire.field_types import ScheduleId, check_visible
 from api.wire.schedule_fields.field import ScheduleField
-from scheduler_app.domain.schedule import MAX_NAME
+from scheduler_app.domain.schedule import MAX_NAME, MAX_PURPOSE
 
 NAMING = (
     ScheduleField(
@@ -36,5 +36,14 @@ NAMING = (
         output=fields.String(),
         shown=lambda it: it.schedule.name,
         aliases="title",
+    ),
+    ScheduleField(
+        name="purpose",
+        meaning=f"What it is for, in words for people, up to {MAX_PURPOSE} characters",
+        default="empty",
+        input=fields.String(validate=[validate.Length(max=MAX_PURPOSE), check_visible]),
+        output=fields.String(),
+        shown=lambda it: it.schedule.purpose or None,
+        aliases="note notes comment about",
     ),
 )

@@ -1,28 +1,30 @@
-"""`scheduler delete`: one schedule, or all that match a filter."""
+"""`scheduler delete`: schedules by their ids, or all that match a filter."""
 
 from typing import Any
 
 import click
 
-from scheduler_app.cli.bulk_edit import edit_many, is_single, schedule_edit
-from scheduler_app.cli.output import show_json
-from scheduler_app.client import Scheduler
+from scheduler_app.cli.bulk_edit import edit_many, names_ids, schedule_edit
+from scheduler_app.cli.output import say
+from scheduler_app.cli.several import for_each
+from scheduler_app.client import Json, Scheduler
 
 
 @click.command("delete")
 @schedule_edit
 def delete_schedules(
-    scheduler: Scheduler, schedule_id: str | None, as_json: bool, yes: bool, **filters: Any
+    scheduler: Scheduler, ids: tuple[str, ...], as_json: bool, yes: bool, **filters: Any
 ) -> None:
-    """Delete one schedule, or all that match.
+    """Delete schedules by their ids, or all that match.
 
-    Callbacks that were not sent yet are cancelled; the history stays.
+    What was not sent yet is cancelled; the history stays.
     """
-    if is_single(schedule_id, filters):
+
+    def delete(schedule_id: str) -> Json:
         scheduler.cancel(schedule_id)
-        if as_json:
-            show_json({"deleted": 1})
-        else:
-            click.echo(f"deleted {schedule_id}")
+        return {"deleted": 1, "id": schedule_id}
+
+    if names_ids(ids, filters):
+        for_each(ids, delete, as_json, lambda done: say(f"deleted {done['id']}"))
     else:
         edit_many("delete", "deleted", scheduler.delete_many, filters, as_json, yes)

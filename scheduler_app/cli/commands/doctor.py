@@ -26,7 +26,7 @@ def doctor(config: str | None, as_json: bool, flower_url: str | None) -> None:
     """Check everything that callbacks need, and say what to do.
 
     This looks at the MongoDB, broker and Flower that the settings name, at the beats and workers that use
-    them, and at clocks and keys. The exit status is 1 when something is wrong, 2 when a setting is.
+    them, and at clocks and keys. The exit status is 1 when something is wrong.
     """
     try:
         settings = load_settings(config)

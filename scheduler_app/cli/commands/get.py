@@ -1,16 +1,16 @@
-"""`scheduler get`: one schedule."""
+"""`scheduler get`: schedules, field by field."""
 
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
-from scheduler_app.cli.output import show_record
+from scheduler_app.cli.several import for_each, ids_argument
 from scheduler_app.client import Scheduler
 
 
 @click.command("get")
-@click.argument("schedule_id")
+@ids_argument("SCHEDULE_ID")
 @json_option
 @with_client
-def get_schedule(scheduler: Scheduler, schedule_id: str, as_json: bool) -> None:
-    """Show a schedule."""
-    show_record(scheduler.get(schedule_id), as_json)
+def get_schedule(scheduler: Scheduler, ids: tuple[str, ...], as_json: bool) -> None:
+    """Show schedules, field by field."""
+    for_each(ids, scheduler.get, as_json)

@@ -5,10 +5,11 @@ from itertools import islice
 import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
-from scheduler_app.cli.output import show_json, table
-from scheduler_app.client import Event, Scheduler
-
-_COLORS = {"completed": "green", "error": "red", "expired": "yellow", "skipped": "yellow"}
+from scheduler_app.cli.event_table import event_table
+from scheduler_app.cli.output import show_json
+from scheduler_app.cli.progress import counted
+from scheduler_app.cli.watching import watchable
+from scheduler_app.client import Scheduler
 
 
 @click.command()
@@ -17,36 +18,14 @@ _COLORS = {"completed": "green", "error": "red", "expired": "yellow", "skipped":
 @limit_option
 @json_option
 @with_client
+@watchable
 def history(
     scheduler: Scheduler, schedule_id: str, include_cancelled: bool, limit: int, as_json: bool
 ) -> None:
     """Show a schedule's events, newest first, also after it was deleted."""
-    events = list(islice(scheduler.history(schedule_id, include_cancelled=include_cancelled), limit))
+    found = scheduler.history(schedule_id, include_cancelled=include_cancelled)
+    events = list(islice(counted(found, "read"), limit))
     if as_json:
         show_json(events)
-        return
-    table(
-        ["state", "run time", "attempts", "lag", "outcome", "event"],
-        [
-            [
-                f"[{_COLORS.get(event['state'], 'default')}]{event['state']}[/]",
-                event["run_time"],
-                event.get("attempt", ""),
-                _lag(event),
-                _outcome(event),
-                event["_id"],
-            ]
-            for event in events
-        ],
-        unbroken=("state", "run time", "event"),
-    )
-
-
-def _lag(event: Event) -> str:
-    attempts = event.get("attempts")
-    return f"{attempts[0]['lag_ms']:.0f} ms" if attempts and attempts[0].get("lag_ms") is not None else "–"
-
-
-def _outcome(event: Event) -> str:
-    lines = event.get("status")
-    return str(lines[-1].get("message", "")) if lines else ""
+    else:
+        event_table(events)

@@ -1,5 +1,6 @@
 """`scheduler list`: the schedules, in a table."""
 
+import shlex
 from itertools import islice
 from typing import Any
 
@@ -7,7 +8,9 @@ import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.output import show_json, table
+from scheduler_app.cli.progress import counted
 from scheduler_app.cli.schedule_filters import schedule_filters
+from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Schedule, Scheduler
 
 _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
@@ -18,9 +21,10 @@ _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
 @limit_option
 @json_option
 @with_client
+@watchable
 def list_schedules(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
     """List schedules, newest first."""
-    found = list(islice(scheduler.list(**filters), limit + 1))
+    found = list(islice(counted(scheduler.list(**filters), "read"), limit + 1))
     shown = found[:limit]
     if as_json:
         show_json(shown)
@@ -32,6 +36,7 @@ def list_schedules(scheduler: Scheduler, limit: int, as_json: bool, **filters: A
             for one in shown
         ],
         unbroken=("state", "id", "next run"),
+        key="id",
     )
     if len(found) > limit:
         click.echo(f"There are more: --limit {limit * 2}", err=True)
@@ -51,4 +56,8 @@ def _next(schedule: Schedule) -> str:
 
 
 def _calls(schedule: Schedule) -> str:
-    return f"{schedule.get('method', '')} {schedule.get('callback_url', '')}".strip()
+    if action := schedule.get("action"):
+        words = action.get("command", ())
+        return shlex.join(words) if not action.get("shell") else words[0]
+    receiver = schedule.get("callback_url") or schedule.get("destination", "")
+    return f"{schedule.get('method', '')} {receiver}".strip()

@@ -1,4 +1,4 @@
-"""`scheduler pause`: one schedule, or all that match a filter."""
+"""`scheduler pause`: schedules by their ids, or all that match a filter."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.bulk_edit import edit_many, is_single, schedule_edit
+from scheduler_app.cli.bulk_edit import edit_many, names_ids, schedule_edit
 from scheduler_app.cli.durations import duration
-from scheduler_app.cli.output import show_record
+from scheduler_app.cli.several import for_each
 from scheduler_app.client import Scheduler
 
 
@@ -19,7 +19,7 @@ from scheduler_app.client import Scheduler
 @click.option("--note", help="Why; whoever looks at the schedule sees it.")
 def pause_schedules(
     scheduler: Scheduler,
-    schedule_id: str | None,
+    ids: tuple[str, ...],
     as_json: bool,
     yes: bool,
     until: str | None,
@@ -31,8 +31,8 @@ def pause_schedules(
     if until is not None and seconds is not None:
         raise click.UsageError("give --until or --for, not both")
     end = datetime.now(UTC) + timedelta(seconds=seconds) if seconds is not None else until
-    if is_single(schedule_id, filters):
-        show_record(scheduler.pause(schedule_id, until=end, note=note), as_json)
+    if names_ids(ids, filters):
+        for_each(ids, partial(scheduler.pause, until=end, note=note), as_json)
     else:
         pause_many = partial(scheduler.pause_many, until=end, note=note)
         edit_many("pause", "paused", pause_many, filters, as_json, yes)

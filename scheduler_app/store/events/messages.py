@@ -84,6 +84,16 @@ class Messages:
             return {}
         return {row["_id"]: self._record(row) for row in self._majority.find({"_id": {"$in": own}})}
 
+    def scheduled_for_later(self, now: datetime, *, tenant: str, most: int) -> int:
+        """Returns how many of the tenant's messages wait for an instant after `now`, at most `most`."""
+        which = {
+            "tenant": tenant,
+            "kind": Kind.MESSAGE.value,
+            "run_time": {"$gt": now},
+            "due_at": {"$exists": True},
+        }
+        return self._events.count_documents(which, hint="messages_v1", limit=most)
+
     def reschedule(
         self,
         event_id: str,

@@ -318,6 +318,8 @@ def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
     return field != "last_run.outcome" or given[field] > State.COMPLETED
 
 
+#: What a document has only where the schedule has it.
+_OPTIONAL = ("signing", "sealed", "pause_after_failures", "purpose")
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",
@@ -346,8 +348,9 @@ _CURSOR = (
     "calendar_days",
 )
 #: Fields that an edit without a cut may take away.
-_TAKEN_AWAY = ("lateness", "signing", "sealed", "pause_after_failures")
+_TAKEN_AWAY = ("lateness", "signing", "sealed", "pause_after_failures", "purpose")
 _OPTIONAL = (
+    "purpose",
     "zone_data",
     "calendar",
     "on_holiday",

@@ -1,5 +1,6 @@
 """The specification is true: what it generates is answered as it says; clients can be made of it."""
 
+import json
 import os
 import re
 import subprocess
@@ -14,12 +15,16 @@ import requests
 import yaml
 from flask import Flask
 from flask.testing import FlaskClient
+from jsonschema import Draft202012Validator
 from werkzeug.serving import make_server
 
 from api.wire import examples
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
+SHIPPED = Path(__file__).parents[3] / "scheduler_app" / "cli" / "apply" / "schema.json"
 BINARIES = Path(sys.executable).parent
+#: Nothing executes what is made here.
+TASKS: dict[str, Any] = {"tasks_api": True, "allowed_commands": ("*", "shell:*")}
 
 
 @pytest.fixture
@@ -63,7 +68,7 @@ def fuzz(url: str, folder: Path, *options: str) -> str:
 def test_what_the_specification_generates_is_answered_as_it_says(
     served: Callable[..., str], tmp_path: Path
 ) -> None:
-    url = served(api_keys=("a-key-of-16-letters",))
+    url = served(api_keys=("a-key-of-16-letters",), **TASKS)
     fuzz(url, tmp_path, "--phases", "examples,coverage", "--seed", "1")
 
 
@@ -72,7 +77,7 @@ def test_what_the_specification_generates_is_answered_as_it_says(
 def test_thousands_of_generated_requests_are_answered_as_the_specification_says(
     served: Callable[..., str], tmp_path: Path
 ) -> None:
-    url = served(api_keys=("a-key-of-16-letters",))
+    url = served(api_keys=("a-key-of-16-letters",), **TASKS)
     said = fuzz(url, tmp_path, "--max-examples", "200")
     (cases,) = re.findall(r"([\d,]+) generated", said)
     assert int(cases.replace(",", "")) >= 5_000
@@ -90,9 +95,10 @@ def test_every_operation_has_a_name_a_tag_and_its_refusals(specification: dict[s
             assert operation["summary"]
             answers = operation["responses"]
             assert {"401", "403", "500", "503"} <= answers.keys()
-            assert ("404" in answers) is ("{" in path)
+            assert ("404" in answers) is ("{" in path or path.startswith("/tasks"))
             if "requestBody" in operation:
-                assert {"400", "413", "415", "422"} <= answers.keys()
+                assert {"400", "413", "415"} <= answers.keys()
+                assert ("422" in answers) is not path.startswith("/tasks")
             for parameter in operation.get("parameters", []):
                 assert "$ref" in parameter or parameter["description"], (path, parameter)
     assert len(names) == len(set(names)) >= 20
@@ -102,7 +108,10 @@ def test_every_operation_has_a_name_a_tag_and_its_refusals(specification: dict[s
     assert {"bearer", "key"} == specification["components"]["securitySchemes"].keys()
 
 
-def test_every_example_is_accepted_as_it_stands(client: FlaskClient, specification: dict[str, Any]) -> None:
+def test_every_example_is_accepted_as_it_stands(
+    make_api: Callable[..., Flask], specification: dict[str, Any]
+) -> None:
+    client = make_api(**TASKS).test_client()
     made = client.post("/api/schedules", json=examples.SCHEDULE).get_json()["id"]
     found = 0
     for path, item in specification["paths"].items():
@@ -110,11 +119,12 @@ def test_every_example_is_accepted_as_it_stands(client: FlaskClient, specificati
             for content in item.get(method, {}).get("requestBody", {}).get("content", {}).values():
                 url = path.replace("{schedule_id}", made).replace("{name}", "zurich")
                 url = url.replace("{message_id}", examples.MESSAGE["id"])
+                url = url.replace("{task_id}", examples.TASK["id"])
                 answer = client.open(url, method=method.upper(), json=content["example"])
                 assert answer.status_code in (200, 201, 202), (path, answer.text)
                 assert answer.get_json().get("refused", 0) == 0
                 found += 1
-    assert found == 18
+    assert found == 21
 
 
 def test_a_generated_client_creates_lists_and_deletes_a_schedule(
@@ -215,3 +225,21 @@ def test_every_route_is_on_the_manual_s_page(app: Flask) -> None:
         elif rule.endpoint != "static":
             # Of assets the folder.
             assert f"`{path.split('{')[0].removesuffix('start.js').rstrip('/')}" in page, path
+
+
+def test_the_schema_of_files_is_served_as_it_is_shipped_and_says_what_is_taken(client: FlaskClient) -> None:
+    served = client.get("/docs/apply.schema.json")
+    assert served.mimetype == "application/schema+json"
+    assert served.get_json(force=True) == json.loads(SHIPPED.read_text())
+    check = Draft202012Validator(served.get_json(force=True)).is_valid
+    schedule = {"id": "nightly", **examples.SCHEDULE}
+    whole = {
+        "calendars": [{"name": "zurich", **examples.CALENDAR}],
+        "destinations": [{"name": "billing", **examples.DESTINATION}],
+        "schedules": [schedule],
+    }
+    assert check(whole)
+    assert not check(whole | {"other": []})
+    assert not check({"schedules": [schedule | {"crom": "0 9 * * *"}]})
+    assert not check({"schedules": [examples.SCHEDULE]})
+    assert not check({"schedules": [schedule | {"id": "a b"}]})

@@ -13,7 +13,11 @@ from typing import Any, TypeVar, get_origin, get_type_hints
 import pytest
 
 from scheduler_app.client import AsyncScheduler, Event, Schedule, Scheduler, SchedulerError, calls, tries
+from scheduler_app.client.async_calendars import AsyncCalendars
+from scheduler_app.client.async_destinations import AsyncDestinations
 from scheduler_app.client.async_messages import AsyncMessages
+from scheduler_app.client.calendars import Calendars
+from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.messages import Messages
 from scheduler_app.domain.masking import MASK
 from tests.integration.actions.receiver import Behaviour, Receiver, Seen, hangs, says, writes
@@ -50,14 +54,22 @@ def methods(kind: type) -> dict[str, Callable[..., object]]:
     return {name.replace("__a", "__"): each for name, each in found if not re.match(r"_[a-z]", name)}
 
 
-@pytest.mark.parametrize("twins", [(AsyncScheduler, Scheduler), (AsyncMessages, Messages)])
+TWINS = [
+    (AsyncScheduler, Scheduler),
+    (AsyncMessages, Messages),
+    (AsyncDestinations, Destinations),
+    (AsyncCalendars, Calendars),
+]
+
+
+@pytest.mark.parametrize("twins", TWINS)
 def test_both_clients_have_the_same_methods_with_the_same_arguments_and_results(
     twins: tuple[type, type],
 ) -> None:
     own, theirs = map(methods, twins)
     assert own.keys() == theirs.keys()
     for name, method in theirs.items():
-        if name == "__init__" and Messages in twins:
+        if name == "__init__" and Scheduler not in twins:
             continue  # each is made by its own scheduler
         twin = own[name]
         assert inspect.signature(twin).parameters == inspect.signature(method).parameters, name

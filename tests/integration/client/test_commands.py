@@ -92,7 +92,7 @@ def test_what_is_exported_is_imported_again(
     names = [scheduler.get(each["id"])["name"] for each in taken[1:]]
     assert sorted(names) == sorted(each["name"] for each in made)
     file.write_text("{")
-    assert "line 1 is not JSON" in shell.run("import", str(file), status=2).stderr
+    assert "line 1 is not JSON" in shell.run("import", str(file), status=64).stderr
 
 
 def test_an_export_restores_what_was_deleted_and_its_states(
@@ -165,8 +165,8 @@ def test_preview_shows_when_a_rule_would_run(shell: Shell) -> None:
 def test_preview_takes_any_trigger_and_exactly_one(shell: Shell) -> None:
     options = ("--run-at", "2040-07-01T09:00:00", "--timezone", "Europe/Zurich")
     assert "2040-07-01T07:00:00Z" in shell.run("preview", *options).stdout
-    assert "give RRULE, or one of --" in shell.run("preview", status=2).stderr
-    assert "give RRULE, or one of --" in shell.run("preview", "FREQ=DAILY", *options, status=2).stderr
+    assert "give RRULE, or one of --" in shell.run("preview", status=64).stderr
+    assert "give RRULE, or one of --" in shell.run("preview", "FREQ=DAILY", *options, status=64).stderr
 
 
 def test_create_has_an_option_for_every_field(shell: Shell, tag: str) -> None:
@@ -186,7 +186,10 @@ def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--rrule", YEARLY, "--destination", "billing"), "give CALLBACK_URL or --destination"),
+        (
+            ("--rrule", YEARLY, "--destination", "billing"),
+            "give one of CALLBACK_URL, --destination",
+        ),
         ((), "give exactly one of --rrule,"),
         (("--rrule", YEARLY, "--header", "no colon"), "is not NAME: VALUE"),
         (("--rrule", YEARLY, "--data", "{"), "is not JSON"),
@@ -195,7 +198,7 @@ def test_a_refusal_is_the_api_s_own_sentence(shell: Shell) -> None:
 def test_what_cannot_be_meant_is_refused_before_it_is_sent(
     shell: Shell, scheduler: Scheduler, tag: str, options: tuple[str, ...], said: str
 ) -> None:
-    assert said in shell.run("create", URL, *options, "--tag", tag, status=2).stderr
+    assert said in shell.run("create", URL, *options, "--tag", tag, status=64).stderr
     assert list(scheduler.list(tag=tag)) == []
 
 
@@ -218,8 +221,8 @@ def test_many_are_counted_and_then_edited(shell: Shell, scheduler: Scheduler, ta
 
 @pytest.mark.parametrize("verb", ["pause", "resume", "delete"])
 def test_an_edit_needs_an_id_or_a_filter_and_not_both(shell: Shell, verb: str) -> None:
-    assert "--all" in shell.run(verb, status=2).output
-    assert "not both" in shell.run(verb, "some-id", "--all", status=2).output
+    assert "--all" in shell.run(verb, status=64).output
+    assert "not both" in shell.run(verb, "some-id", "--all", status=64).output
 
 
 def test_dead_letters_are_redriven_one_by_one_or_by_a_filter(
@@ -232,8 +235,8 @@ def test_dead_letters_are_redriven_one_by_one_or_by_a_filter(
     by_code = ("redrive", "--schedule", made, "--status-code", "5xx", "--yes")
     assert shell.run(*by_code).stdout == "2 dead letters to redrive\nredriven 2\n"
     assert {each["state"] for each in scheduler.events(schedule_id=made)} == {"worker_queue"}
-    assert "--all" in shell.run("redrive", status=2).output
-    assert "not both" in shell.run("redrive", others[0], "--all", status=2).output
+    assert "--all" in shell.run("redrive", status=64).output
+    assert "not both" in shell.run("redrive", others[0], "--all", status=64).output
 
 
 def test_lists_and_histories_take_the_api_s_filters(shell: Shell, scheduler: Scheduler, tag: str) -> None:

@@ -139,6 +139,7 @@ def test_every_verb_s_query_has_an_index(
     assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
     _use_figures(store.event_figures, now)
+    _use_newest(store.newest_events)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
     _use_idempotency(store.idempotency)
@@ -363,6 +364,11 @@ def _use_missed(store: Any, now: datetime) -> None:
     assert store.missed.at("s410", now + 5 * SECOND, tenant=TENANT)
 
 
+def _use_newest(newest: Any) -> None:
+    found = newest.states(["s1", "s2", "none-such"], LIVING, tenant=TENANT)
+    assert {schedule_id: len(states) for schedule_id, states in found.items()} == {"s1": 5, "s2": 5}
+
+
 def _use_lists(lists: Any, now: datetime) -> None:
     assert lists.dead_letter_causes(tenant=TENANT, most=1_000)
     after = Position(now - 500 * SECOND, "old-500")
@@ -413,6 +419,7 @@ def _use_messages(messages: Any, now: datetime) -> None:
     assert messages.insert_many([made], now) == [None]
     assert messages.get(made.id, tenant=TENANT)
     assert messages.get_many([made.id, "msg_gone"], tenant=TENANT)
+    assert messages.scheduled_for_later(now, tenant=TENANT, most=10) == 10
     assert messages.reschedule(made.id, now, now, now, "later", tenant=TENANT)
     after = Position(now, made.id)
     for event_name in (None, "n1"):

@@ -14,6 +14,7 @@ from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.field_types import EARLIEST
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
@@ -154,6 +155,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         ],
         [],
     ),
+    "newest_events.states": (
+        lambda w: w.store.newest_events.states([w.living], frozenset(State), tenant=w.stranger),
+        {},
+    ),
     "event_lists.dead_letter_causes": (
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
@@ -194,6 +199,10 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "messages.reschedule": (
         lambda w: w.store.messages.reschedule(w.message.id, w.now, w.now, w.now, "no", tenant=w.stranger),
         False,
+    ),
+    "messages.scheduled_for_later": (
+        lambda w: w.store.messages.scheduled_for_later(EARLIEST, tenant=w.stranger, most=9),
+        0,
     ),
     "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
     "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
@@ -324,6 +333,7 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     ]
     assert store.cancellations.cancel(world.waiting.id, now, "no", tenant=owner)
     assert store.messages.get_many([world.message.id], tenant=owner).keys() == {world.message.id}
+    assert store.messages.scheduled_for_later(EARLIEST, tenant=owner, most=9) == 1
     assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
     assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1

@@ -20,6 +20,7 @@ from scheduler_app.domain.http_action import Body, BodyKind
 from scheduler_app.domain.message import MessageDraft, Timing
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
+from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
@@ -51,7 +52,7 @@ def pipeline(store: Store) -> Iterator[Pipeline]:
     made.stop()
 
 
-def service(store: Store, dispatched: list[str] | None = None) -> MessageService:
+def service(store: Store, dispatched: list[str] | None = None, most: int = 0) -> MessageService:
     def dispatch(events: Sequence[Event], now: datetime) -> None:
         if dispatched is not None:
             dispatched.extend(event.id for event in events)
@@ -59,7 +60,7 @@ def service(store: Store, dispatched: list[str] | None = None) -> MessageService
     def allow(action: Action) -> None:
         """Every address may be called."""
 
-    return MessageService(store, dispatch, 3, allow, lambda: SECRET)
+    return MessageService(store, dispatch, 3, allow, lambda: SECRET, MessageQuota(store, most))
 
 
 def draft(url: str, message_id: str | None = None, **fields: Any) -> MessageDraft:

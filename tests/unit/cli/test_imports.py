@@ -23,6 +23,17 @@ REMOTE = (
     "preview",
     "export",
     "import",
+    "update",
+    "schedule",
+    "cancel",
+    "next",
+    "events",
+    "failed",
+    "tail",
+    "apply",
+    "calendar",
+    "profile",
+    "completion",
 )
 
 

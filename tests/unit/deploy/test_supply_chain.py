@@ -16,10 +16,13 @@ from tests.unit.deploy.commands import ROOT
 FOLDER = ROOT / "requirements"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+#: `embedded` includes `server` by the project's own name.
+EMBEDDED = [each for each in EXTRAS["embedded"] if not each.startswith("rrule-scheduler[")]
+SERVER = [*PROJECT["dependencies"], *EXTRAS["server"]]
 ASKED = {
-    "runtime": PROJECT["dependencies"],
-    "up": [*PROJECT["dependencies"], *EXTRAS["embedded"]],
-    "dev": [*PROJECT["dependencies"], *EXTRAS["embedded"], *EXTRAS["dev"]],
+    "runtime": SERVER,
+    "up": [*SERVER, *EMBEDDED],
+    "dev": [*SERVER, *EMBEDDED, *EXTRAS["dev"]],
 }
 #: `make pin-images` needs docker and a registry, and has not been run yet. A new image comes here, or pinned.
 NOT_PINNED = {"mongo:7.0", "redis:7.4", "python:3.12-slim-bookworm", "docker/dockerfile:1"}

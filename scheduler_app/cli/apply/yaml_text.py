@@ -1,0 +1,72 @@
+"""YAML as data: bounded, without anchors and tags, and without words that mean something else.
+
+Of YAML 1.1 only what JSON has is read: `no` and `on` are text, and so are dates and 12:30:00.
+"""
+
+import re
+from typing import Any, Final
+
+import yaml
+
+MAX_DEPTH: Final = 20
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain words as YAML 1.2's JSON schema does."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's own name
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._nested = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise _error("anchors and aliases (& and *) are not read", event)
+        if getattr(event, "tag", None):
+            raise _error("tags (!) are not read", event)
+        if self._nested == MAX_DEPTH:
+            raise _error(f"it is nested deeper than {MAX_DEPTH} levels", event)
+        self._nested += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._nested -= 1
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        names: set[str] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _error("a name must be text", key)
+            if key.value in names:
+                raise _error(f"{key.value!r} is there twice", key)
+            names.add(key.value)
+        return super().construct_mapping(node, deep=deep)
+
+
+def _error(problem: str, at: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)
+
+
+_NUMBER_STARTS = list("-0123456789")
+for _tag, _pattern, _first in (
+    ("null", r"null|~|", ["n", "~", ""]),
+    ("bool", r"true|false", ["t", "f"]),
+    ("int", r"-?(0|[1-9][0-9]{0,18})", _NUMBER_STARTS),
+    ("float", r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?", _NUMBER_STARTS),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})\\Z"), _first)
+
+
+def read_yaml(text: str) -> Any:
+    """The one document in a text. Raises ValueError, which names the line."""
+    try:
+        # This loader is a SafeLoader.
+        return yaml.load(text, Loader=_Loader)  # noqa: S506
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"line {mark.line + 1}: " if mark else ""
+        raise ValueError(f"{where}{error.problem or error}") from None
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from None

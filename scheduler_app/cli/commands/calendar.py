@@ -1,0 +1,120 @@
+"""`scheduler calendar`: holidays and weekends that schedules observe."""
+
+from itertools import islice
+from typing import IO, Any
+
+import click
+
+from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.output import say, show_json, show_record, table
+from scheduler_app.cli.several import for_each
+from scheduler_app.client import Json, Scheduler
+
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+
+
+@click.group()
+def calendar() -> None:
+    """Calendars: names for closed days, which schedules observe."""
+
+
+@calendar.command("list")
+@limit_option
+@json_option
+@with_client
+def list_calendars(scheduler: Scheduler, limit: int, as_json: bool) -> None:
+    """List calendars, newest first."""
+    found = list(islice(scheduler.calendars.list(), limit))
+    if as_json:
+        show_json(found)
+        return
+    rows = [[each["name"], _closed(each), each.get("updated_at", "")] for each in found]
+    table(["name", "closed", "changed"], rows, unbroken=("name", "changed"), key="name")
+
+
+@calendar.command("get")
+@click.argument("names", nargs=-1, required=True)
+@json_option
+@with_client
+def get_calendar(scheduler: Scheduler, names: tuple[str, ...], as_json: bool) -> None:
+    """Show calendars, field by field."""
+    for_each(names, scheduler.calendars.get, as_json)
+
+
+@calendar.command("put")
+@click.argument("name")
+@click.option("--country", help="Closed on its public holidays (ISO 3166): CH.")
+@click.option("--subdivision", help="And on those of this part of it (ISO 3166-2): ZH.")
+@click.option("--exchange", help="Closed on the holidays of this exchange: NYSE.")
+@click.option("--date", "dates", multiple=True, metavar="DATE [NAME]", help="Closed then. May be repeated.")
+@click.option(
+    "--weekend", multiple=True, type=click.Choice(_WEEKDAYS), help="[default: SA and SU] May be repeated."
+)
+@click.option("--no-weekend", is_flag=True, help="Open on every day of the week.")
+@click.option("--ics", type=click.File(encoding="utf-8"), help="An iCalendar file with closed days.")
+@json_option
+@with_client
+def put_calendar(
+    scheduler: Scheduler,
+    name: str,
+    dates: tuple[str, ...],
+    weekend: tuple[str, ...],
+    no_weekend: bool,
+    ics: IO[str] | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Create a calendar, or replace the whole of one; the schedules that observe it follow."""
+    fields: Json = {key: value for key, value in options.items() if value is not None}
+    if dates:
+        fields["dates"] = [_dated(each) for each in dates]
+    if no_weekend and weekend:
+        raise click.UsageError("give --weekend or --no-weekend")
+    if weekend or no_weekend:
+        fields["weekend"] = list(weekend)
+    if ics is not None:
+        fields["ics"] = ics.read()
+    show_record(scheduler.calendars.put(name, fields), as_json)
+
+
+@calendar.command("days")
+@click.argument("name")
+@click.option("--from", "first", required=True, metavar="DATE", help="The first day: 2027-01-01.")
+@click.option("--to", "last", required=True, metavar="DATE", help="The last day: 2027-12-31.")
+@json_option
+@with_client
+def list_days(scheduler: Scheduler, name: str, first: str, last: str, as_json: bool) -> None:
+    """List the closed days of a calendar."""
+    found = scheduler.calendars.days(name, first, last)
+    if as_json:
+        show_json(list(found))
+        return
+    rows = [[each["date"], each["kind"], each.get("name", "")] for each in found]
+    table(["date", "kind", "name"], rows, unbroken=("date",), key="date")
+
+
+@calendar.command("delete")
+@click.argument("names", nargs=-1, required=True)
+@json_option
+@with_client
+def delete_calendars(scheduler: Scheduler, names: tuple[str, ...], as_json: bool) -> None:
+    """Delete calendars that no schedule observes."""
+
+    def delete(name: str) -> Json:
+        scheduler.calendars.delete(name)
+        return {"deleted": 1, "name": name}
+
+    for_each(names, delete, as_json, lambda done: say(f"deleted {done['name']}"))
+
+
+def _dated(text: str) -> Json:
+    day, _, name = text.strip().partition(" ")
+    return {"date": day} | ({"name": name.strip()} if name.strip() else {})
+
+
+def _closed(one: Any) -> str:
+    named = [str(one[field]) for field in ("country", "subdivision", "exchange") if one.get(field)]
+    own = len(one.get("dates") or ())
+    return ", ".join([*named, *([f"{own} dates"] if own else []), "/".join(one.get("weekend") or ())]).strip(
+        ", "
+    )

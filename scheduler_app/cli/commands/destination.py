@@ -1,0 +1,136 @@
+"""`scheduler destination …`: named receivers and their limits."""
+
+import sys
+from itertools import islice
+from typing import Any
+
+import click
+
+from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.field_options import field_options, given_fields
+from scheduler_app.cli.json_values import header_option, json_value, name_and_value
+from scheduler_app.cli.output import say, show_json, show_record, table
+from scheduler_app.client import Destination, DestinationFields, Scheduler, SchedulerError
+
+
+@click.group("destination")
+def destinations() -> None:
+    """Named receivers: what is sent to them, how, and how much."""
+
+
+@destinations.command("list")
+@limit_option
+@json_option
+@with_client
+def list_destinations(scheduler: Scheduler, limit: int, as_json: bool) -> None:
+    """List destinations, newest first."""
+    found = list(islice(scheduler.destinations.list(), limit + 1))
+    if as_json:
+        show_json(found[:limit])
+        return
+    rows = [[_name(each), each.url or each.corrupt or "", _limits(each)] for each in found[:limit]]
+    table(["name", "url", "limits"], rows, unbroken=("name",))
+    if len(found) > limit:
+        click.echo(f"There are more: --limit {limit * 2}", err=True)
+
+
+@destinations.command("get")
+@click.argument("name")
+@json_option
+@with_client
+def get_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
+    """Show a destination, and how it is at this moment."""
+    show_record(scheduler.destinations.get(name), as_json)
+
+
+@destinations.command("set")
+@click.argument("name")
+@header_option
+@click.option(
+    "--auth",
+    metavar="JSON",
+    help='The credentials, such as {"type": "bearer", "token": "…"}; - reads them from standard input, where'
+    " other users cannot see them.",
+)
+@click.option("--breaker", metavar="JSON", help='Such as {"failures": 5, "open_seconds": 30}.')
+@field_options(DestinationFields, without=("headers", "auth", "breaker", "paused"))
+@json_option
+@with_client
+def set_destination(
+    scheduler: Scheduler,
+    name: str,
+    header: tuple[str, ...],
+    auth: str | None,
+    breaker: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Create a destination, or change what is given of it."""
+    fields = given_fields(options)
+    if header:
+        fields["headers"] = dict(map(name_and_value, header))
+    if auth is not None:
+        text = sys.stdin.read() if auth == "-" else auth
+        fields["auth"] = json_value(text, "--auth")
+    if breaker is not None:
+        fields["breaker"] = json_value(breaker, "--breaker")
+    show_record(_set(scheduler, name, fields), as_json)
+
+
+@destinations.command("delete")
+@click.argument("name")
+@with_client
+def delete_destination(scheduler: Scheduler, name: str) -> None:
+    """Delete a destination that nothing names any more."""
+    scheduler.destinations.delete(name)
+    say(f"deleted {name}")
+
+
+@destinations.command("pause")
+@click.argument("name")
+@json_option
+@with_client
+def pause_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
+    """Send nothing more; what is due waits."""
+    show_record(scheduler.destinations.pause(name), as_json)
+
+
+@destinations.command("resume")
+@click.argument("name")
+@json_option
+@with_client
+def resume_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
+    """Send again; what waited follows, oldest first."""
+    show_record(scheduler.destinations.resume(name), as_json)
+
+
+@destinations.command("test")
+@click.argument("name")
+@json_option
+@with_client
+def test_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
+    """Call the destination once, now, outside of its limits; exit with 1 unless it answers well."""
+    done = scheduler.destinations.test(name)
+    show_record(done, as_json)
+    if done.outcome != "success":
+        raise click.exceptions.Exit(1)
+
+
+def _set(scheduler: Scheduler, name: str, fields: Any) -> Destination:
+    try:
+        return scheduler.destinations.update(name, **fields)
+    except SchedulerError as error:
+        if error.status != 404:
+            raise
+    return scheduler.destinations.put(name, **fields)
+
+
+def _name(destination: Destination) -> str:
+    color = "red" if destination.corrupt else "yellow" if destination.paused else None
+    return f"[{color}]{destination.name}[/]" if color else destination.name
+
+
+def _limits(destination: Destination) -> str:
+    parts = {"/s": destination.rate_per_second, " at once": destination.concurrency}
+    shown = [f"{value:g}{unit}" for unit, value in parts.items() if value]
+    return ", ".join([*(["paused"] if destination.paused else []), *shown]) or "–"

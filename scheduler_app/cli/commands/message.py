@@ -1,0 +1,152 @@
+"""`scheduler message …`: one-off deliveries without a schedule."""
+
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+
+import click
+
+from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.durations import duration
+from scheduler_app.cli.field_options import field_options, given_fields
+from scheduler_app.cli.json_values import header_option, json_value, name_and_value
+from scheduler_app.cli.output import show_json, show_record, table
+from scheduler_app.client import MessageFields, Scheduler
+
+_COLORS = {"completed": "green", "error": "red", "retrying": "yellow"}
+
+
+@click.group("message")
+def messages() -> None:
+    """One-off deliveries without a schedule."""
+
+
+def _instant(text: str) -> datetime:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not an instant, as in 2030-01-05T12:00:00Z") from None
+    if found.tzinfo is None:
+        raise click.BadParameter(f"{text!r} needs an offset, as in 2030-01-05T12:00:00Z")
+    return found
+
+
+at_option = click.option("--at", type=_instant, metavar="INSTANT", help="With an offset.")
+in_option = click.option("--in", "delay", type=duration, help="A delay, such as 90s, 10m, 1h30m, 2d.")
+
+
+@messages.command("schedule")
+@click.argument("callback_url", required=False)
+@click.option("--destination", help="The name of a destination, instead of CALLBACK_URL.")
+@at_option
+@in_option
+@click.option("--id", "message_id", help="An id of your own; the same message under it is delivered once.")
+@click.option("--event-name", help="The subject.")
+@click.option("--data", metavar="JSON", help="A body of JSON.")
+@click.option("--body", help="A body of text.")
+@click.option("--metadata", multiple=True, metavar="NAME: VALUE", help="May be repeated.")
+@header_option
+@field_options(MessageFields, without=("headers",))
+@json_option
+@with_client
+def schedule_message(
+    scheduler: Scheduler,
+    callback_url: str | None,
+    destination: str | None,
+    at: datetime | None,
+    delay: int | None,
+    message_id: str | None,
+    event_name: str | None,
+    data: str | None,
+    body: str | None,
+    metadata: tuple[str, ...],
+    header: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Schedule a message to CALLBACK_URL, or to a --destination; at once unless --at or --in is given."""
+    if (callback_url is None) == (destination is None):
+        raise click.UsageError("give CALLBACK_URL or --destination")
+    fields = given_fields(options)
+    if header:
+        fields["headers"] = dict(map(name_and_value, header))
+    made = scheduler.messages.schedule(
+        callback_url,
+        destination=destination,
+        at=_timing(at, delay),
+        id=message_id,
+        event_name=event_name,
+        payload=None if data is None else json_value(data, "--data"),
+        body=body,
+        metadata=dict(name_and_value(each, "--metadata") for each in metadata) or None,
+        **fields,
+    )
+    show_record(made, as_json)
+
+
+@messages.command("list")
+@click.option("--event-name", help="Their subject.")
+@click.option("--destination", help="The destination that they name.")
+@click.option("--after", type=_instant, metavar="INSTANT", help="Scheduled for then or later.")
+@click.option("--before", type=_instant, metavar="INSTANT", help="Scheduled for before then.")
+@click.option("--state", help="The state they are in, or several: ready_queue,retrying.")
+@limit_option
+@json_option
+@with_client
+def list_messages(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
+    """List messages, the soonest first."""
+    found = list(islice(scheduler.messages.list(**filters), limit + 1))
+    if as_json:
+        show_json(found[:limit])
+        return
+    rows = [
+        [
+            f"[{_COLORS[each.state]}]{each.state}[/]" if each.state in _COLORS else each.state,
+            *(each.id, each.event_name or "", each["scheduled_at"]),
+            each.get("destination") or each.get("callback_url", ""),
+        ]
+        for each in found[:limit]
+    ]
+    table(["state", "id", "event name", "scheduled at", "to"], rows, unbroken=("state", "id", "scheduled at"))
+    if len(found) > limit:
+        click.echo(f"There are more: --limit {limit * 2}", err=True)
+
+
+@messages.command("get")
+@click.argument("message_id")
+@json_option
+@with_client
+def get_message(scheduler: Scheduler, message_id: str, as_json: bool) -> None:
+    """Show a message with its history."""
+    show_record(scheduler.messages.get(message_id), as_json)
+
+
+@messages.command("cancel")
+@click.argument("message_id")
+@json_option
+@with_client
+def cancel_message(scheduler: Scheduler, message_id: str, as_json: bool) -> None:
+    """Cancel a message that is neither in flight nor delivered."""
+    show_record(scheduler.messages.cancel(message_id), as_json)
+
+
+@messages.command("reschedule")
+@click.argument("message_id")
+@at_option
+@in_option
+@json_option
+@with_client
+def reschedule_message(
+    scheduler: Scheduler, message_id: str, at: datetime | None, delay: int | None, as_json: bool
+) -> None:
+    """Move a message that is neither in flight nor delivered to another time."""
+    timing = _timing(at, delay)
+    if timing is None:
+        raise click.UsageError("give --at or --in")
+    show_record(scheduler.messages.reschedule(message_id, timing), as_json)
+
+
+def _timing(at: datetime | None, delay: int | None) -> datetime | timedelta | None:
+    if at is not None and delay is not None:
+        raise click.UsageError("give --at or --in, not both")
+    return at if delay is None else timedelta(seconds=delay)

@@ -1,0 +1,113 @@
+"""/tasks with real processes: seed 002's requests, run by a worker that serves the queue `commands`."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from tests.acceptance.stack import Stack
+from tests.processes import wait_until
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack], tmp_path_factory: pytest.TempPathFactory) -> Stack:
+    """An API with /tasks, a beat, and one worker, of the queue `commands` alone."""
+    folder = tmp_path_factory.mktemp("jobs")
+    script = folder / "fails"
+    script.write_text("#!/bin/sh\necho it broke >&2\nexit 3\n")
+    script.chmod(0o755)
+    ready = make_stack(TASKS_API="true", ALLOWED_COMMANDS=f"echo *,{folder}/*,shell:echo one | tr o 0")
+    ready.api()
+    ready.beat()
+    serve_commands(ready)
+    ready.environment["JOBS"] = str(folder)
+    return ready
+
+
+def serve_commands(stack: Stack) -> None:
+    command = ("celery", "-A", "scheduler_app", "worker", "-Q", "commands", "-n", "commands@%h")
+    process = stack.start("commands", *command)
+    stack.wait_for_node("worker", process.pid)
+
+
+def call(stack: Stack, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    answer = requests.request(method, f"{stack.url}{path}", json=body, timeout=20)
+    return answer.status_code, answer.json()
+
+
+def status(stack: Stack, task_id: str) -> str:
+    return str(call(stack, "GET", f"/tasks/{task_id}")[1]["status"])
+
+
+def ended(stack: Stack, task_id: str) -> dict[str, Any]:
+    """The newest run, once it is finished."""
+    wait_until(lambda: status(stack, task_id) in ("completed", "failed"), f"{task_id} to end")
+    events = stack.events(task_id)
+    found: dict[str, Any] = events[0]
+    return found
+
+
+def test_the_seed_s_endpoints_from_creation_to_deletion(stack: Stack) -> None:
+    assert call(stack, "GET", "/health") == (200, {"status": "ok"})
+    task = {"id": "my-task-1", "name": "My Task", "command": "echo hello"}
+    code, made = call(stack, "POST", "/tasks", task)
+    assert (code, made["task_id"]) == (201, "my-task-1")
+    assert [each["id"] for each in call(stack, "GET", "/tasks")[1]] == ["my-task-1"]
+    assert status(stack, "my-task-1") == "created"
+    at = (datetime.now(UTC) + timedelta(seconds=3)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    code, scheduled = call(stack, "POST", "/tasks/my-task-1/schedule", {"scheduled_at": at})
+    assert (code, scheduled["task_id"]) == (200, "my-task-1")
+    assert [each["scheduled_at"] for each in call(stack, "GET", f"/tasks/scheduled?to={at}")[1]] == [at]
+    run = ended(stack, "my-task-1")
+    assert (run["run_time"], run["attempts"][-1]["output"], run["attempts"][-1]["status_code"]) == (
+        at,
+        "hello\n",
+        0,
+    )
+    assert call(stack, "GET", "/tasks/scheduled")[1] == []
+    code, executed = call(stack, "POST", "/tasks/my-task-1/execute")
+    assert (code, executed["task_id"]) == (200, "my-task-1")
+    wait_until(lambda: len(stack.events("my-task-1")) == 2, "the second run to end")
+    assert [each["id"] for each in call(stack, "GET", "/tasks?status=completed")[1]] == ["my-task-1"]
+    assert call(stack, "PUT", "/tasks/my-task-1", {"name": "Updated Name"})[0] == 200
+    assert call(stack, "GET", "/tasks/my-task-1")[1]["name"] == "Updated Name"
+    assert call(stack, "DELETE", "/tasks/my-task-1")[0] == 200
+    assert call(stack, "GET", "/tasks/my-task-1") == (404, {"error": "there is no task my-task-1"})
+
+
+def test_a_task_that_fails_is_failed_after_one_attempt(stack: Stack) -> None:
+    command = str(Path(stack.environment["JOBS"]) / "fails")
+    assert call(stack, "POST", "/tasks", {"id": "bad", "name": "Bad", "command": command})[0] == 201
+    call(stack, "POST", "/tasks/bad/execute")
+    run = ended(stack, "bad")
+    assert [(each["status_code"], each["output"]) for each in run["attempts"]] == [(3, "it broke\n")]
+    assert [each["id"] for each in call(stack, "GET", "/tasks?status=failed")[1]] == ["bad"]
+
+
+def test_a_line_for_the_shell_runs_where_a_pattern_allows_it(stack: Stack) -> None:
+    task = {"id": "line", "name": "Line", "command": "echo one | tr o 0"}
+    assert call(stack, "POST", "/tasks", task)[0] == 201
+    call(stack, "POST", "/tasks/line/execute")
+    assert ended(stack, "line")["attempts"][-1]["output"] == "0ne\n"
+    refused = call(stack, "POST", "/tasks", task | {"id": "other", "command": "echo one | tr o 1; id"})
+    # Without a pattern for the line it is the program `echo`, which gets these words.
+    assert refused[0] == 201
+    call(stack, "POST", "/tasks/other/execute")
+    assert ended(stack, "other")["attempts"][-1]["output"] == "one | tr o 1; id\n"
+    assert call(stack, "POST", "/tasks", task | {"id": "id", "command": "id"})[0] == 400
+
+
+def test_the_worker_checks_what_the_api_did_not(make_stack: Callable[..., Stack]) -> None:
+    other = make_stack(TASKS_API="true")
+    other.api()
+    assert call(other, "POST", "/tasks", {"id": "id", "name": "Id", "command": "id"})[0] == 201
+    other.environment["ALLOWED_COMMANDS"] = "echo *"
+    other.beat()
+    serve_commands(other)
+    call(other, "POST", "/tasks/id/execute")
+    run = ended(other, "id")
+    assert run["state"] == "error"
+    assert "ALLOWED_COMMANDS" in run["attempts"][-1]["error"]

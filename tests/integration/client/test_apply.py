@@ -1,0 +1,159 @@
+"""`scheduler apply`: files are made true, planned in occurrences, and owned."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler_app.client import Scheduler
+from tests.integration.client.test_operating import Shell
+
+URL = "https://example.com/report"
+
+
+@pytest.fixture
+def shell(url: str) -> Shell:
+    return Shell(url)
+
+
+class Files:
+    """A folder of files, and `scheduler apply` of it for an owner of its own."""
+
+    def __init__(self, shell: Shell, folder: Path, owner: str) -> None:
+        self.shell, self.folder, self.owner = shell, folder, owner
+
+    def write(self, content: dict[str, Any], name: str = "all.yaml") -> None:
+        # JSON is YAML.
+        (self.folder / name).write_text(json.dumps(content))
+
+    def apply(self, *options: str, status: int = 0) -> str:
+        done = self.shell.run("apply", "-f", str(self.folder), "--owner", self.owner, *options, status=status)
+        return done.stdout + done.stderr
+
+    def plan(self, *options: str, status: int = 2) -> str:
+        return self.apply("--plan", *options, status=status)
+
+
+@pytest.fixture
+def files(shell: Shell, tmp_path: Path, tag: str) -> Files:
+    return Files(shell, tmp_path, tag)
+
+
+def daily(name: str, hour: int = 9, **fields: Any) -> dict[str, Any]:
+    return {"id": name, "name": name, "cron": f"0 {hour} * * *", "callback_url": URL, **fields}
+
+
+def counts(said: str) -> dict[str, int]:
+    words = said.splitlines()[-1].removeprefix("plan: ").replace(",", "").split()
+    return {name: int(count) for name, count in zip(words[::2], words[1::2], strict=True) if count != "0"}
+
+
+def test_what_files_say_is_made_once(files: Files, scheduler: Scheduler, tag: str) -> None:
+    files.write(
+        {
+            "schedules": [
+                daily(f"{tag}-s", calendar=tag, tags=["own"]),
+                {"id": f"{tag}-d", "name": "d", "every_seconds": 3600, "destination": tag},
+            ],
+            "destinations": [{"name": tag, "url": "https://example.com/hook"}],
+            "calendars": [{"name": tag, "dates": [{"date": "2030-01-02"}]}],
+        }
+    )
+    planned = files.plan()
+    assert counts(planned) == {"created": 4}
+    assert f"+ schedule {tag}-d (checked once what it names has been created)" in planned
+    assert scheduler.find(f"{tag}-s") is None
+    assert counts(files.apply()) == {"created": 4}
+    assert scheduler.get(f"{tag}-s")["tags"] == ["own", f"apply:{tag}"]
+    versions = {each["id"]: each["version"] for each in scheduler.list(tag=f"apply:{tag}")}
+    assert len(versions) == 2
+    # Applying again changes nothing, and a plan finds nothing.
+    assert counts(files.plan(status=0)) == {"unchanged": 4}
+    assert counts(files.apply()) == {"unchanged": 4}
+    assert {each["id"]: each["version"] for each in scheduler.list(tag=f"apply:{tag}")} == versions
+
+
+def test_a_plan_of_a_hundred_names_the_occurrences_of_the_one_that_changes(
+    files: Files, scheduler: Scheduler, tag: str
+) -> None:
+    hundred = [daily(f"{tag}-{number}") for number in range(100)]
+    files.write({"schedules": hundred})
+    assert counts(files.apply()) == {"created": 100}
+    hundred[41]["cron"] = "0 10 * * 1-5"
+    files.write({"schedules": hundred})
+    planned = files.plan()
+    assert counts(planned) == {"changed": 1, "unchanged": 99}
+    lines = planned.splitlines()
+    assert lines[0] == f"~ schedule {tag}-41"
+    assert lines[1] == '    cron: "0 9 * * *" → "0 10 * * 1-5"'
+    found = json.loads(files.plan("--json"))["items"]
+    (changed,) = [item for item in found if item["result"] == "changed"]
+    assert changed["fields"] == {"cron": {"before": "0 9 * * *", "after": "0 10 * * 1-5"}}
+    differs = changed["occurrences"]
+    # Each of the 30 days has an occurrence that moves by an hour, or that goes at the weekend.
+    assert 29 <= len(differs["moved"]) + len(differs["removed"]) <= 31
+    assert 8 <= len(differs["removed"]) <= 10
+    for pair in differs["moved"]:
+        assert (pair["from"][10:16], pair["to"][:16]) == ("T09:00", pair["from"][:10] + "T10:00")
+    assert f"    moved    {differs['moved'][0]['from']} → {differs['moved'][0]['to']}" in lines
+    assert f"    removed  {differs['removed'][0]}" in lines
+    # A plan changes nothing.
+    assert scheduler.get(f"{tag}-41")["cron"] == "0 9 * * *"
+    assert counts(files.apply()) == {"changed": 1, "unchanged": 99}
+    assert scheduler.get(f"{tag}-41")["cron"] == "0 10 * * 1-5"
+
+
+def test_prune_deletes_what_the_owner_no_longer_names(files: Files, scheduler: Scheduler, tag: str) -> None:
+    files.write({"schedules": [daily(f"{tag}-a"), daily(f"{tag}-b")]})
+    files.apply()
+    scheduler.schedule(URL, rrule="FREQ=DAILY", id=f"{tag}-other", tags=["apply:somebody"])
+    files.write({"schedules": [daily(f"{tag}-a")]})
+    assert counts(files.plan(status=0)) == {"unchanged": 1}
+    planned = files.plan("--prune")
+    assert counts(planned) == {"unchanged": 1, "deleted": 1}
+    assert f"- schedule {tag}-b" in planned
+    assert "removed" in planned
+    # Nobody is there to say yes.
+    assert f"delete 1 schedule ({tag}-b)?" in files.apply("--prune", status=1)
+    assert scheduler.find(f"{tag}-b") is not None
+    assert counts(files.apply("--prune", "--yes")) == {"unchanged": 1, "deleted": 1}
+    assert scheduler.find(f"{tag}-b") is None
+    assert scheduler.find(f"{tag}-other") is not None
+
+
+def test_what_is_refused_harms_only_itself(files: Files, scheduler: Scheduler, tag: str) -> None:
+    wrong = daily(f"{tag}-wrong") | {"cron": "61 9 * * *"}
+    files.write({"schedules": [wrong, daily(f"{tag}-good"), daily(f"{tag}-tags", tags="x")]})
+    assert "refused 2" in files.plan(status=1)
+    said = files.apply(status=1)
+    assert f"all.yaml: schedule {tag}-wrong: cron: " in said
+    assert f"all.yaml: schedule {tag}-tags: tags: " in said
+    assert scheduler.find(f"{tag}-good") is not None
+    assert scheduler.find(f"{tag}-wrong") is None
+
+
+def test_a_pause_removes_occurrences_and_a_name_moves_none(files: Files, tag: str) -> None:
+    files.write({"schedules": [daily(f"{tag}-a"), daily(f"{tag}-b")]})
+    files.apply()
+    files.write({"schedules": [daily(f"{tag}-a", state="paused"), daily(f"{tag}-b") | {"name": "new"}]})
+    found = {item["name"]: item for item in json.loads(files.plan("--json"))["items"]}
+    assert 29 <= len(found[f"{tag}-a"]["occurrences"]["removed"]) <= 31
+    assert found[f"{tag}-b"]["fields"] == {"name": {"before": f"{tag}-b", "after": "new"}}
+    assert not any(found[f"{tag}-b"]["occurrences"].values())
+
+
+def test_a_wrong_file_changes_nothing(files: Files, scheduler: Scheduler, tag: str) -> None:
+    files.write({"schedules": [daily(f"{tag}-a")]}, "a.yaml")
+    (files.folder / "b.yaml").write_text("schedules: [")
+    assert "b.yaml: line 1" in files.apply(status=1)
+    assert scheduler.find(f"{tag}-a") is None
+    assert (
+        "--owner has" in files.shell.run("apply", "-f", str(files.folder), "--owner", "a b", status=64).stderr
+    )
+    assert files.shell.run("apply", "-f", "nowhere", status=64).exit_code == 64
+
+
+def test_the_schema_is_printed_for_editors(shell: Shell) -> None:
+    assert json.loads(shell.run("apply", "--schema").stdout)["title"] == "Files of scheduler apply"
+    assert "give -f FILE" in shell.run("apply", status=64).stderr

@@ -1,0 +1,34 @@
+"""How a plan says what becomes of occurrences."""
+
+import pytest
+
+from scheduler_app.cli.apply import occurrences
+from scheduler_app.cli.apply.occurrences import Difference, difference
+
+
+def at(*times: str) -> list[dict[str, str]]:
+    return [{"run_time": f"2030-01-{time}:00Z", "local": f"2030-01-{time}:00+00:00"} for time in times]
+
+
+def shown(*times: str) -> tuple[str, ...]:
+    return tuple(f"2030-01-{time}:00+00:00" for time in times)
+
+
+def test_one_gone_and_one_come_on_a_day_have_moved() -> None:
+    found = difference(at("01T09:00", "02T09:00"), at("01T10:00", "02T09:00", "03T09:00"))
+    assert found == Difference(added=shown("03T09:00"), moved=((shown("01T09:00")[0], shown("01T10:00")[0]),))
+
+
+def test_several_of_a_day_are_added_and_removed() -> None:
+    found = difference(at("01T09:00"), at("01T10:00", "01T11:00"))
+    assert found == Difference(added=shown("01T10:00", "01T11:00"), removed=shown("01T09:00"))
+
+
+def test_the_same_instants_are_no_difference() -> None:
+    assert difference(at("01T09:00"), at("01T09:00")) == Difference()
+
+
+def test_a_full_list_is_compared_up_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(occurrences, "MOST", 2)
+    found = difference(at("01T09:00", "02T09:00"), at("01T09:00", "03T09:00"))
+    assert found == Difference(removed=shown("02T09:00"), cut_short=True)
