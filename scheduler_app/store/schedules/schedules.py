@@ -318,8 +318,6 @@ def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
     return field != "last_run.outcome" or given[field] > State.COMPLETED
 
 
-#: What a document has only where the schedule has it.
-_OPTIONAL = ("signing", "sealed", "pause_after_failures", "purpose")
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",
