@@ -150,7 +150,7 @@ def _audit_what_was_not_owed(
         # A call without a record, then a withdrawal: only a worker that was harmed leaves that behind.
         if called_at is not None and not _excused(event, harmed):
             found.not_owed.append(f"{event['_id']}: called, though cancelled")
-    elif is_owed:
+    elif is_owed or (event["state"] == "expired" and called_at is None):
         return
     elif called_at is None and event["state"] in LIVING:
         # What an edit withdraws while MongoDB fails may stand until it is due, and is cancelled then.
