@@ -89,6 +89,12 @@ def duties(made: Assembly) -> list[Duty]:
             period=1.0,
         ),
         Duty(
+            name="backfill",
+            page=made.backfill_duty.work_page,
+            while_failing="past occurrences that people asked for are not made",
+            period=1.0,
+        ),
+        Duty(
             name="recover",
             page=lambda now: _recover_page(made.recovery, made.publisher.queue_lengths, now),
             while_failing="callbacks that dead processes left unfinished wait",

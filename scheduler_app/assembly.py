@@ -23,6 +23,8 @@ from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.usecases.backfills import BackfillDuty, BackfillService
+from scheduler_app.usecases.backlog import BacklogService
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.completions import CompletionService, CompletionTimeouts
@@ -33,6 +35,7 @@ from scheduler_app.usecases.events import EventService
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.failure_pausing import FailurePausing
 from scheduler_app.usecases.figures import RecentFigures
+from scheduler_app.usecases.forecast import ForecastService
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
@@ -67,6 +70,10 @@ class Assembly:
     destinations: DestinationService
     calendars: CalendarService
     calendar_feeds: CalendarFeedService
+    forecasts: ForecastService
+    backfills: BackfillService
+    backlog: BacklogService
+    backfill_duty: BackfillDuty
     expansion: Expansion
     owed_expansion: OwedExpansion
     dispatch: Dispatch
@@ -152,6 +159,8 @@ class Assembly:
             completions=replace(self.completions, store=store, dispatch=_do_nothing),
             messages=messages,
             destinations=destinations,
+            backfills=BackfillService(store),
+            backlog=BacklogService(store),
             kill_switches=KillSwitchService(store),
             calendars=CalendarService(store),
             calendar_feeds=CalendarFeedService(store, new_token=lambda feed_id: (MASK, "")),
@@ -213,6 +222,10 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         calendars=CalendarService(store),
         calendar_feeds=CalendarFeedService(store),
+        forecasts=ForecastService(store),
+        backfills=BackfillService(store),
+        backlog=BacklogService(store),
+        backfill_duty=BackfillDuty(store),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 from bson import ObjectId, Regex, Timestamp
 from bson.datetime_ms import DatetimeMS
 
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.recoveries import MAX_GRACE_DOUBLINGS
 from scheduler_app.store.mongo import Document
 from scheduler_app.usecases.recovery import GRACE_SECONDS
-from tests.builders import event, schedule
+from tests.builders import event, message, schedule
 
 MISSING = object()
 NAN = float("nan")
@@ -55,6 +56,14 @@ NO_WHOLE = ("x", NAN, None, [1], {"x": 1}, MISSING, HUGE, -1, True, 0.5)
 NO_DATE = ("soon", 5, NAN, None, ["x"], {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True)
 NO_LIST = ("x", 5, NAN, {"x": 1}, True)
 NO_OBJECT = ("x", 5, NAN, ["x"], True)
+
+NO_NOTIFIES = (
+    ["x"],
+    [{"when": "on_sunday", "destination": "d"}],
+    [{"when": "on_failure"}],
+    [{"when": "on_failure", "destination": 5}],
+    [{"when": "on_failure", "destination": "acme:d"}],
+)
 
 SCHEDULES: dict[str, tuple[Any, ...]] = {
     "v": ("x", NAN, None, [1], {"x": 1}, MISSING, 0, -1, True),
@@ -103,6 +112,7 @@ SCHEDULES: dict[str, tuple[Any, ...]] = {
     "lateness": (*NO_OBJECT, {}, {"catch_up": "some", "window_seconds": 1, "late_after_seconds": 1}),
     "jitter_seconds": ("x", NAN, [1], {"x": 1}, HUGE, -1, float("inf"), True),
     "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
+    "notifies": (*NO_LIST, *NO_NOTIFIES),
     "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),
     "updated_at": NO_DATE,
     "owner": (5, NAN, None, ["x"], {"x": 1}),
@@ -138,6 +148,65 @@ EVENTS: dict[str, tuple[Any, ...]] = {
     "missed": (*NO_OBJECT, {}, {"first": "soon", "last": PAST_DATE, "count": 5}),
     "archived_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE),
     "corrupt": ("x", 5, NAN, ["x"]),
+    "notify": (*NO_OBJECT, {"when": "on_sunday"}, {"when": "on_failure", "since": "x"}),
+}
+
+#: Of a message: what it has beside an event's fields, and those that are others than an occurrence's.
+MESSAGES: dict[str, tuple[Any, ...]] = {
+    "v": ("x", NAN, None, [1], {"x": 1}, MISSING, 0, True),
+    "schedule_id": ("s1", 5, NAN, ["x"], {"x": 1}, True),
+    "kind": (*NO_TEXT, "wedding", "scheduled"),
+    "hops": ("x", NAN, [1], {"x": 1}, HUGE, -1, True),
+    "action": ("x", 5, NAN, None, ["x"], MISSING, {}),
+    "action.type": NO_TEXT,
+    "action.url": NO_TEXT,
+    "action.method": (*NO_TEXT, "BREW"),
+    "action.headers": (*NO_LIST, None, MISSING, ["x"], [["x"]], [[1, 2]], [["x", 5]]),
+    "action.body": (*NO_OBJECT, {}, {"kind": "body", "data": "text"}, {"kind": "song", "data": b"x"}),
+    "action.destination": (5, NAN, ["x"], {"x": 1}, True, "acme:d", "gone"),
+    "event_name": (5, NAN, ["x"], {"x": 1}, True),
+    "asked": (*NO_OBJECT, None, MISSING),
+    "asked.scheduled_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, TINY_DATE, True),
+    "asked.delay_seconds": ("soon", NAN, [1], {"x": 1}, -1, True),
+    "retry": (*NO_OBJECT, None, MISSING, {}),
+    "retry.max_retries": NO_WHOLE,
+    "retry.backoff_seconds": ("soon", NAN, None, [1], {"x": 1}, MISSING, HUGE, -1, True),
+    "retry.backoff_max_seconds": ("soon", NAN, None, [1], {"x": 1}, MISSING, HUGE, -1, True),
+    "retry.codes": (*NO_LIST, None, MISSING, [None], ["9xx"]),
+    "timeout_seconds": ("10", NAN, None, [1], {"x": 1}, MISSING, HUGE, 0, -1, True),
+    "success": (*NO_LIST, None, MISSING, [[1]], ["?"], [True]),
+    "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
+    "sealed": ("x", 5, b"x", ["x"], {"x": 1}),
+    "notifies": (*NO_LIST, *NO_NOTIFIES),
+}
+
+DESTINATIONS: dict[str, tuple[Any, ...]] = {
+    "v": ("x", NAN, None, [1], {"x": 1}, MISSING, 0, True),
+    "tenant": (5, NAN, None, {"x": 1}, MISSING, True, "acme"),
+    "version": (*NO_WHOLE, 0),
+    "action": ("x", 5, NAN, None, ["x"], MISSING, {}),
+    "action.url": NO_TEXT,
+    "action.method": (5, NAN, None, ["x"], {"x": 1}, MISSING, True, "BREW"),
+    "action.destination": (5, NAN, None, ["x"], MISSING, "other"),
+    "action.headers": (*NO_LIST, None, MISSING, ["x"], [["x"]], [[1, 2]], [["x", 5]]),
+    "auth": (*NO_OBJECT, {}, {"type": "basic"}, {"type": "magic", "username": "", "secret": "x"}),
+    "allowed_methods": (*NO_LIST, None, MISSING, [], ["BREW"], [5]),
+    "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
+    "sealed": ("x", 5, b"x", ["x"], {"x": 1}),
+    "max_retries": ("x", NAN, [1], {"x": 1}, HUGE, -1, True, 0.5, 51),
+    "backoff_seconds": ("soon", NAN, [1], {"x": 1}, HUGE, -1, True),
+    "backoff_max_seconds": ("soon", NAN, [1], {"x": 1}, HUGE, -1, True),
+    "retry_codes": (*NO_LIST, [None], ["9xx"]),
+    "success": (*NO_LIST, [None], ["9xx"]),
+    "timeout_seconds": ("10", NAN, [1], {"x": 1}, HUGE, 0, -1, True),
+    "rate_per_second": ("x", NAN, [1], {"x": 1}, HUGE, 0, -1, True),
+    "burst": (*NO_WHOLE, 0),
+    "concurrency": ("x", NAN, [1], {"x": 1}, HUGE, 0, True, 0.5),
+    "breaker": (*NO_OBJECT, {}, {"failures": 0, "open_seconds": 5}, {"failures": 1, "open_seconds": 0.1}),
+    "paused": ("x", 5, NAN, None, ["x"], MISSING),
+    "deleting": ("x", 5, NAN, [1], {"x": 1}),
+    "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),
+    "updated_at": NO_DATE,
 }
 
 PAGES: dict[str, tuple[Any, ...]] = {
@@ -172,6 +241,35 @@ IDEMPOTENCY: dict[str, tuple[Any, ...]] = {
     "answer.status": NO_WHOLE,
     "answer.headers": (*NO_OBJECT, None, MISSING, {"ETag": 5}),
     "answer.body": (*NO_TEXT, "text"),
+}
+
+
+BACKFILLS: dict[str, tuple[Any, ...]] = {
+    "v": NO_WHOLE,
+    "tenant": NO_TEXT,
+    "number": NO_TEXT,
+    "since": NO_DATE,
+    "until": NO_DATE,
+    "rest": (*NO_OBJECT, None, MISSING, {}),
+    "rest.revision": (*NO_WHOLE, 0),
+    "rest.pinned": (5, NAN, None, [1], {"x": 1}, MISSING, "no rule", True),
+    "rest.next_run_at": NO_DATE,
+    "rest.until": NO_DATE,
+    "schedule_created_at": NO_DATE,
+    "rate_per_second": ("x", NAN, None, [1], {"x": 1}, MISSING, HUGE, 0, -1, float("inf"), True),
+    "overlap": (*NO_TEXT, "both"),
+    "only_missing": ("x", 5, NAN, None, [1], {"x": 1}, MISSING),
+    "occurrences": NO_WHOLE,
+    "origin": (5, NAN, ["x"], {"x": 1}, True),
+    "queue": (*NO_TEXT, "no queue"),
+    "state": (*NO_TEXT, "asleep"),
+    "reason": (5, NAN, ["x"], {"x": 1}, True),
+    "made": NO_WHOLE,
+    "left_out": NO_WHOLE,
+    "next_due_at": NO_DATE,
+    "started_at": NO_DATE,
+    "ended_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE),
+    "sweeping": ("x", 5, NAN, [1], {"x": 1}),
 }
 
 
@@ -221,6 +319,28 @@ def plant_events(
             documents.update_one({"_id": made.id}, {"$set": {"state": state.value} | fields})
             if not sound:
                 documents.update_one({"_id": made.id}, corruption.update())
+    return planted
+
+
+def plant_messages(store: Store, now: datetime, url: str) -> dict[str, Corruption]:
+    """Overdue messages, one for each row, by their events' ids."""
+    documents, planted = store.mongo.collection("events"), {}
+    for number, corruption in enumerate(corruptions(MESSAGES)):
+        made = message(now - 10 * SECOND, f"bad-{number}", url=url)
+        planted[made.id] = corruption
+        store.messages.insert(made, now)
+        documents.update_one({"_id": made.id}, corruption.update())
+    return planted
+
+
+def plant_destinations(store: Store, now: datetime, url: str) -> dict[str, Corruption]:
+    """Destinations, one for each row, by name."""
+    documents, planted = store.mongo.collection("destinations"), {}
+    for number, corruption in enumerate(corruptions(DESTINATIONS)):
+        made = Destination(id=f"bad-{number}", url=url, created_at=now, updated_at=now)
+        planted[made.id] = corruption
+        store.destinations.insert(made)
+        documents.update_one({"_id": made.id}, corruption.update())
     return planted
 
 

@@ -5,6 +5,8 @@ from flask_smorest import Api
 
 from api import converters
 from api.routes import (
+    backfills,
+    backlog,
     bulk,
     bulk_edits,
     calendar_feeds,
@@ -14,6 +16,7 @@ from api.routes import (
     events,
     explanation,
     export,
+    forecast,
     ics_import,
     kill_switch,
     messages,
@@ -43,7 +46,17 @@ def register(app: Flask) -> Api:
             events,
             messages,
         ),
-        *(calendars, calendar_feeds, destinations, kill_switch, zone_check, tasks),
+        *(
+            calendars,
+            calendar_feeds,
+            destinations,
+            kill_switch,
+            backfills,
+            backlog,
+            forecast,
+            zone_check,
+            tasks,
+        ),
     ):
         api.register_blueprint(module.blueprint)
     return api

@@ -65,7 +65,8 @@ class EventOutput(OutputSchema):
     kind = fields.String(
         required=True,
         metadata={
-            "description": "`scheduled`; `manual` for one that a person or program triggered; `message`"
+            "description": "`scheduled`; `manual` for one that a person or program triggered;"
+            " `backfill` for a past occurrence that somebody asked for; `message`"
         },
     )
     state = fields.String(

@@ -54,7 +54,7 @@ def show_record(record: Mapping[str, object], as_json: bool) -> None:
         show_json(record)
         return
     if is_quiet():
-        say_result(str(record.get("id", record.get("_id", ""))))
+        say_result(str(next((record[key] for key in ("id", "_id", "name") if key in record), "")))
         return
     width = max(map(len, record), default=0)
     for name, value in record.items():

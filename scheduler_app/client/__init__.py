@@ -38,6 +38,15 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import TRIGGERS, ScheduleFields, TriggerFields
 from scheduler_app.client.scheduler import Scheduler
+from scheduler_app.client.waves import (
+    Backfill,
+    Backlog,
+    Forecast,
+    ForecastBucket,
+    ForecastReceiver,
+    OwedOfSchedule,
+    OwedToReceiver,
+)
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
@@ -47,6 +56,8 @@ __all__ = [
     "Answer",
     "AsyncScheduler",
     "Attempt",
+    "Backfill",
+    "Backlog",
     "BulkResult",
     "Destination",
     "DestinationFields",
@@ -55,6 +66,9 @@ __all__ = [
     "Event",
     "Explanation",
     "Flow",
+    "Forecast",
+    "ForecastBucket",
+    "ForecastReceiver",
     "Json",
     "KillSwitch",
     "Message",
@@ -63,6 +77,8 @@ __all__ = [
     "Move",
     "MovedSchedule",
     "Occurrence",
+    "OwedOfSchedule",
+    "OwedToReceiver",
     "Preview",
     "Reason",
     "Record",

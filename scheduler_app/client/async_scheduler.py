@@ -25,6 +25,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
+from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
 T = TypeVar("T")
 
@@ -201,6 +202,53 @@ class AsyncScheduler:
 
     async def why(self, schedule_id: str, at: datetime | str) -> Explanation:
         return await self._http.send(operations.why(schedule_id, at))
+
+    async def forecast(
+        self,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Forecast:
+        return await self._http.send(operations.forecast(after, until, bucket_seconds))
+
+    async def backfill(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str,
+        until: datetime | str | None = None,
+        rate_per_second: float | None = None,
+        overlap: str | None = None,
+        only_missing: bool | None = None,
+        dry_run: bool = False,
+    ) -> Backfill:
+        which = {
+            "after": after,
+            "until": until,
+            "rate_per_second": rate_per_second,
+            "overlap": overlap,
+            "only_missing": only_missing,
+            "dry_run": dry_run,
+        }
+        return await self._http.send(operations.backfill(schedule_id, which))
+
+    async def get_backfill(self, schedule_id: str) -> Backfill:
+        return await self._http.send(operations.get_backfill(schedule_id))
+
+    async def cancel_backfill(self, schedule_id: str) -> Backfill:
+        return await self._http.send(operations.cancel_backfill(schedule_id))
+
+    async def backlog(self) -> Backlog:
+        return await self._http.send(operations.backlog())
+
+    async def expire_backlog(self, **which: Any) -> int:
+        count = 0
+        while True:
+            page = await self._http.send(operations.expire_backlog(which))
+            count += page.expired
+            if not page.more:
+                return count
 
     def tzdata_check(self) -> AsyncIterator[MovedSchedule]:
         return self._all(operations.tzdata_check())

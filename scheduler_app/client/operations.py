@@ -22,6 +22,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import TRIGGERS
+from scheduler_app.client.waves import Backfill, Backlog, BacklogExpired, Forecast
 
 
 def schedule(
@@ -203,6 +204,37 @@ def preview(
 def why(schedule_id: str, at: datetime | str) -> Call[Explanation]:
     text = at.isoformat() if isinstance(at, datetime) else at
     return get(_path(schedule_id, "why"), Explanation.of, {"at": text})
+
+
+def forecast(
+    after: datetime | str | None, until: datetime | str | None, bucket_seconds: int | None
+) -> Call[Forecast]:
+    times = {"from": _maybe_instant(after), "to": _maybe_instant(until)}
+    return get("/api/forecast", Forecast.of, without_none(times | {"bucket": bucket_seconds}))
+
+
+def backfill(schedule_id: str, which: Json) -> Call[Backfill]:
+    given = dict(which)
+    times = {"from": _maybe_instant(given.pop("after")), "to": _maybe_instant(given.pop("until"))}
+    return post(_path(schedule_id, "backfill"), Backfill.of, without_none(times | given))
+
+
+def get_backfill(schedule_id: str) -> Call[Backfill]:
+    return get(_path(schedule_id, "backfill"), Backfill.of)
+
+
+def cancel_backfill(schedule_id: str) -> Call[Backfill]:
+    return Call("DELETE", _path(schedule_id, "backfill"), Backfill.of)
+
+
+def backlog() -> Call[Backlog]:
+    return get("/api/backlog", Backlog.of)
+
+
+def expire_backlog(which: Json) -> Call[BacklogExpired]:
+    given = dict(which)
+    given["due_before"] = _maybe_instant(given.get("due_before"))
+    return post("/api/backlog/expire", BacklogExpired.of, without_none(given))
 
 
 def tzdata_check() -> Listing[MovedSchedule]:

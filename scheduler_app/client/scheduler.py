@@ -25,6 +25,7 @@ from scheduler_app.client.results import (
     Schedule,
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
+from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
 T = TypeVar("T")
 
@@ -262,6 +263,67 @@ class Scheduler:
         A time without an offset is read in the schedule's zone.
         """
         return self._http.send(operations.why(schedule_id, at))
+
+    def forecast(
+        self,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_seconds: int | None = None,
+    ) -> Forecast:
+        """How many callbacks fall due from `after` (default: now) until `until` (default: a day later), in
+        parts of `bucket_seconds`, by destination and origin. `sampled` tells whether they are estimates."""
+        return self._http.send(operations.forecast(after, until, bucket_seconds))
+
+    def backfill(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str,
+        until: datetime | str | None = None,
+        rate_per_second: float | None = None,
+        overlap: str | None = None,
+        only_missing: bool | None = None,
+        dry_run: bool = False,
+    ) -> Backfill:
+        """Makes events for past occurrences from `after` to `until` (default: now), `rate_per_second` of them
+        in a second at most (default: 10).
+
+        Occurrences that have an event that waits, succeeded or failed are left out unless `only_missing` is
+        False. `overlap` is `allow` or `queue`: one after the other.
+        """
+        which = {
+            "after": after,
+            "until": until,
+            "rate_per_second": rate_per_second,
+            "overlap": overlap,
+            "only_missing": only_missing,
+            "dry_run": dry_run,
+        }
+        return self._http.send(operations.backfill(schedule_id, which))
+
+    def get_backfill(self, schedule_id: str) -> Backfill:
+        """How far the schedule's newest backfill has come."""
+        return self._http.send(operations.get_backfill(schedule_id))
+
+    def cancel_backfill(self, schedule_id: str) -> Backfill:
+        """Ends the schedule's backfill and withdraws what waits of it."""
+        return self._http.send(operations.cancel_backfill(schedule_id))
+
+    def backlog(self) -> Backlog:
+        """What was due before now and waits, by schedule and receiver, and how long it takes."""
+        return self._http.send(operations.backlog())
+
+    def expire_backlog(self, **which: Any) -> int:
+        """Gives up the late events that match all of `which`: `schedule_id`, `destination` or `origin`,
+        `due_before`; or `all=True`. They are `expired`. With `dry_run=True` they are only counted. Returns
+        how many."""
+        count = 0
+        while True:
+            page = self._http.send(operations.expire_backlog(which))
+            count += page.expired
+            if not page.more:
+                return count
 
     def tzdata_check(self) -> Iterator[MovedSchedule]:
         """Yields the schedules that the API's zone data would move, each with its first moves. It changes

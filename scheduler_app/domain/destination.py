@@ -94,6 +94,8 @@ class Destination:
     concurrency: int | None = None
     breaker: Breaker | None = None
     paused: bool = False
+    deleting: bool = False
+    """Somebody deletes it at this moment, or died over it: nothing new may name it until it is changed."""
     version: int = 1
     created_at: datetime
     updated_at: datetime

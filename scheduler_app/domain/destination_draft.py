@@ -57,7 +57,9 @@ class DestinationDraft:
         made = self._applied(old, old)
         if self.signing is False:
             made = replace(made, signing=None)
-        return old if made == old else replace(made, version=old.version + 1, updated_at=now)
+        if made == old:
+            return old
+        return replace(made, version=old.version + 1, updated_at=now, deleting=False)
 
     def _applied(self, start: Destination, known: Destination) -> Destination:
         """`start` with what is given; masks stand for values of `known`."""

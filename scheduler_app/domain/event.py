@@ -33,11 +33,12 @@ class State(StrEnum):
 
 
 class Kind(StrEnum):
-    """Why an event exists: its schedule's rule, a person who asked for it now, or a message without a
-    schedule."""
+    """Why an event exists: its schedule's rule, a person who asked for it now, a person who asked for
+    occurrences of the past, or a message without a schedule."""
 
     SCHEDULED = "scheduled"
     MANUAL = "manual"
+    BACKFILL = "backfill"
     MESSAGE = "message"
 
 
@@ -125,6 +126,8 @@ TRANSITIONS: dict[str, Transition] = {
     # Too late by a policy of its schedule or message: no request is made.
     "expire_claimed": _move({State.RUNNING}, {State.EXPIRED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
+    # A person gives up what is late.
+    "expire": _move(set(UNCLAIMED), {State.EXPIRED}),
     # The policy of overlapping runs holds it back, before its request.
     "skip": _move({State.RUNNING}, {State.SKIPPED, State.CANCELLED}),
     # A later event of its schedule has begun, and ends what is left of it.
@@ -149,6 +152,10 @@ SUSPECT_AFTER = 2
 MAX_ISOLATED_LOSSES = 3
 
 
+#: Begins the second to last part of the ids of backfilled events.
+_BACKFILL = "backfill"
+
+
 def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
     """The id of a scheduled event, derived so that an occurrence can become an event only once.
 
@@ -160,6 +167,19 @@ def event_id(schedule_id: str, revision: int, run_time: datetime) -> str:
 def manual_event_id(schedule_id: str, request_seed: str | None = None) -> str:
     """The id of an event that a person asked for: 96 random bits, or a request's own `request_seed`."""
     return f"{schedule_id}-manual-{request_seed or secrets.token_hex(12)}"
+
+
+def backfill_event_id(schedule_id: str, number: str, run_time: datetime) -> str:
+    """The id of the event of a past occurrence that the backfill `number` makes."""
+    return f"{schedule_id}-{_BACKFILL}{number}-{compact(run_time)}"
+
+
+def is_backfill(event_id: str) -> bool:
+    """Whether an event's id is that of a backfilled occurrence."""
+    # Where a scheduled event has its revision, and a manual one "manual".
+    if _BACKFILL not in event_id or is_message(event_id):
+        return False
+    return event_id.rpartition("-")[0].rpartition("-")[2].startswith(_BACKFILL)
 
 
 def compact(instant: datetime) -> str:

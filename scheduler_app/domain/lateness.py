@@ -75,7 +75,9 @@ class Lateness:
         where the answer depends on it. `catch_up` speaks of occurrences of a rule that no attempt was made
         for; `expire_after_seconds` of every event.
         """
-        since = event.due_since or event.run_time
+        since = _due_since(event)
+        if since is None:
+            return None
         late = now - since
         if self.expire_after_seconds is not None and late > timedelta(seconds=self.expire_after_seconds):
             return Expiry(
@@ -109,13 +111,22 @@ class Lateness:
     def too_late_for(self, event: Event, at: datetime) -> str | None:
         """What is said of an event whose next attempt would start at `at`, when that is too late; None
         where it is not."""
-        since = event.due_since or event.run_time
-        if self.expire_after_seconds is None or at - since <= timedelta(seconds=self.expire_after_seconds):
+        since = _due_since(event)
+        if self.expire_after_seconds is None or since is None:
+            return None
+        if at - since <= timedelta(seconds=self.expire_after_seconds):
             return None
         return (
             f"the next would start at {shown_instant(at)}, more than expire_after_seconds"
             f" ({self.expire_after_seconds:g}) after it was due"
         )
+
+
+def _due_since(event: Event) -> datetime | None:
+    """Since when it counts as late; None for what somebody asked for long after its occurrence."""
+    if event.kind is Kind.BACKFILL and event.due_since is None:
+        return None
+    return event.due_since or event.run_time
 
 
 def _length(span: timedelta) -> str:

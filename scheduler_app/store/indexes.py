@@ -44,8 +44,11 @@ EVENTS = [
         name=HELD,
         partialFilterExpression={"held": {"$exists": True}, "due_at": {"$exists": True}},
     ),
+    # Messages have no schedule, and are not written to it.
     IndexModel(
-        [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
+        [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
+        name="schedule_v2",
+        partialFilterExpression={"schedule_id": {"$exists": True}},
     ),
     # The pending events of a schedule, however many are finished. It is written when an event is made and
     # when it ends.
@@ -213,7 +216,7 @@ CALENDARS = [
 ]
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
-REPLACED = {"events": ("due_v1", "retention_v1")}
+REPLACED = {"events": ("due_v1", "retention_v1", "schedule_v1")}
 
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [
@@ -227,6 +230,14 @@ DESTINATIONS = [
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
 ]
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
+# Those that beats have something to do for, and no others.
+BACKFILLS = [
+    IndexModel(
+        [("active", ASCENDING), ("tenant", ASCENDING)],
+        name="active_v1",
+        partialFilterExpression={"active": True},
+    )
+]
 SESSIONS = [IndexModel([("key", ASCENDING), ("created_at", DESCENDING)], name=BY_KEY)]
 
 #: What was edited of one schedule; written by people's edits alone.
@@ -244,6 +255,7 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
     _create(mongo.collection("destinations"), DESTINATIONS)
     _create(mongo.collection("idempotency"), IDEMPOTENCY)
     _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
+    _create(mongo.collection("backfills"), BACKFILLS)
     _create(mongo.collection("sessions"), SESSIONS)
     _create(mongo.collection("edits"), EDITS)
     _drop_replaced(mongo)

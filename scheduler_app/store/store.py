@@ -2,6 +2,8 @@
 
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.store.backfills import Backfills
+from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.destinations.destinations import Destinations
@@ -23,6 +25,7 @@ from scheduler_app.store.events.outcomes import Outcomes
 from scheduler_app.store.events.overlaps import Overlaps
 from scheduler_app.store.events.owed_notifications import OwedNotifications
 from scheduler_app.store.events.recoveries import Recoveries
+from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
@@ -75,6 +78,9 @@ class Store:
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.pauses = Pauses(self.mongo, self.secret_box, self.calendars)
         self.owed = Owed(self.mongo, self.calendars)
+        self.forecasts = Forecasts(self.mongo, self.secret_box, self.calendars)
+        self.backlogs = Backlogs(self.mongo)
+        self.backfills = Backfills(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)
         self.edits = Edits(self.mongo)

@@ -38,6 +38,8 @@ completions = Counter(
 )
 claims = Counter("scheduler_claims_total", "Events of messages, by what their claim came to", ["result"])
 expanded = Counter("scheduler_events_expanded_total", "Occurrences that became events")
+backfilled = Counter("scheduler_events_backfilled_total", "Past occurrences that a backfill made events of")
+backlog_expired = Counter("scheduler_backlog_expired_total", "Late events that a person gave up")
 dispatched = Counter("scheduler_events_dispatched_total", "Events that became part of a message")
 dropped = Counter(
     "scheduler_messages_dropped_total",

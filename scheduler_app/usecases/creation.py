@@ -14,7 +14,13 @@ from scheduler_app.store import Store
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.calendars import with_calendar
-from scheduler_app.usecases.named_destination import Known, check_named, check_notified
+from scheduler_app.usecases.named_destination import (
+    Known,
+    check_named,
+    check_notified,
+    deleted_meanwhile,
+    names_deleted,
+)
 
 log = get_logger(__name__)
 
@@ -55,7 +61,8 @@ class Creation:
 
         Raises InvalidField, and Conflict when there is a schedule of that id.
         """
-        schedule = self._new(draft, self._id(schedule_id, request_seed, tenant), now, hops)
+        known: Known = {}
+        schedule = self._new(draft, self._id(schedule_id, request_seed, tenant), now, hops, known)
         if not self.store.schedules.insert(schedule, request_seed=request_seed):
             successor = self._succeed([(schedule, request_seed)], now, tenant)[0]
             if successor is None:
@@ -64,6 +71,8 @@ class Creation:
                     raise there
                 return there
             schedule = successor
+        for error in self._undone([schedule], known, now).values():
+            raise error
         log.info("schedule.created", message="A schedule was created", schedule_id=schedule.id)
         if schedule.state is ScheduleState.ACTIVE:
             self.expand_and_dispatch([schedule], now)
@@ -104,6 +113,11 @@ class Creation:
             if successor is not None:
                 created.append(successor)
             results[number] = successor or self._there(schedule.id, own, tenant)
+        if undone := self._undone(created, known, now):
+            created = [each for each in created if each.id not in undone]
+            for number, each in enumerate(results):
+                if isinstance(each, Schedule) and each.id in undone:
+                    results[number] = undone[each.id]
         if created:
             log.info("schedules.created", message="Schedules were created in bulk", count=len(created))
             self.expand_and_dispatch([each for each in created if each.state is ScheduleState.ACTIVE], now)
@@ -131,6 +145,17 @@ class Creation:
         return (
             replace(schedule, signing=Signing(self.new_secret(), now)) if draft.signing is True else schedule
         )
+
+    def _undone(self, made: Sequence[Schedule], known: Known, now: datetime) -> dict[str, InvalidField]:
+        """Deletes those schedules again that name a destination which was deleted meanwhile; returns why, by
+        their ids."""
+        errors: dict[str, InvalidField] = {}
+        deleted = names_deleted(self.store, known)
+        for schedule in made:
+            if field := deleted(schedule, schedule.tenant):
+                self.store.schedules.delete(schedule.id, now, tenant=schedule.tenant)
+                errors[schedule.id] = deleted_meanwhile(field)
+        return errors
 
     def _succeed(self, wanted: Sequence[Seeded], now: datetime, tenant: str) -> list[Schedule | None]:
         """Makes those schedules whose ids deleted ones have.

@@ -128,6 +128,22 @@ class DestinationService:
             raise NotFound(f"there is no destination {name}")
         if isinstance(found, Destination):
             _check_conditions(found, name, Conditions(version=version))
+        at = found.version if isinstance(found, Destination) else None
+        # Marked first, counted after: whoever writes something that names it reads it again after that write.
+        # One of the two always sees the other.
+        if not self.store.destinations.begin_deletion(own_id, tenant=tenant, version=at):
+            raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
+        try:
+            self._check_unused(own_id, name, tenant)
+        except Conflict:
+            self.store.destinations.give_up_deletion(own_id, tenant=tenant)
+            raise
+        if not self.store.destinations.delete(own_id, tenant=tenant, version=at):
+            raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
+        log.info("destination.deleted", message="A destination was deleted", destination=own_id)
+
+    def _check_unused(self, own_id: str, name: str, tenant: str) -> None:
+        """Raises Conflict."""
         users = self.store.destinations.in_use(own_id, tenant=tenant)
         if users:
             raise Conflict(
@@ -140,9 +156,6 @@ class DestinationService:
                 f"{messages} message{'s' if messages > 1 else ''} wait{'' if messages > 1 else 's'} for the"
                 f" destination {name}: cancel them first, or let them be delivered"
             )
-        if not self.store.destinations.delete(own_id, tenant=tenant, version=version):
-            raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
-        log.info("destination.deleted", message="A destination was deleted", destination=own_id)
 
     def flow(self, destination: Destination) -> FlowState | None:
         """How a destination with limits is at this moment; None without limits, and where nobody can say."""

@@ -34,7 +34,9 @@ def explain_schedule(
     facts = None
     if event is not None:
         last = event.status[-1] if event.status else {}
-        facts = EventFacts(event.revision, event.state, last.get("message", ""))
+        # No edit withdraws what somebody asked for.
+        revision = schedule.revision if event.kind is Kind.BACKFILL else event.revision
+        facts = EventFacts(revision, event.state, last.get("message", ""))
     verdict = schedule.recurrence().why(at)
     if facts is None and verdict.fires and at <= now:
         facts = _missed(store, schedule, at)
@@ -71,8 +73,12 @@ def _missed(store: Store, schedule: Schedule, at: datetime) -> EventFacts | None
 
 
 def _event(store: Store, schedule: Schedule, at: datetime) -> EventRecord | None:
-    """The newest event that the schedule's rule made for the instant."""
+    """The newest event that the schedule's rule made for the instant, or a backfill after it."""
     window = Window(limit=EVENTS_AT_ONCE, since=at, until=at + TICK)
     page = store.event_lists.page(window, tenant=schedule.tenant, schedule_id=schedule.id)
-    planned = [event for event in page.rows if event.kind is Kind.SCHEDULED]
-    return max(planned, key=lambda event: event.revision, default=None)
+    planned = [event for event in page.rows if event.kind in (Kind.SCHEDULED, Kind.BACKFILL)]
+    return max(
+        planned,
+        key=lambda event: (event.kind is Kind.BACKFILL, event.revision, event.created_at),
+        default=None,
+    )

@@ -17,7 +17,13 @@ from scheduler_app.store import Store
 from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.message_quota import MessageQuota
-from scheduler_app.usecases.named_destination import Known, check_named, check_notified
+from scheduler_app.usecases.named_destination import (
+    Known,
+    check_named,
+    check_notified,
+    deleted_meanwhile,
+    names_deleted,
+)
 
 #: Why a message of a bulk was not made.
 Refusal = InvalidField | Conflict | QuotaExceeded
@@ -67,7 +73,8 @@ class MessageService:
         draft has one. `hops` are those of the request. Raises InvalidField, Conflict where the id is another
         message's, and QuotaExceeded.
         """
-        event = self._event(draft, now, tenant, request_seed, hops, {})
+        known: Known = {}
+        event = self._event(draft, now, tenant, request_seed, hops, known)
         later = event.due_at > now
         if later and not self.quota.take(tenant, 1, now):
             # What was made before is answered all the same.
@@ -81,6 +88,8 @@ class MessageService:
                 self.quota.give_back(tenant, 1)
             there = self.store.messages.get(event.id, tenant=tenant)
             return _the_first(event, there)
+        for error in self._undone([event], known, tenant).values():
+            raise error
         self.dispatch([event], now)
         return _made(record)
 
@@ -118,9 +127,27 @@ class MessageService:
                 results[number] = _the_first(event, there.get(event.id))
             except Conflict as error:
                 results[number] = error
+        if undone := self._undone(made, known, tenant):
+            made = [event for event in made if event.id not in undone]
+            for number, event in wanted:
+                results[number] = undone.get(event.id, results[number])
         if made:
             self.dispatch(made, now)
         return [each for each in results if each is not None]
+
+    def _undone(self, made: Sequence[Event], known: Known, tenant: str) -> dict[str, InvalidField]:
+        """Removes those messages again that name a destination which was deleted meanwhile; returns why, by
+        their events' ids. One that a worker has claimed by now stays."""
+        if not known:
+            return {}
+        deleted = names_deleted(self.store, known)
+        fields = {
+            event.id: field
+            for event in made
+            if isinstance(event.message, Message) and (field := deleted(event.message, tenant))
+        }
+        removed = self.store.messages.remove_untouched(list(fields), tenant=tenant) if fields else []
+        return {event_id: deleted_meanwhile(fields[event_id]) for event_id in removed}
 
     def _within_quota(
         self,

@@ -1,5 +1,7 @@
 """The checks of what schedules and messages name: the destination of an action, and those that are told."""
 
+from collections.abc import Callable
+
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
@@ -49,9 +51,43 @@ def _check(store: Store, field: str, action: HttpAction, known: Known, default_m
         known[own_id] = store.destinations.get(own_id, tenant=tenant_of(own_id))
     found = known[own_id]
     name = own_id.rpartition(SEPARATOR)[2]
-    if found is None:
+    if found is None or _is_leaving(found):
         raise InvalidField(
             field, f"there is no destination {name}: create it by PUT /api/destinations/{name}"
         )
     if isinstance(found, Destination):
         found.action(action, default_method=default_method)
+
+
+def names_deleted(store: Store, known: Known) -> Callable[[Schedule | Message, str], str | None]:
+    """Reads those of `known` again that were there, after something that names them was written: whoever
+    deletes one marks it before it counts who names it, so that one of the two always sees the other.
+
+    Returns what tells of a schedule or message of a tenant which field names a destination that was deleted
+    meanwhile; None where none does.
+    """
+    gone = {
+        own_id
+        for own_id, found in known.items()
+        if found is not None
+        and ((now := store.destinations.get(own_id, tenant=tenant_of(own_id))) is None or _is_leaving(now))
+    }
+
+    def field(asking: Schedule | Message, tenant: str) -> str | None:
+        if not gone:
+            return None
+        if destination_of(asking.action) in gone:
+            return "destination"
+        told = {each.value: getattr(asking, each.value) for each in Notifying}
+        return next((field for field, name in told.items() if name and whole_id(tenant, name) in gone), None)
+
+    return field
+
+
+def deleted_meanwhile(field: str) -> InvalidField:
+    """Why something that was just made is not there."""
+    return InvalidField(field, "names a destination that was deleted at this moment: give another one")
+
+
+def _is_leaving(found: Destination | CorruptDestination) -> bool:
+    return isinstance(found, Destination) and found.deleting

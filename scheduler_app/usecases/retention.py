@@ -28,5 +28,6 @@ class Retention:
             now - self._retention, limit=SCHEDULES_A_PAGE
         ):
             if not self._store.events.any_of_schedule(schedule_id):
+                self._store.backfills.remove(schedule_id)
                 self._store.schedules.remove(schedule_id)
                 log.info("schedule.pruned", message="A deleted schedule was removed", schedule_id=schedule_id)

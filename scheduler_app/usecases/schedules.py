@@ -20,7 +20,7 @@ from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.calendars import with_calendar
-from scheduler_app.usecases.named_destination import check_named, check_notified
+from scheduler_app.usecases.named_destination import Known, check_named, check_notified, names_deleted
 
 log = get_logger(__name__)
 
@@ -105,14 +105,17 @@ class ScheduleService:
         written where nothing changes."""
         opened = with_calendar(opened_draft(draft, self.store.secret_box), self.store, tenant=tenant)
 
+        known: Known = {}
+
         def edited(schedule: Schedule) -> Schedule:
+            known.clear()
             changed = opened.edit(schedule, now)
             if changed.action.isolation_key != schedule.action.isolation_key:
                 self.check_action(changed.action)
             if changed.action != schedule.action:
-                check_named(self.store, changed.action)
+                check_named(self.store, changed.action, known)
             if (changed.on_success, changed.on_failure) != (schedule.on_success, schedule.on_failure):
-                check_notified(self.store, changed, tenant=tenant)
+                check_notified(self.store, changed, tenant=tenant, known=known)
             if draft.signing not in (NOT_GIVEN, schedule.signing is not None):
                 changed = _next_version(schedule, now) if changed is schedule else changed
                 changed = replace(changed, signing=Signing(self.new_secret(), now) if draft.signing else None)
@@ -120,7 +123,13 @@ class ScheduleService:
                 return changed
             return replace(changed, hops=hops)
 
-        return self._change(schedule_id, now, edited, tenant, version, "edited")
+        changed = self._change(schedule_id, now, edited, tenant, version, "edited")
+        if known and (field := names_deleted(self.store, known)(changed, tenant)):
+            raise Conflict(
+                f"the schedule was changed, but the destination that it names in {field} was deleted at this"
+                " moment: give it another one"
+            )
+        return changed
 
     def pause(
         self,

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 
 from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.clock import monotonic
@@ -62,6 +63,8 @@ class _Queue:
     again_at: float = 0.0
     """When it is worth asking for room, in monotonic seconds."""
     renewed_at: float = 0.0
+    looked_at: float = 0.0
+    """When all that waits was last searched for what is lost."""
     overdue: Why | None = None
     """Why all that waits is to be put off: the wait is too long."""
 
@@ -187,7 +190,7 @@ class FlowControl(EssentialThread):
         """What is to be asked now; forgets destinations of which nothing is here."""
         found: list[tuple[_Queue, Ask]] = []
         for own_id, queue in list(self._queues.items()):
-            self._drop_lost(queue)
+            self._drop_lost(queue, now)
             if not (queue.jobs or queue.held or queue.ended):
                 del self._queues[own_id]
                 continue
@@ -207,7 +210,7 @@ class FlowControl(EssentialThread):
         rate = made.rate_per_second or 0.0
         kept = max(LEAST_KEPT, min(MOST_KEPT, int(rate * KEPT_SECONDS) or MOST_KEPT))
         reserve = len(queue.jobs) if queue.overdue else max(0, len(queue.jobs) - kept)
-        jobs = list(queue.jobs)[:WANTED_AT_ONCE] if wanted and not queue.overdue else []
+        jobs = list(islice(queue.jobs, WANTED_AT_ONCE)) if wanted and not queue.overdue else []
         ended, queue.ended = queue.ended, []
         longest = max((job.attempt.deliverable.timeout_seconds for job in jobs), default=0.0)
         return Ask(
@@ -219,9 +222,13 @@ class FlowControl(EssentialThread):
             slot_seconds=max(longest, made.timeout_seconds or 0.0) + SLOT_GRACE_SECONDS,
         )
 
-    def _drop_lost(self, queue: _Queue) -> None:
-        """Another worker has what this one has lost."""
-        if any(job.lease.is_lost(job.attempt.event.id) for job in queue.jobs):
+    def _drop_lost(self, queue: _Queue, now: float) -> None:
+        """Another worker has what this one has lost. What may start in this round is looked at in each, all
+        that waits only now and then: it may be thousands, and rounds a hundred a second."""
+        looked = islice(queue.jobs, WANTED_AT_ONCE)
+        if now >= queue.looked_at + RENEW_SECONDS:
+            looked, queue.looked_at = islice(queue.jobs, None), now
+        if any(job.lease.is_lost(job.attempt.event.id) for job in looked):
             kept = deque(job for job in queue.jobs if not job.lease.is_lost(job.attempt.event.id))
             self._courier.lost(len(queue.jobs) - len(kept))
             queue.jobs = kept

@@ -450,7 +450,7 @@ class _HandoverThread(EssentialThread):
 def _withdrawn(event: Event, schedule: Schedule) -> bool:
     if event.revision < schedule.first_revision:
         return True
-    if event.kind is Kind.MANUAL:
+    if event.kind in (Kind.MANUAL, Kind.BACKFILL):
         return schedule.state is ScheduleState.DELETED
     if event.lost_leases and schedule.state is not ScheduleState.DELETED:
         # It may have been sent, and the revision that followed an edit leaves this instant to it.

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from scheduler_app.domain.event import Event, State
+from scheduler_app.domain.event import Event, Kind, State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.overlap import next_look
 from scheduler_app.domain.schedule import Schedule
@@ -38,6 +38,8 @@ class Overlap:
         by_schedule: defaultdict[str, list[Event]] = defaultdict(list)
         schedules = {}
         for event, schedule in pairs:
+            if event.kind is Kind.BACKFILL:
+                continue
             by_schedule[schedule.id].append(event)
             schedules[schedule.id] = schedule
         held: Held = {}

@@ -111,13 +111,15 @@ def test_a_redis_that_is_flushed_gives_one_more_burst_at_most_and_loses_nothing(
     assert receiver.most_open <= CONCURRENCY
 
 
+@pytest.mark.parametrize(("count", "down"), [(100, 12), pytest.param(1_000, 60, marks=pytest.mark.long)])
+@pytest.mark.timeout(300)
 def test_a_breaker_spares_a_receiver_that_fails_and_delivers_all_after(
-    stack: Stack, receiver: LimitedReceiver
+    stack: Stack, receiver: LimitedReceiver, count: int, down: int
 ) -> None:
-    failures, open_seconds, down = 10, 5, 12
+    failures, open_seconds, name = 10, 5, f"broken-{down}"
     put(
         stack,
-        "broken",
+        name,
         receiver.url,
         concurrency=CONCURRENCY,
         breaker={"failures": failures, "open_seconds": open_seconds},
@@ -125,17 +127,17 @@ def test_a_breaker_spares_a_receiver_that_fails_and_delivers_all_after(
         retry_backoff_max_seconds=2,
     )
     receiver.fails = True
-    fire(stack, "broken", 100)
-    wait_until(lambda: look(stack, "broken")["flow"]["breaker"] == "open", "an open breaker", 30)
-    assert look(stack, "broken")["flow"]["last_answers"][0]["status_code"] == 503
+    fire(stack, name, count)
+    wait_until(lambda: look(stack, name)["flow"]["breaker"] == "open", "an open breaker", 30)
+    assert look(stack, name)["flow"]["last_answers"][0]["status_code"] == 503
     began = receiver.arrivals[0]
     wait_until(lambda: time.monotonic() - began > down, "the end of the failure", down + 5)
     seen = len(receiver.arrivals)
     receiver.fails = False
     assert seen <= failures + down // open_seconds + 1
-    wait_until(lambda: len(receiver.keys) == 100, "all calls", 90)
-    assert look(stack, "broken")["flow"]["breaker"] == "closed"
-    said = [line["message"] for each in events(stack, "broken") for line in each["status"]]
+    wait_until(lambda: len(receiver.keys) == count, "all calls", 90)
+    assert look(stack, name)["flow"]["breaker"] == "closed"
+    said = [line["message"] for each in events(stack, name) for line in each["status"]]
     assert any("waits for its breaker to close" in each for each in said)
 
 

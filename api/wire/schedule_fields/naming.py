@@ -44,6 +44,6 @@ NAMING = (
         input=fields.String(validate=[validate.Length(max=MAX_PURPOSE), check_visible]),
         output=fields.String(),
         shown=lambda it: it.schedule.purpose or None,
-        aliases="note notes comment about",
+        aliases="notes comment about",
     ),
 )

@@ -29,7 +29,7 @@ def list_destinations(scheduler: Scheduler, limit: int, as_json: bool) -> None:
         show_json(found[:limit])
         return
     rows = [[_name(each), each.url or each.corrupt or "", _limits(each)] for each in found[:limit]]
-    table(["name", "url", "limits"], rows, unbroken=("name",))
+    table(["name", "url", "limits"], rows, unbroken=("name",), key="name")
     if len(found) > limit:
         click.echo(f"There are more: --limit {limit * 2}", err=True)
 
@@ -45,6 +45,7 @@ def get_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
 
 @destinations.command("set")
 @click.argument("name")
+@click.argument("receiver", required=False)
 @header_option
 @click.option(
     "--auth",
@@ -53,20 +54,23 @@ def get_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
     " other users cannot see them.",
 )
 @click.option("--breaker", metavar="JSON", help='Such as {"failures": 5, "open_seconds": 30}.')
-@field_options(DestinationFields, without=("headers", "auth", "breaker", "paused"))
+@field_options(DestinationFields, without=("url", "headers", "auth", "breaker", "paused"))
 @json_option
 @with_client
 def set_destination(
     scheduler: Scheduler,
     name: str,
+    receiver: str | None,
     header: tuple[str, ...],
     auth: str | None,
     breaker: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Create a destination, or change what is given of it."""
+    """Create a destination that calls the URL RECEIVER, or change what is given of it."""
     fields = given_fields(options)
+    if receiver is not None:
+        fields["url"] = receiver
     if header:
         fields["headers"] = dict(map(name_and_value, header))
     if auth is not None:

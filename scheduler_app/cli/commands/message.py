@@ -107,7 +107,12 @@ def list_messages(scheduler: Scheduler, limit: int, as_json: bool, **filters: An
         ]
         for each in found[:limit]
     ]
-    table(["state", "id", "event name", "scheduled at", "to"], rows, unbroken=("state", "id", "scheduled at"))
+    table(
+        ["state", "id", "event name", "scheduled at", "to"],
+        rows,
+        unbroken=("state", "id", "scheduled at"),
+        key="id",
+    )
     if len(found) > limit:
         click.echo(f"There are more: --limit {limit * 2}", err=True)
 

@@ -31,7 +31,12 @@ def check_tzdata(scheduler: Scheduler, as_json: bool) -> None:
         say("No schedule would move.")
         return
     rows = [_row(schedule, move) for schedule in moved for move in schedule["moves"] or [{}]]
-    table(["schedule", "name", "before", "after", "by"], rows, unbroken=("schedule", "before", "after"))
+    table(
+        ["schedule", "name", "before", "after", "by"],
+        rows,
+        unbroken=("schedule", "before", "after"),
+        key="schedule",
+    )
 
 
 def _row(schedule: Mapping[str, Any], move: Mapping[str, Any]) -> list[object]:

@@ -54,6 +54,23 @@ class Destinations:
         document = to_document(destination, self._secret_box)
         return self._destinations.bulk_write([ReplaceOne(which, document)]).matched_count == 1
 
+    def begin_deletion(self, destination_id: str, *, tenant: str, version: int | None = None) -> bool:
+        """Marks it, so that nothing new names it. Returns False when the tenant has none of that id, or not
+        at `version`."""
+        if tenant_of(destination_id) != tenant:
+            return False
+        which: Document = {"_id": destination_id}
+        if version is not None:
+            which["version"] = version
+        return self._destinations.update_one(which, {"$set": {"deleting": True}}).matched_count == 1
+
+    def give_up_deletion(self, destination_id: str, *, tenant: str) -> bool:
+        """Takes the mark away; False when there was none."""
+        if tenant_of(destination_id) != tenant:
+            return False
+        which = {"_id": destination_id, "deleting": True}
+        return self._destinations.update_one(which, {"$unset": {"deleting": ""}}).matched_count == 1
+
     def delete(self, destination_id: str, *, tenant: str, version: int | None = None) -> bool:
         """Removes the document with its secrets. Returns False when the tenant has none of that id, or not at
         `version`."""

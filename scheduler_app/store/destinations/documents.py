@@ -85,6 +85,7 @@ def to_document(destination: Destination, secret_box: SecretBox) -> Document:
         "breaker": own.breaker
         and {"failures": own.breaker.failures, "open_seconds": own.breaker.open_seconds},
         "paused": own.paused,
+        "deleting": own.deleting or None,
         "created_at": own.created_at,
         "updated_at": own.updated_at,
     }
@@ -132,6 +133,7 @@ def from_document(row: Mapping[str, Any], secret_box: SecretBox) -> Destination:
         concurrency=optional(_concurrency, get("concurrency"), "concurrency"),
         breaker=optional(_breaker, get("breaker"), "breaker"),
         paused=flag(get("paused"), "paused"),
+        deleting=bool(optional(flag, get("deleting"), "deleting")),
         version=whole(get("version"), "version", least=1),
         created_at=instant(get("created_at"), "created_at"),
         updated_at=instant(get("updated_at"), "updated_at"),

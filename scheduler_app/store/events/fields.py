@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.domain.event import LIVING, Kind, State, from_id, schedule_of
+from scheduler_app.domain.event import LIVING, Kind, State, from_id, is_backfill, schedule_of
 from scheduler_app.domain.field_types import (
     EARLIEST,
     LATEST,
@@ -172,7 +172,8 @@ def mended(row: Mapping[str, Any], faults: Mapping[str, str]) -> dict[str, Any]:
     and else a neutral value."""
     event_id = row["_id"] if isinstance(row["_id"], str) else ""
     told, message = from_id(event_id), is_message(event_id)
-    kind_told = Kind.MESSAGE if message else Kind.SCHEDULED if told else Kind.MANUAL
+    by_hand = Kind.BACKFILL if not message and is_backfill(event_id) else Kind.MANUAL
+    kind_told = Kind.MESSAGE if message else Kind.SCHEDULED if told else by_hand
     default: dict[str, Any] = {
         "v": MESSAGE_VERSION if message else DOCUMENT_VERSION,
         "tenant": tenant_of(event_id),

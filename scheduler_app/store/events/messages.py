@@ -84,6 +84,16 @@ class Messages:
             return {}
         return {row["_id"]: self._record(row) for row in self._majority.find({"_id": {"$in": own}})}
 
+    def remove_untouched(self, event_ids: Sequence[str], *, tenant: str) -> list[str]:
+        """Removes those of the tenant's messages that nobody has dispatched yet; returns their ids."""
+        own = [each for each in event_ids if tenant_of(each) == tenant]
+        removed = []
+        for event_id in own:
+            which = {"_id": event_id, "state": State.READY_QUEUE.value, "attempt": 0}
+            if self._events.delete_one(which).deleted_count:
+                removed.append(event_id)
+        return removed
+
     def scheduled_for_later(self, now: datetime, *, tenant: str, most: int) -> int:
         """Returns how many of the tenant's messages wait for an instant after `now`, at most `most`."""
         which = {

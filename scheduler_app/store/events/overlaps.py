@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from scheduler_app.domain.event import LIVING, Event, State
+from scheduler_app.domain.event import LIVING, Event, Kind, State
 from scheduler_app.domain.field_types import EARLIEST, Corrupt, text
 from scheduler_app.domain.overlap import OverlapScope
 from scheduler_app.store.documents.per_document_update import own_value
@@ -12,6 +12,9 @@ from scheduler_app.store.events.documents import CLAIMED, WHILE_CLAIMED, sources
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
+
+#: A backfill has a policy of its own, and its occurrences of long ago hold back none of the living.
+_JUDGED = {"$ne": Kind.BACKFILL.value}
 
 
 class Unfinished(NamedTuple):
@@ -59,7 +62,7 @@ class Overlaps:
     def _first(self, schedule_id: str, which: Document, limit: int) -> list[Unfinished]:
         # The index of pending events has them in this order, however many are finished.
         rows = self._events.find(
-            {"schedule_id": schedule_id, "due_at": {"$exists": True}} | which,
+            {"schedule_id": schedule_id, "due_at": {"$exists": True}, "kind": _JUDGED} | which,
             {"run_time": 1, "state": 1},
             sort=[("run_time", 1), ("_id", 1)],
             limit=limit,
@@ -78,6 +81,7 @@ class Overlaps:
         earlier = {
             "schedule_id": event.schedule_id,
             "due_at": {"$exists": True},
+            "kind": _JUDGED,
             "state": {"$in": sorted(LIVING)},
             "$or": [
                 {"run_time": {"$gte": EARLIEST, "$lt": event.run_time}},

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.event import SUSPECT_AFTER
+from scheduler_app.domain.event import SUSPECT_AFTER, is_backfill
 from scheduler_app.domain.lane import FRESH_FOR, Lane
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.events.outbox import Due
@@ -30,8 +30,9 @@ class Batch:
 
 
 def lane_of(event: Due, now: datetime) -> Lane:
-    """The lane of an event that no person has just asked for."""
-    late = event.lost_leases >= SUSPECT_AFTER or event.due_at <= now - FRESH_FOR
+    """The lane of an event that no person has just asked for. What is backfilled comes after what falls due
+    by itself."""
+    late = event.lost_leases >= SUSPECT_AFTER or event.due_at <= now - FRESH_FOR or is_backfill(event.id)
     return Lane.LATE if late else Lane.FRESH
 
 

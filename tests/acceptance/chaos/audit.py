@@ -1,6 +1,6 @@
 """What was owed against events, attempts, and what the receiver saw."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,16 +11,19 @@ from tests.acceptance.chaos.owed import Owed
 from tests.overlaps import broken_promises
 
 LIVING = ("ready_queue", "worker_queue", "running", "retrying")
+#: The kind of events that people ask for, and what no request is made for, or no longer.
+BACKFILL = "backfill"
+UNSENT = ("cancelled", "expired", "skipped")
 FINAL = ("completed", "error", "cancelled", "expired", "skipped")
 #: The moves that *The life of an event* knows, written down apart from the product's own table.
 MOVES = {
     # From one wait to another: put off, or held by a kill switch and released again.
-    "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue"},
+    "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue", "expired"},
     "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying", "expired"},
     "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped", "expired"},
     "retrying": {
-        *("ready_queue", "worker_queue", "running", "completed", "error", "retrying"),
-        *("cancelled", "expired"),
+        *("ready_queue", "worker_queue", "running", "completed", "error", "retrying", "cancelled"),
+        "expired",
     },
 }
 #: How a line begins that tells of a claim whose worker did not say what became of the request.
@@ -76,11 +79,13 @@ def audit(
     """`events` are the documents of these schedules; `harmed` the workers whose requests may be repeated."""
     found = Findings(requests=len(seen))
     by_schedule: dict[str, dict[datetime, list[Mapping[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    for event in events:
+    planned = [event for event in events if event.get("kind") != BACKFILL]
+    for event in planned:
         by_schedule[event["schedule_id"]][event["run_time"]].append(event)
     calls: dict[str, list[float]] = defaultdict(list)
     for arrived, key, _, _ in seen:
         calls[key].append(arrived)
+    audit_backfilled(events, calls, harmed, found)
     for each in owed:
         _audit_schedule(each, until, by_schedule[each.schedule_id], calls, harmed, found)
     known = {event["_id"] for event in events}
@@ -88,7 +93,7 @@ def audit(
     # A policy may make an occurrence wait.
     on_time = {each.schedule_id for each in owed if each.run_overlap == "allow"}
     found.last_late_at = max(
-        _late([event for event in events if event["schedule_id"] in on_time], calls), default=0.0
+        _late([event for event in planned if event["schedule_id"] in on_time], calls), default=0.0
     )
     return found
 
@@ -235,6 +240,35 @@ def _without_records(
             found.lost.append(f"{record['_id']}: missed against {owed.lateness}")
         recorded |= covered
     return single, recorded
+
+
+def audit_backfilled(
+    events: Sequence[Mapping[str, Any]],
+    calls: Mapping[str, Sequence[float]],
+    harmed: set[str],
+    found: Findings,
+) -> None:
+    """Backfilled events are nobody's occurrence to come: each is called once, or was withdrawn and is not;
+    and no occurrence has two events that were sent."""
+    sent = Counter(
+        (event["schedule_id"], event["run_time"]) for event in events if event["state"] not in UNSENT
+    )
+    for event in events:
+        if event.get("kind") != BACKFILL:
+            continue
+        _audit_history(event, found)
+        name, requests = event["_id"], len(calls.get(event["_id"], ()))
+        if event["state"] in LIVING:
+            found.stuck.append(f"{name}: {event['state']}, {event['status'][-1]['message']}")
+        elif event["state"] in UNSENT:
+            if requests and not _excused(event, harmed):
+                found.not_owed.append(f"{name}: called, though {event['state']}")
+        elif not requests:
+            found.lost.append(f"{name}: {event['state']}, and no request was seen")
+        elif requests > max(1, event["attempt"]) and not _excused(event, harmed):
+            found.repeated.append(f"{name}: {requests} requests in {event['attempt']} attempts")
+        if event["state"] not in UNSENT and sent[event["schedule_id"], event["run_time"]] > 1:
+            found.repeated.append(f"{name}: one of several events of an occurrence")
 
 
 def _ended_by_policy(event: Mapping[str, Any], owed: Owed) -> bool:

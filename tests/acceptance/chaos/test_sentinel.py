@@ -5,7 +5,9 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from redis.exceptions import RedisError
 
 from scheduler_app.embedded import Redis, Server, find_redis_server
 from tests.acceptance.journal import Journal
+from tests.acceptance.limited_receiver import LimitedReceiver, excess
 from tests.acceptance.stack import Stack
 from tests.acceptance.test_delivery import instant
 from tests.processes import Program, wait_until
@@ -132,6 +135,32 @@ def test_callbacks_go_on_when_sentinel_promotes_the_replica_of_a_dead_master(
     assert len(came) == EACH
     assert max(came.values()) == 1
     assert [process.poll() for process in processes] == [None, None, None]
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(240)
+def test_the_limits_of_a_destination_hold_when_sentinel_promotes_a_replica(
+    make_stack: Callable[..., Stack], guarded: Guarded
+) -> None:
+    rate, burst, concurrency, count = 50, 10, 5, 500
+    stack = make_stack(BROKER_URL=guarded.sentinel.url, BROKER_SENTINEL_MASTER=MASTER)
+    stack.all()
+    stack.worker("second")
+    with closing(LimitedReceiver()) as receiver:
+        limits = {"rate_per_second": rate, "burst": burst, "concurrency": concurrency}
+        put = requests.put(f"{stack.url}/api/destinations/d", json={"url": receiver.url} | limits, timeout=20)
+        assert put.status_code == 201, put.text
+        at = (datetime.now(UTC) + timedelta(seconds=2)).isoformat()
+        items = [{"id": f"m{number}", "destination": "d", "scheduled_at": at} for number in range(count)]
+        stack.post("/messages/bulk", {"messages": items}, status=200)
+        wait_until(lambda: len(receiver.keys) >= count // 4, "a part of the messages", 60)
+        guarded.master.kill()
+        wait_until(lambda: guarded.sentinel.master_port() == guarded.replica.port, "the promotion", 30)
+        wait_until(lambda: len(receiver.keys) == count, "all messages", 120)
+        assert max(receiver.keys.values()) == 1
+        # What the replica had not heard of yet starts over: one burst more.
+        assert excess(receiver.arrivals, 2 * burst, rate) <= 0
+        assert receiver.most_open <= concurrency
 
 
 def _is_punctual(journal: Journal, since: float) -> bool:

@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 from scheduler_app.clock import clock
 from scheduler_app.store import Store
 from tests.builders import event, schedule
-from tests.corruption import EVENTS, SCHEDULES, corruptions
+from tests.corruption import EVENTS, SCHEDULES, corruptions, plant_destinations, plant_messages
 
 YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
 
@@ -52,3 +52,34 @@ def test_a_corrupt_event_is_no_fault_of_the_api(client: FlaskClient, store: Stor
         "/readyz",
     ):
         assert client.get(path).status_code in (200, 503), path
+
+
+def test_a_corrupt_message_is_no_fault_of_the_api(client: FlaskClient, store: Store) -> None:
+    for event_id, corruption in plant_messages(store, clock.now(), "http://127.0.0.1:9/").items():
+        path = f"/api/messages/{event_id[4:]}"
+        shown = client.get(path)
+        assert shown.status_code == 200, f"{corruption}: {shown.text}"
+        for verb, body in (("reschedule", {"delay_seconds": 9_999}), ("cancel", None)):
+            answer = client.post(f"{path}/{verb}", json=body)
+            assert answer.status_code in (200, 409), f"{corruption} {verb}: {answer.text}"
+    for path in ("/api/messages?limit=500", "/api/messages?state=error", "/api/events?limit=500", "/metrics"):
+        assert client.get(path).status_code == 200, path
+
+
+def test_a_corrupt_destination_is_no_fault_of_the_api(client: FlaskClient, store: Store) -> None:
+    table = plant_destinations(store, clock.now(), "http://127.0.0.1:9/")
+    assert client.get("/api/destinations?limit=500").status_code == 200
+    for name, corruption in table.items():
+        path = f"/api/destinations/{name}"
+        shown = client.get(path)
+        assert shown.status_code == 409, f"{corruption}: {shown.text}"
+        assert corruption.path.partition(".")[0] in shown.text or "seal" in shown.text, str(corruption)
+        for answer in (
+            client.put(path, json={"url": "http://127.0.0.1:9/"}),
+            client.patch(path, json={"paused": True}),
+            client.post(f"{path}/pause"),
+            client.post(f"{path}/test"),
+        ):
+            assert answer.status_code == 409, f"{corruption}: {answer.text}"
+        gone = client.delete(path)
+        assert gone.status_code == 200, f"{corruption}: {gone.text}"

@@ -77,6 +77,13 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", "/api/calendar-feeds", {"name": "ops"}),
         ("DELETE", "/api/calendar-feeds/made", None),
         ("DELETE", "/api/calendar-feeds/none", None),
+        (
+            "POST",
+            f"{SCHEDULES}/there/backfill",
+            {"from": "2026-01-01T00:00:00Z", "to": "2026-01-02T00:00:00Z"},
+        ),
+        ("DELETE", f"{SCHEDULES}/there/backfill", None),
+        ("POST", "/api/backlog/expire", {"all": True}),
         ("POST", f"{SCHEDULES}/there/pause", None),
         ("POST", f"{SCHEDULES}/mine/resume", None),
         ("POST", f"{SCHEDULES}/there/trigger", None),
@@ -162,7 +169,7 @@ def written_operations(client: FlaskClient) -> set[tuple[str, str]]:
 def generic(path: str) -> str:
     parts = path.split("/")
     if len(parts) > 3 and not (
-        parts[3] in ("bulk", "import", "pause", "resume", "delete", "redrive") and len(parts) == 4
+        parts[3] in ("bulk", "import", "pause", "resume", "delete", "redrive", "expire") and len(parts) == 4
     ):
         names = {
             "events": "{event_id}",

@@ -8,6 +8,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from api.tasks_facade import routes
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
@@ -206,7 +207,7 @@ def test_a_schedule_that_is_no_task_is_not_shown(client: FlaskClient) -> None:
     assert client.get("/api/schedules/plain").status_code == 200
 
 
-def test_a_long_list_comes_in_parts(client: FlaskClient) -> None:
+def test_a_long_list_comes_in_parts(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = [f"t{number}" for number in range(7)]
     for each in ids:
         made(client, id=each, **({"scheduled_at": LATER} if each in ("t1", "t5") else {}))
@@ -222,6 +223,11 @@ def test_a_long_list_comes_in_parts(client: FlaskClient) -> None:
     rest = client.get(first.headers["Link"].partition(">")[0].lstrip("<")).get_json()
     assert [each["id"] for each in rest] == ["t1"]
     assert client.get("/tasks?limit=1001").status_code == 400
+    # However many tasks do not fit, a request looks at so many and says where to go on.
+    monkeypatch.setattr(routes, "MAX_PAGES", 1)
+    nothing_yet = client.get("/tasks?limit=1&status=pending")
+    assert nothing_yet.get_json() == []
+    assert "cursor=" in nothing_yet.headers["Link"]
 
 
 def test_without_the_setting_there_are_no_tasks(make_api: Callable[..., Flask]) -> None:

@@ -157,3 +157,10 @@ def test_a_wrong_file_changes_nothing(files: Files, scheduler: Scheduler, tag: s
 def test_the_schema_is_printed_for_editors(shell: Shell) -> None:
     assert json.loads(shell.run("apply", "--schema").stdout)["title"] == "Files of scheduler apply"
     assert "give -f FILE" in shell.run("apply", status=64).stderr
+
+
+def test_an_owner_of_too_many_is_told_so(files: Files, tag: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    files.write({"schedules": [daily(f"{tag}-{number}") for number in range(3)]})
+    files.apply()
+    monkeypatch.setattr("scheduler_app.cli.apply.ownership.MOST_OWNED", 2)
+    assert f"more than 2 schedules have the tag apply:{tag}" in files.apply("--prune", status=1)

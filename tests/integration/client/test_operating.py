@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,9 @@ def test_a_task_comes_from_a_file_of_json(
         assert said in shell.run("create", "-f", str(file), status=64).stderr
 
 
-def test_what_runs_next_of_one_and_of_all(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+def test_what_runs_next_of_one_and_of_all(
+    shell: Shell, scheduler: Scheduler, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rule = "DTSTART;TZID=Europe/Zurich:20400101T090000\nRRULE:FREQ=DAILY"
     scheduler.schedule(URL, rrule=rule, id=f"{tag}-b", tags=[tag], timezone="Europe/Zurich")
     scheduler.schedule(URL, run_at="2039-01-01T00:00:00Z", id=f"{tag}-a", tags=[tag])
@@ -110,6 +113,11 @@ def test_what_runs_next_of_one_and_of_all(shell: Shell, scheduler: Scheduler, ta
     assert [each["id"] for each in shell.json("next", "--tag", tag)] == [f"{tag}-a", f"{tag}-b"]
     assert shell.run("next", "--tag", tag, "-q", "--limit", "1").stdout == f"{tag}-a\n"
     assert "has no run to come" in shell.run("next", f"{tag}-c").stderr
+    with monkeypatch.context() as changed:
+        changed.setattr("scheduler_app.cli.commands.next.MOST_SCHEDULES", 2)
+        short = shell.run("next", "--tag", tag)
+        assert "Among the newest 2 schedules alone" in short.stderr
+        assert f"{tag}-b" not in short.stdout
     scheduler.pause(f"{tag}-b")
     assert shell.json("next", f"{tag}-b") == []
 
@@ -279,3 +287,17 @@ def test_calendars_are_kept_shown_and_deleted(shell: Shell, tag: str) -> None:
     assert shell.json("calendar", "put", tag, *own)["weekend"] == []
     assert shell.run("calendar", "delete", tag).stdout == f"deleted {tag}\n"
     assert "404" in shell.run("calendar", "get", tag, status=1).stderr
+
+
+def test_a_quiet_list_is_of_ids_alone(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    ids = made(scheduler, tag, 2)
+    scheduler.destinations.put(tag, url=URL)
+    scheduler.messages.schedule(URL, id=tag, event_name=tag, at=datetime(2040, 1, 1, tzinfo=UTC))
+    for arguments, shown in (
+        (("list", "--tag", tag), ids[::-1]),
+        (("message", "list", "--event-name", tag), [tag]),
+        (("export", "--tag", tag), None),
+    ):
+        lines = shell.run(*arguments, "-q").stdout.splitlines()
+        assert lines == shown if shown is not None else len(lines) == 2
+    assert tag in shell.run("destination", "list", "-q").stdout.splitlines()

@@ -11,12 +11,14 @@ from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import monitoring
 
 from scheduler_app.config import Settings
+from scheduler_app.domain.backfill import Backfill
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.completion import Told, digest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import FINAL, LIVING, State
+from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.missed import Range, missed_step
@@ -27,6 +29,7 @@ from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store, paging
+from scheduler_app.store.backlogs import Which
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.completions import Ended, Expected
 from scheduler_app.store.events.expirations import Expiration
@@ -145,6 +148,9 @@ def test_every_verb_s_query_has_an_index(
     _use_idempotency(store.idempotency)
     _use_calendar_feeds(store.calendar_feeds, now)
     _use_sessions(store.sessions)
+    _use_forecasts(store.forecasts, now)
+    _use_backlogs(store.backlogs, now)
+    _use_backfills(store.backfills, now)
     _use_edits(store.edits, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
@@ -200,7 +206,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.claims.give_back(ids[:2], claimed, now, "back")
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
     store.claims.cancel_claimed(ids[2:3], claimed, now, "void")
-    store.expirations.expire_claimed([Expiration(won[10].id, claimed, "late")], now)
+    store.expirations.expire_claimed([Expiration(won[9].id, claimed, "late")], now)
     assert store.expirations.newest_due(won[0], now + 3600 * SECOND)
     records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
     records[0] = records[0]._replace(owed=OwedNotification(Notifying.ON_SUCCESS, now, "ops"))
@@ -365,8 +371,7 @@ def _use_missed(store: Any, now: datetime) -> None:
 
 
 def _use_newest(newest: Any) -> None:
-    found = newest.states(["s1", "s2", "none-such"], LIVING, tenant=TENANT)
-    assert {schedule_id: len(states) for schedule_id, states in found.items()} == {"s1": 5, "s2": 5}
+    assert newest.states(["s1", "s2", "none-such"], frozenset(State), tenant=TENANT).keys() == {"s1", "s2"}
 
 
 def _use_lists(lists: Any, now: datetime) -> None:
@@ -421,6 +426,7 @@ def _use_messages(messages: Any, now: datetime) -> None:
     assert messages.get_many([made.id, "msg_gone"], tenant=TENANT)
     assert messages.scheduled_for_later(now, tenant=TENANT, most=10) == 10
     assert messages.reschedule(made.id, now, now, now, "later", tenant=TENANT)
+    messages.remove_untouched(["msg_gone"], tenant=TENANT)
     after = Position(now, made.id)
     for event_name in (None, "n1"):
         for states in (None, LIVING, {State.ERROR}):
@@ -454,7 +460,10 @@ def _use_destinations(destinations: Any, now: datetime) -> None:
     destinations.messages_of("d1", tenant=TENANT)
     destinations.reseal()
     destinations.waiting("d1", tenant=TENANT)
-    destinations.delete("d1", tenant=TENANT, version=2)
+    assert destinations.begin_deletion("d1", tenant=TENANT, version=2)
+    assert destinations.give_up_deletion("d1", tenant=TENANT)
+    assert destinations.begin_deletion("d1", tenant=TENANT)
+    assert destinations.delete("d1", tenant=TENANT)
 
 
 def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
@@ -463,6 +472,51 @@ def _use_calendar_feeds(feeds: Any, now: datetime) -> None:
     assert feeds.all(tenant=TENANT) == [feed]
     assert feeds.find(feed.id) == feed
     assert feeds.delete(feed.id, tenant=TENANT)
+
+
+def _use_forecasts(forecasts: Any, now: datetime) -> None:
+    buckets = Buckets(now, now + 900 * SECOND, 90 * SECOND)
+    _, ids = forecasts.sample(100, tenant=TENANT)
+    assert forecasts.read(ids, tenant=TENANT)
+    assert forecasts.waiting(buckets, now + SECOND, limit=10_000, tenant=TENANT)
+    assert forecasts.made_since(now, buckets, limit=9, tenant=TENANT)
+    assert forecasts.count(now, now + 90 * SECOND, most=1_000, tenant=TENANT)
+
+
+def _use_backfills(backfills: Any, now: datetime) -> None:
+    made = Backfill(
+        schedule_id="s1",
+        number="1",
+        since=now - 9 * SECOND,
+        until=now,
+        rest=OwedRange(1, schedule(now).trigger, now, now),
+        schedule_created_at=now,
+        rate_per_second=1,
+        next_due_at=now,
+        started_at=now,
+    )
+    assert backfills.start(made)
+    backfills.running(tenant=TENANT, most=9)
+    backfills.get("s1", tenant=TENANT)
+    token, found = backfills.claim(limit=9, lease_seconds=9)
+    assert found
+    backfills.waiting(made, most=9)
+    backfills.ended(made, State.COMPLETED, most=9)
+    backfills.there("s1", now - 99 * SECOND, now + 99 * SECOND, "1", limit=9)
+    backfills.sweep(made, now, "over")
+    assert backfills.advance(made, token)
+    backfills.set_aside("s1", token, "over", now)
+    backfills.cancel("s1", now, tenant=TENANT)
+    backfills.remove("s1")
+
+
+def _use_backlogs(backlogs: Any, now: datetime) -> None:
+    backlogs.owed(now, tenant=TENANT, limit=1_000)
+    backlogs.finished_since(now, tenant=TENANT, most=100)
+    for which in (Which(now), Which(now, schedule_id="s1"), Which(now, receiver="http://x:80")):
+        backlogs.count(which, tenant=TENANT, most=1_000)
+        ids = backlogs.page(which, tenant=TENANT, limit=10)
+        backlogs.expire(ids, which, now, "late", tenant=TENANT)
 
 
 def _use_idempotency(idempotency: Any) -> None:

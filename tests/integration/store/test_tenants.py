@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
+from scheduler_app.domain.backfill import RunOverlap
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.completion import digest
@@ -15,16 +16,20 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import State, event_id
 from scheduler_app.domain.field_types import EARLIEST
+from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from scheduler_app.store import Store
+from scheduler_app.store.backlogs import Which
 from scheduler_app.store.events.cancellations import PastCut
 from scheduler_app.store.events.completions import Expected
 from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.idempotency import Answered, Begun
 from scheduler_app.store.paging import Window
+from scheduler_app.usecases.backfills import Asked, BackfillService
 from tests.builders import draft, event, message, schedule
 
 SECOND = timedelta(seconds=1)
@@ -69,6 +74,10 @@ class World:
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        asked = Asked(now - SECOND, now, 1.0, RunOverlap.ALLOW, only_missing=True)
+        living = store.schedules.get(self.living, tenant=self.owner)
+        assert isinstance(living, Schedule)
+        assert BackfillService(store).start(replace(living, next_run_at=None), asked, now)
         assert store.kill_switches.insert(KillSwitch(Target(self.owner, Scope.TAG, "t"), now))
         self.edit = store.edits.new_id()
         store.edits.add(EditRecord(self.edit, self.living, now, "edited", 2, "ann", "", {}, {"name": "a"}))
@@ -85,6 +94,7 @@ class World:
             "idempotency",
             "outbox",
             "calendar_feeds",
+            "backfills",
             "kill_switches",
             "edits",
         )
@@ -101,6 +111,14 @@ def _begin(world: World) -> bool:
     """The same key of the same owner is free to a stranger."""
     begun = world.store.idempotency.begin("open", "k:1", "another", tenant=world.stranger)
     return isinstance(begun, Begun)
+
+
+def _late(world: World) -> Which:
+    return Which(world.now + 9 * SECOND)
+
+
+def _foretold(world: World) -> Buckets:
+    return Buckets(world.now, world.now + 9 * SECOND, SECOND)
 
 
 #: Every verb that acts for one tenant: how a stranger calls it, and what that gives.
@@ -207,6 +225,18 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "messages.page": (lambda w: w.store.messages.page(Window(limit=9), tenant=w.stranger).rows, []),
     "destinations.get": (lambda w: w.store.destinations.get(w.destination, tenant=w.stranger), None),
     "destinations.delete": (lambda w: w.store.destinations.delete(w.destination, tenant=w.stranger), False),
+    "destinations.begin_deletion": (
+        lambda w: w.store.destinations.begin_deletion(w.destination, tenant=w.stranger),
+        False,
+    ),
+    "destinations.give_up_deletion": (
+        lambda w: w.store.destinations.give_up_deletion(w.destination, tenant=w.stranger),
+        False,
+    ),
+    "messages.remove_untouched": (
+        lambda w: w.store.messages.remove_untouched([w.message.id], tenant=w.stranger),
+        [],
+    ),
     "destinations.messages_of": (
         lambda w: w.store.destinations.messages_of(w.destination, tenant=w.stranger),
         0,
@@ -216,6 +246,34 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "destinations.page": (
         lambda w: w.store.destinations.page(Window(limit=9), tenant=w.stranger).rows,
         [],
+    ),
+    "backfills.running": (lambda w: w.store.backfills.running(tenant=w.stranger, most=9), 0),
+    "backfills.get": (lambda w: w.store.backfills.get(w.living, tenant=w.stranger), None),
+    "backfills.cancel": (lambda w: w.store.backfills.cancel(w.living, w.now, tenant=w.stranger), False),
+    "backlogs.owed": (lambda w: w.store.backlogs.owed(w.now + 9 * SECOND, tenant=w.stranger, limit=9), []),
+    "backlogs.count": (lambda w: w.store.backlogs.count(_late(w), tenant=w.stranger, most=9), 0),
+    "backlogs.page": (lambda w: w.store.backlogs.page(_late(w), tenant=w.stranger, limit=9), []),
+    "backlogs.finished_since": (
+        lambda w: w.store.backlogs.finished_since(w.now, tenant=w.stranger, most=9),
+        0,
+    ),
+    "backlogs.expire": (
+        lambda w: w.store.backlogs.expire([w.waiting.id], _late(w), w.now, "late", tenant=w.stranger),
+        0,
+    ),
+    "forecasts.sample": (lambda w: w.store.forecasts.sample(9, tenant=w.stranger), (0, [])),
+    "forecasts.read": (lambda w: w.store.forecasts.read([w.living], tenant=w.stranger), []),
+    "forecasts.waiting": (
+        lambda w: w.store.forecasts.waiting(_foretold(w), w.now + SECOND, limit=9, tenant=w.stranger),
+        ([], 0),
+    ),
+    "forecasts.made_since": (
+        lambda w: w.store.forecasts.made_since(w.now, _foretold(w), limit=9, tenant=w.stranger),
+        [],
+    ),
+    "forecasts.count": (
+        lambda w: w.store.forecasts.count(w.now, w.now + 9 * SECOND, most=9, tenant=w.stranger),
+        0,
     ),
     "idempotency.begin": (_begin, True),
     "calendar_feeds.new_id": (
@@ -256,6 +314,8 @@ ACROSS_TENANTS = {
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
     *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
     "outbox.put_back_abandoned",
+    *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "ended")),
+    *(f"backfills.{verb}" for verb in ("start", "there", "remove")),
     *(f"overlaps.{verb}" for verb in ("unfinished", "supersede", "superseded", "end", "wake_next")),
     *("completions.expect", "completions.overdue", "completions.tell"),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
@@ -336,6 +396,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.messages.scheduled_for_later(EARLIEST, tenant=owner, most=9) == 1
     assert len(store.messages.page(Window(limit=9), tenant=owner).rows) == 1
     assert store.messages.reschedule(world.message.id, now, now, now, "later", tenant=owner)
+    assert store.messages.remove_untouched([world.message.id], tenant=owner) == [world.message.id]
+    assert store.destinations.begin_deletion(world.destination, tenant=owner)
+    assert store.destinations.give_up_deletion(world.destination, tenant=owner)
     assert store.cancellations.cancel_all(world.deleted, 9, now, "no", tenant=owner) == 1
     assert isinstance(store.idempotency.begin("open", "k:1", "digest", tenant=owner), Answered)
     assert store.calendar_feeds.delete(world.feed, tenant=owner)

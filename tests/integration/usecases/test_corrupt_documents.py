@@ -13,8 +13,10 @@ from redis import Redis
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.fleet import check_fleet
@@ -28,14 +30,16 @@ from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.recovery import Recovery
 from tests import broker_queue
 from tests.acceptance.journal import Journal
-from tests.builders import event
+from tests.builders import event, message
 from tests.corruption import (
     IDEMPOTENCY,
     MISSING,
     OVERDUE,
     Corruption,
     corruptions,
+    plant_destinations,
     plant_events,
+    plant_messages,
     plant_nodes,
     plant_pages,
     plant_schedules,
@@ -168,6 +172,40 @@ def test_a_corrupt_event_harms_only_itself(system: System, journal: Journal) -> 
             assert corruption.field in row["status"][-1]["message"], where
             assert system.store.events.redrive([event_id], clock.now(), "redriven", tenant=TENANT), where
     system.turn_until(lambda: system.are_completed(list(table)), "those that were redriven")
+
+
+def test_a_corrupt_message_harms_only_itself(system: System, journal: Journal) -> None:
+    now = clock.now()
+    sound = [message(now - SECOND, f"healthy-{n}", url=journal.url("/healthy")) for n in range(HEALTHY)]
+    system.store.messages.insert_many(sound, now)
+    table = plant_messages(system.store, now, journal.url("/bad"))
+    system.turn_until(lambda: system.are_completed([each.id for each in sound]), "healthy messages")
+    system.turn_until(lambda: system.are_final(list(table)), "an end of each corrupt message")
+    for event_id, corruption in table.items():
+        row = system.bench.document(event_id)
+        assert row["state"] == "error", f"{corruption}: {row['status'][-1]}"
+        said = row["status"][-1]["message"]
+        # What is sealed cannot be opened; what is in no kind of action is of another.
+        assert corruption.path.partition(".")[0] in said or "seal" in said, f"{corruption}: {said}"
+    assert "/bad" not in journal.calls
+
+
+def test_a_corrupt_destination_harms_only_what_names_it(system: System, journal: Journal) -> None:
+    now = clock.now()
+    table = plant_destinations(system.store, now, journal.url("/bad"))
+    system.store.destinations.insert(
+        Destination(id="sound", url=journal.url("/healthy"), created_at=now, updated_at=now)
+    )
+    named = {name: message(now - SECOND, name, url=NOT_GIVEN, destination=name) for name in (*table, "sound")}
+    system.store.messages.insert_many(list(named.values()), now)
+    system.turn_until(lambda: system.are_completed(["msg_sound"]), "the sound one's message")
+    system.turn_until(lambda: system.are_final([each.id for each in named.values()]), "an end of each")
+    for name, corruption in table.items():
+        row = system.bench.document(f"msg_{name}")
+        said = row["status"][-1]["message"]
+        assert row["state"] == "error", f"{corruption}: {said}"
+        assert corruption.path.partition(".")[0] in said or "seal" in said, f"{corruption}: {said}"
+    assert "/bad" not in journal.calls
 
 
 def _must_be_set_aside(state: State, corruption: Corruption) -> bool:

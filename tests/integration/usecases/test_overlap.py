@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.event import manual
+from scheduler_app.domain.event import Kind, backfill_event_id, manual
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.usecases.explanation import explain_schedule
 from scheduler_app.usecases.recovery import Recovery
@@ -136,6 +136,25 @@ def test_a_backlog_in_one_batch_runs_its_first_and_skips_the_others(bench: Bench
     ids = [bench.event(clock.now() - number * SECOND) for number in range(5, 0, -1)]
     bench.deliver(ids)
     assert [bench.state(each) for each in ids] == ["completed", *["skipped"] * 4]
+
+
+@pytest.mark.parametrize("policy", ["skip", "queue", "cancel_earlier"])
+def test_a_backfill_neither_holds_the_living_back_nor_is_held_back(
+    bench: Bench, journal: Journal, policy: str
+) -> None:
+    bench.schedule(journal.script("/a", says("500 No"), says()), run_overlap=policy)
+    past = [clock.now().replace(microsecond=0) - number * 3_600 * SECOND for number in (3, 2)]
+    backfilled = [
+        event(each, due_at=each, kind=Kind.BACKFILL, id=backfill_event_id("s1", "1", each)) for each in past
+    ]
+    bench.store.events.insert(backfilled, clock.now(), "made")
+    living = bench.event(clock.now())
+    fails_once(bench, journal, backfilled[0].id)
+    assert bench.deliver([living]) == 1
+    assert bench.state(living) == "completed"
+    assert bench.state(backfilled[0].id) == "retrying"
+    bench.deliver([backfilled[1].id])
+    assert bench.state(backfilled[1].id) == "completed"
 
 
 def test_an_event_that_cannot_be_read_holds_nobody_back(bench: Bench, journal: Journal) -> None:

@@ -280,3 +280,17 @@ def test_where_clocks_go_back_over_midnight_the_end_of_an_open_day_comes_once_mo
     skipping = rule.observing(Observance("test", sunday, "skip"))
     found = skipping.between(datetime(2007, 11, 4, 2, tzinfo=UTC), datetime(2007, 11, 4, 4, tzinfo=UTC))
     assert [f"{each:%H:%M}" for each in found] == ["02:00", "03:00"]
+
+
+def test_what_a_gap_over_midnight_moves_to_the_day_behind_names_its_own_day() -> None:
+    # In Nuuk, 2026-03-28 ends with its 23rd hour: what is rolled to 23:00 of that day fires at midnight.
+    parsed = Recurrence.parse(
+        "DTSTART;TZID=America/Nuuk:20260127T000000\nRRULE:FREQ=WEEKLY;BYDAY=MO;BYHOUR=23;BYMINUTE=0;BYSECOND=0",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    calendar = Calendar.of(weekend=(0, 1, 2, 3, 4, 6))
+    observed = parsed.observing(Observance("test", days_of(calendar), "next"))
+    begin = datetime(2026, 3, 28, tzinfo=UTC)
+    (moved,) = observed.occurrences(begin, begin + timedelta(days=2))
+    assert moved.instant == datetime(2026, 3, 29, 1, tzinfo=UTC)
+    assert moved.rolled_from == datetime(2026, 3, 23, 23, tzinfo=ZoneInfo("America/Nuuk"))

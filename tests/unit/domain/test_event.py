@@ -10,8 +10,10 @@ from scheduler_app.domain.event import (
     LIFE,
     TRANSITIONS,
     State,
+    backfill_event_id,
     event_id,
     from_id,
+    is_backfill,
     manual,
     manual_event_id,
     scheduled,
@@ -79,9 +81,9 @@ def test_every_state_is_explained() -> None:
     assert set(LIFE) == set(State)
 
 
-def test_nothing_but_a_redrive_leaves_a_final_state() -> None:
+def test_a_final_state_is_left_by_what_people_ask_for_and_by_nothing_else() -> None:
     leaving = {verb for verb, move in TRANSITIONS.items() if move.sources & FINAL}
-    assert leaving <= {"redrive"}
+    assert leaving <= {"redrive", "dismiss"}
 
 
 def test_every_state_can_be_reached_and_every_living_one_left() -> None:
@@ -89,3 +91,21 @@ def test_every_state_can_be_reached_and_every_living_one_left() -> None:
     left = set().union(*(move.sources for move in TRANSITIONS.values()))
     assert set(State) - reached <= {State.SKIPPED}
     assert set(State) - FINAL <= left
+
+
+@pytest.mark.parametrize(
+    ("given", "is_one"),
+    [
+        (backfill_event_id("nightly", "1f", datetime(2026, 3, 2, tzinfo=UTC)), True),
+        (backfill_event_id("acme:my-backfill", "1f", datetime(2026, 3, 2, tzinfo=UTC)), True),
+        (event_id("my-backfill-1", 2, datetime(2026, 3, 2, tzinfo=UTC)), False),
+        (manual_event_id("backfill"), False),
+        ("msg_backfill", False),
+        ("msg_a-backfill1-b", False),
+        ("acme:msg_a-backfill1-b", False),
+        ("backfill", False),
+        ("", False),
+    ],
+)
+def test_an_id_says_whether_its_event_is_backfilled(given: str, is_one: bool) -> None:
+    assert is_backfill(given) is is_one

@@ -52,6 +52,12 @@ def test_what_is_no_missed_occurrence_ends_by_expire_after_alone(event: Event) -
     assert judged(ENDS, 91, event) == Policy.EXPIRE_AFTER
 
 
+def test_a_backfill_is_late_by_what_it_is() -> None:
+    backfilled = EVENT._replace(kind=Kind.BACKFILL)
+    assert judged(NONE, 10**6, backfilled) is judged(ENDS, 10**6, backfilled) is None
+    assert ENDS.too_late_for(backfilled, NOON + timedelta(days=9)) is None
+
+
 def test_an_event_that_was_made_due_anew_is_late_since_then() -> None:
     assert judged(ENDS, 1_000, EVENT._replace(due_since=NOON + 950 * SECOND)) is None
 

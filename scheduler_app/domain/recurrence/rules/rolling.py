@@ -81,18 +81,18 @@ class RolledSet:
         if next(self.own.instants(second, StepBudget()), None) == second:
             return None
         zone = self.own.zone
-        local = second + zone.offset(second)
-        target, time = divmod(local, DAY)
-        readings = {time}
+        readings = {second + zone.offset(second)}
         start, _, _ = zone.segment(second)
         if start > FIRST_SECOND:
-            # The new day may have a gap of its own: what was written is earlier by its length.
-            readings.add((second + zone.offset(start - 1)) % DAY)
-        run = self.run_around(target - 1 if self.forward else target + 1)
-        for window_day, times in self._times_by_day(run, StepBudget()) if run else ():
-            for reading in sorted(readings, reverse=True):
-                if times >> reading & 1:
-                    return window_day * DAY + reading
+            # The new day may have a gap of its own: what was written is earlier by its length, and on the day
+            # before where clocks go forward over midnight.
+            readings.add(second + zone.offset(start - 1))
+        for reading in sorted(readings, reverse=True):
+            target, time = divmod(reading, DAY)
+            run = self.run_around(target - 1 if self.forward else target + 1)
+            for window_day, times in self._times_by_day(run, StepBudget()) if run else ():
+                if times >> time & 1:
+                    return window_day * DAY + time
         return None
 
     def run_around(self, day: int) -> Run | None:

@@ -1,0 +1,36 @@
+"""/api/backlog: what is owed after an outage, and giving it up."""
+
+from api import dry_run
+from api.blueprint import ApiBlueprint
+from api.json_types import Loaded, View
+from api.services import services
+from api.tenancy import tenant
+from api.wire.backlog import BacklogExpired, BacklogExpireInput, BacklogOutput, backlog_shown, which_of
+
+blueprint = ApiBlueprint(
+    "backlog", __name__, url_prefix="/api/backlog", description="What is late, and what becomes of it"
+)
+
+
+@blueprint.route("", methods=["GET"])
+@blueprint.response(200, BacklogOutput)
+def get_backlog() -> View:
+    """Show what was due before now and waits, by schedule and receiver, and how long it takes"""
+    made = services()
+    return backlog_shown(made.backlog.backlog(made.now(), tenant=tenant()))
+
+
+@blueprint.route("/expire", methods=["POST"])
+@blueprint.arguments(BacklogExpireInput, example={"origin": "https://example.com", "dry_run": True})
+@blueprint.response(200, BacklogExpired)
+def expire_backlog(given: Loaded) -> View:
+    """Give up the late events that match a filter, some in each call; they are `expired` and never sent"""
+    if given["dry_run"]:
+        dry_run.ask()
+    made = services()
+    now = made.now()
+    which = which_of(given, now, tenant())
+    if dry_run.asked():
+        return {"expired": made.backlog.count(which, tenant=tenant()), "more": False}
+    count, more = made.backlog.expire(which, now, tenant=tenant(), limit=given["limit"])
+    return {"expired": count, "more": more}

@@ -1,0 +1,179 @@
+"""Forecasts: what falls due in each stretch of time."""
+
+import math
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Final
+
+from marshmallow import ValidationError, fields, validate, validates_schema
+
+from api.json_types import Loaded, View
+from api.wire.field_types import Instant
+from api.wire.input_schema import InputSchema
+from api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, Source
+from scheduler_app.domain.http_action import DESTINATION_PREFIX
+
+DAY: Final = timedelta(days=1)
+#: How far ahead a forecast may reach.
+MAX_AHEAD: Final = timedelta(days=366)
+#: What "from now on" may have become under way.
+TOLERANCE: Final = timedelta(minutes=1)
+#: Without `bucket`, a stretch has at most so many.
+DEFAULT_BUCKETS: Final = 60
+MAX_RECEIVERS: Final = 20
+_WIDTHS: Final = (1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400, 604_800)
+
+
+class ForecastQuery(InputSchema):
+    """Which stretch of time to look at, and in which parts."""
+
+    start = Instant(data_key="from", metadata={"description": "Where it begins; default: now"})
+    end = Instant(data_key="to", metadata={"description": "Where it ends; default: a day after `from`"})
+    bucket = fields.Integer(
+        validate=validate.Range(1, round(MAX_AHEAD.total_seconds())),
+        metadata={
+            "description": f"The length of its parts in seconds, of which there may be {MAX_BUCKETS};"
+            f" default: at most {DEFAULT_BUCKETS} parts"
+        },
+    )
+
+    @validates_schema
+    def check_order(self, data: Loaded, **_: object) -> None:
+        if "start" in data and "end" in data and data["end"] <= data["start"]:
+            raise ValidationError("must come after from", "to")
+
+
+class ForecastBucket(OutputSchema):
+    """One part of the time."""
+
+    start = Instant(required=True, data_key="from", metadata={"description": "Where it begins"})
+    count = fields.Integer(required=True, metadata={"description": "Callbacks that fall due in it"})
+
+
+class ForecastReceiver(OmitNone):
+    """What falls due for one receiver."""
+
+    destination = fields.String(metadata={"description": "The destination's name"})
+    origin = fields.String(metadata={"description": "The origin, where no destination is named"})
+    count = fields.Integer(required=True, metadata={"description": "Callbacks in all of the time"})
+    counts = fields.List(
+        fields.Integer(), required=True, metadata={"description": "Callbacks in each part, in their order"}
+    )
+
+
+class ForecastSources(OutputSchema):
+    """Where the callbacks are known from."""
+
+    rules = fields.Integer(
+        required=True, metadata={"description": "From rules of schedules, of which there are no events yet"}
+    )
+    events = fields.Integer(
+        required=True, metadata={"description": "Events that wait: occurrences, retries, calls by hand"}
+    )
+    messages = fields.Integer(required=True, metadata={"description": "Messages that wait"})
+
+
+class ForecastOutput(OutputSchema):
+    """What falls due when."""
+
+    start = Instant(required=True, data_key="from", metadata={"description": "Where the time begins"})
+    end = Instant(required=True, data_key="to", metadata={"description": "Where it ends"})
+    bucket_seconds = fields.Integer(required=True, metadata={"description": "The length of its parts"})
+    count = fields.Integer(required=True, metadata={"description": "Callbacks that fall due in all of it"})
+    busiest = fields.Nested(
+        ForecastBucket,
+        required=True,
+        allow_none=True,
+        metadata={"description": "The part with the most callbacks; null where there are none"},
+    )
+    buckets = fields.List(
+        fields.Nested(ForecastBucket), required=True, metadata={"description": "Its parts in their order"}
+    )
+    receivers = fields.List(
+        fields.Nested(ForecastReceiver),
+        required=True,
+        metadata={"description": f"The {MAX_RECEIVERS} receivers with the most callbacks"},
+    )
+    receivers_omitted = fields.Integer(
+        required=True, metadata={"description": "How many other receivers there are"}
+    )
+    sources = fields.Nested(ForecastSources, required=True)
+    overdue = fields.Integer(
+        required=True,
+        metadata={"description": "Callbacks that were due before and still wait, counted up to 100,000"},
+    )
+    sampled = fields.Boolean(
+        required=True, metadata={"description": "Whether the counts are estimates; `notes` says why"}
+    )
+    notes = fields.List(
+        fields.String(), required=True, metadata={"description": "What was estimated or left out"}
+    )
+
+
+def buckets_of(query: Loaded, now: datetime) -> Buckets:
+    """The stretch of time that a ForecastQuery asks for. Raises InvalidField."""
+    start: datetime = query.get("start", now)
+    if start < now - TOLERANCE:
+        raise InvalidField("from", "must not lie in the past, which the events tell")
+    start = max(start, now)
+    end: datetime = query.get("end", start + DAY)
+    if end <= start:
+        raise InvalidField("to", "must come after from, and after now")
+    if end - start > MAX_AHEAD:
+        raise InvalidField("to", f"must be within {MAX_AHEAD.days} days after from")
+    width = timedelta(seconds=query["bucket"]) if "bucket" in query else _width(end - start)
+    found = Buckets(start, end, width)
+    if len(found) > MAX_BUCKETS:
+        least = -((start - end) // MAX_BUCKETS)
+        raise InvalidField(
+            "bucket",
+            f"makes {len(found)} parts of it; {MAX_BUCKETS} are the most: give"
+            f" {math.ceil(least.total_seconds())} or more",
+        )
+    return found
+
+
+def _width(length: timedelta) -> timedelta:
+    widths = (timedelta(seconds=each) for each in _WIDTHS)
+    return next(each for each in widths if length <= DEFAULT_BUCKETS * each)
+
+
+def forecast_shown(made: Forecast) -> View:
+    """The fields of ForecastOutput."""
+    buckets = made.buckets
+    in_buckets, sources = Counter[int](), Counter[str]()
+    receivers: dict[str, Counter[int]] = {}
+    for cell, count in made.cells.items():
+        in_buckets[cell.bucket] += count
+        sources[cell.source] += count
+        receivers.setdefault(cell.receiver, Counter())[cell.bucket] += count
+    parts: list[View] = [
+        {"start": buckets.since(number), "count": in_buckets[number]} for number in range(len(buckets))
+    ]
+    most = sorted(receivers.items(), key=lambda pair: (-pair[1].total(), pair[0]))
+    count = in_buckets.total()
+    busiest = max(range(len(buckets)), key=lambda number: in_buckets[number])
+    return {
+        "start": buckets.start,
+        "end": buckets.end,
+        "bucket_seconds": round(buckets.width.total_seconds()),
+        "count": count,
+        "busiest": parts[busiest] if count else None,
+        "buckets": parts,
+        "receivers": [_receiver(name, counts, len(buckets)) for name, counts in most[:MAX_RECEIVERS]],
+        "receivers_omitted": max(0, len(most) - MAX_RECEIVERS),
+        "sources": {name: sources[name] for name in (Source.RULES, Source.EVENTS, Source.MESSAGES)},
+        "overdue": made.overdue,
+        "sampled": bool(made.notes),
+        "notes": made.notes,
+    }
+
+
+def _receiver(name: str, counts: Counter[int], buckets: int) -> View:
+    if name.startswith(DESTINATION_PREFIX):
+        which = {"destination": name.removeprefix(DESTINATION_PREFIX).rpartition(":")[2]}
+    else:
+        which = {"origin": name}
+    return which | {"count": counts.total(), "counts": [counts[number] for number in range(buckets)]}

@@ -1,0 +1,120 @@
+"""The backlog: events that were due before now and wait; and giving them up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from scheduler_app.domain.event import UNCLAIMED, State
+from scheduler_app.domain.field_types import EARLIEST
+from scheduler_app.domain.message_ids import is_message
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.events.documents import finish, sources
+from scheduler_app.store.events.message_documents import WIPED
+from scheduler_app.store.mongo import Document, Mongo
+
+_ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}
+_SCHEDULE: Document = {"$cond": [{"$eq": [{"$type": "$schedule_id"}, "string"]}, "$schedule_id", ""]}
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which late events are meant; what is None does not narrow."""
+
+    due_before: datetime
+    schedule_id: str | None = None
+    """With its tenant."""
+    receiver: str | None = None
+    """An origin, or a destination with its prefix."""
+
+
+class Owed(NamedTuple):
+    """How many late events one schedule has for one receiver."""
+
+    schedule_id: str
+    """Empty for messages."""
+    receiver: str
+    number: int
+    oldest: datetime
+
+
+class Backlogs:
+    def __init__(self, mongo: Mongo) -> None:
+        self._events = mongo.collection("events")
+
+    def owed(self, now: datetime, *, tenant: str, limit: int) -> list[Owed]:
+        """The tenant's late events by schedule and receiver; `limit` of them are looked at, in the order of
+        their states and then of their times."""
+        which = Which(now)
+        rows = self._events.aggregate(
+            [
+                {"$match": _late(which, tenant)},
+                {"$limit": limit},
+                {
+                    "$group": {
+                        "_id": {"schedule": _SCHEDULE, "receiver": _ORIGIN},
+                        "number": {"$sum": 1},
+                        "oldest": {"$min": "$due_at"},
+                    }
+                },
+            ],
+            hint="due_v2",
+        )
+        return [
+            Owed(row["_id"]["schedule"], row["_id"]["receiver"], row["number"], row["oldest"]) for row in rows
+        ]
+
+    def count(self, which: Which, *, tenant: str, most: int) -> int:
+        """How many late events there are; no more than `most` are counted."""
+        return self._events.count_documents(_late(which, tenant), hint=_index(which), limit=most)
+
+    def finished_since(self, since: datetime, *, tenant: str, most: int) -> int:
+        """How many of the tenant's events have ended since then; no more than `most` of each kind are
+        counted."""
+        ended: Document = {"archived_at": {"$gte": since}, "tenant": tenant}
+        occurrences = ended | {"schedule_id": {"$exists": True}}
+        messages = ended | {"kind": "message"}
+        return self._events.count_documents(
+            occurrences, hint="retention_v2", limit=most
+        ) + self._events.count_documents(messages, hint="message_retention_v1", limit=most)
+
+    def page(self, which: Which, *, tenant: str, limit: int) -> list[str]:
+        """The ids of some late events."""
+        rows = self._events.find(_late(which, tenant), {"_id": 1}, hint=_index(which)).limit(limit)
+        return [row["_id"] for row in rows if isinstance(row["_id"], str)]
+
+    def expire(self, ids: Sequence[str], which: Which, now: datetime, message: str, *, tenant: str) -> int:
+        """Gives the tenant's events among these up, unless a worker has claimed them; of messages nothing
+        secret is left. Returns how many."""
+        own = [each for each in ids if tenant_of(each) == tenant]
+        count = 0
+        for some, wiped in (
+            ([each for each in own if not is_message(each)], None),
+            ([each for each in own if is_message(each)], WIPED),
+        ):
+            if some:
+                late = {
+                    "_id": {"$in": some},
+                    "state": sources("expire"),
+                    "due_at": {"$lt": which.due_before},
+                }
+                count += finish(self._events, late, State.EXPIRED, now, message, wiped)
+        return count
+
+
+def _late(which: Which, tenant: str) -> Document:
+    # What is an array is found like a date, until an inspection sets its event aside.
+    late = {"$gte": EARLIEST, "$lt": which.due_before, "$not": {"$type": "array"}}
+    found: Document = {"state": {"$in": sorted(UNCLAIMED)}, "due_at": late, "tenant": tenant}
+    if which.schedule_id is not None:
+        found["schedule_id"] = which.schedule_id
+        # Later than its events are due, none of them runs.
+        found["run_time"] = {"$lt": which.due_before + timedelta(seconds=1)}
+    if which.receiver is not None:
+        found["origin"] = which.receiver
+    return found
+
+
+def _index(which: Which) -> str:
+    return "due_v2" if which.schedule_id is None else "pending_v1"

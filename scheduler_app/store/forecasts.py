@@ -1,0 +1,130 @@
+"""What a forecast is made of: the schedules with a future, and the events that wait."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from scheduler_app.domain.event import LIVING
+from scheduler_app.domain.forecast import Buckets
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store.calendars.calendars import Calendars
+from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.events.documents import stored_origin
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
+from scheduler_app.store.schedules.cursors import UNREAD, without_request
+from scheduler_app.store.schedules.documents import READABLE
+
+_LIVING: Document = {"$in": sorted(LIVING)}
+_ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class Waiting(NamedTuple):
+    """How many events wait for one receiver in one bucket."""
+
+    bucket: int
+    receiver: str
+    messages: bool
+    number: int
+
+
+class Made(NamedTuple):
+    """An occurrence that became an event a moment ago."""
+
+    schedule_id: str
+    run_time: datetime
+    due_at: datetime
+    receiver: str
+
+
+class Forecasts:
+    def __init__(self, mongo: Mongo, secret_box: SecretBox, calendars: Calendars) -> None:
+        self._schedules = mongo.collection("schedules")
+        self._events = mongo.collection("events")
+        self._secret_box = secret_box
+        self._calendars = calendars
+
+    def sample(self, size: int, *, tenant: str) -> tuple[int, list[str]]:
+        """How many active schedules there are, and the ids of `size` of them by chance, or of all. By
+        index alone."""
+        which: Document = {"tenant": tenant, "state": ScheduleState.ACTIVE.value}
+        total = self._schedules.count_documents(which, hint="list_state_v1")
+        steps: list[Document] = [{"$match": which}, {"$project": {"_id": 1}}, {"$sample": {"size": size}}]
+        rows = self._schedules.aggregate(steps, hint="list_state_v1")
+        return total, [row["_id"] for row in rows]
+
+    def read(self, ids: Sequence[str], *, tenant: str) -> list[Schedule | CorruptSchedule]:
+        """The schedules of these ids, without what they send."""
+        which: Document = {"_id": {"$in": list(ids)}, "tenant": tenant} | READABLE
+        rows = self._schedules.find(which, UNREAD).batch_size(max(1, len(ids)))
+        return self._calendars.attach([read(without_request(row), self._secret_box) for row in rows])
+
+    def waiting(
+        self, buckets: Buckets, made_before: datetime, *, limit: int, tenant: str
+    ) -> tuple[list[Waiting], int]:
+        """The tenant's events that fall due in the buckets, without occurrences that became events since
+        `made_before`; and how many were looked at, `limit` at most."""
+        rows = list(
+            self._events.aggregate(
+                [
+                    {
+                        "$match": _due(buckets.start, buckets.end, tenant)
+                        | {"$nor": [_made_since(made_before)]}
+                    },
+                    {"$limit": limit},
+                    {
+                        "$group": {
+                            "_id": {
+                                "bucket": {
+                                    "$floor": {
+                                        "$divide": [
+                                            {"$subtract": ["$due_at", buckets.start]},
+                                            buckets.width // _MILLISECOND,
+                                        ]
+                                    }
+                                },
+                                "origin": _ORIGIN,
+                                "message": {"$eq": ["$kind", "message"]},
+                            },
+                            "count": {"$sum": 1},
+                        }
+                    },
+                ],
+                hint="due_v2",
+            )
+        )
+        found = [
+            Waiting(
+                int(row["_id"]["bucket"]), row["_id"]["origin"], bool(row["_id"]["message"]), row["count"]
+            )
+            for row in rows
+        ]
+        return found, sum(each.number for each in found)
+
+    def made_since(self, since: datetime, buckets: Buckets, *, limit: int, tenant: str) -> list[Made]:
+        """Occurrences that fall due in the buckets and became events since then, `limit` at most."""
+        which = _due(buckets.start, buckets.end, tenant) | _made_since(since)
+        fields = {"schedule_id": 1, "run_time": 1, "due_at": 1, "origin": 1}
+        rows = self._events.find(which, fields, hint="due_v2").limit(limit)
+        return [
+            Made(row["schedule_id"], row["run_time"], row["due_at"], stored_origin(row))
+            for row in rows
+            if isinstance(row.get("schedule_id"), str) and isinstance(row.get("run_time"), datetime)
+        ]
+
+    def count(self, since: datetime, until: datetime, *, most: int, tenant: str) -> int:
+        """How many events fall due in that time; no more than `most` are counted."""
+        which = _due(since, until, tenant)
+        return self._events.count_documents(which, hint="due_v2", limit=most)
+
+
+def _due(since: datetime, until: datetime, tenant: str) -> Document:
+    # What is an array is found like a date, until an inspection sets its event aside.
+    when = {"$gte": since, "$lt": until, "$not": {"$type": "array"}}
+    return {"state": _LIVING, "due_at": when, "tenant": tenant}
+
+
+def _made_since(since: datetime) -> Document:
+    return {"kind": "scheduled", "created_at": {"$gte": since}}

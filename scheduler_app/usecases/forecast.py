@@ -1,0 +1,125 @@
+"""Forecast: what falls due when, before it comes."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.field_types import EARLIEST
+from scheduler_app.domain.forecast import Buckets, Cell, Forecast, Source, occurrences_by_bucket
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store import Store
+from scheduler_app.store.forecasts import Waiting
+
+SCHEDULES_A_READ = 500
+#: Beyond so many, as many by chance stand for all.
+MAX_SCHEDULES = 20_000
+#: What the rules of schedules may take; those that are not evaluated by then are estimated by the others.
+MAX_SECONDS = 8.0
+#: Beyond so many that wait, a part of each bucket stands for all of it.
+MAX_EVENTS = 50_000
+MAX_COUNTED = 1_000_000
+MAX_OVERDUE = 100_000
+#: By how much the clocks of two processes may differ, more than enough.
+CLOCKS_DIFFER = timedelta(seconds=5)
+
+
+@dataclass(frozen=True)
+class ForecastService:
+    store: Store
+    max_schedules: int = MAX_SCHEDULES
+    max_seconds: float = MAX_SECONDS
+    max_events: int = MAX_EVENTS
+
+    def forecast(self, buckets: Buckets, now: datetime, *, tenant: str) -> Forecast:
+        """What falls due in each bucket: by the rules of active schedules, and of events and messages that
+        wait. Raises a STORE_FAULT."""
+        made = Forecast(buckets)
+        # Beats go on expanding while schedules and events are read, in this order. What became an event
+        # meanwhile is judged one by one by the cursor that was read; clocks differ by less than this.
+        since = now - CLOCKS_DIFFER
+        cursors = self._count_rules(made, tenant)
+        self._count_waiting(made, since, tenant)
+        self._count_made_meanwhile(made, since, cursors, tenant)
+        made.overdue = self.store.forecasts.count(EARLIEST, buckets.start, most=MAX_OVERDUE, tenant=tenant)
+        return made
+
+    def _count_rules(self, made: Forecast, tenant: str) -> dict[str, datetime]:
+        """Returns the first occurrence of each schedule that was counted by its rule."""
+        began, forecasts = monotonic(), self.store.forecasts
+        total, ids = forecasts.sample(self.max_schedules, tenant=tenant)
+        counts: Counter[Cell] = Counter()
+        cursors: dict[str, datetime] = {}
+        done = unreadable = dense = 0
+        for first in range(0, len(ids), SCHEDULES_A_READ):
+            if first and monotonic() - began > self.max_seconds:
+                break
+            page = ids[first : first + SCHEDULES_A_READ]
+            found = forecasts.read(page, tenant=tenant)
+            done += len(page)
+            unreadable += len(page) - len(found)
+            for each in found:
+                try:
+                    if not isinstance(each, Schedule):
+                        raise InvalidRecurrence("RRULE", each.reason)
+                    in_buckets, exact = occurrences_by_bucket(each, made.buckets)
+                except InvalidRecurrence:  # one schedule's fault is its own: the others are counted
+                    unreadable += 1
+                    continue
+                if each.next_run_at is not None:
+                    cursors[each.id] = each.next_run_at
+                dense += not exact
+                for bucket, count in in_buckets.items():
+                    counts[Cell(bucket, each.action.isolation_key, Source.RULES)] += count
+        if done < total:
+            made.notes.append(f"{done} of {total} active schedules, chosen by chance, stand for all of them.")
+        if dense:
+            made.notes.append(f"{dense} schedules that fire very often are estimated.")
+        if unreadable:
+            made.notes.append(f"{unreadable} schedules cannot be read or evaluated, and are left out.")
+        _add(made, counts, total / done if done else 1.0)
+        return cursors
+
+    def _count_waiting(self, made: Forecast, since: datetime, tenant: str) -> None:
+        forecasts, buckets = self.store.forecasts, made.buckets
+        rows, seen = forecasts.waiting(buckets, since, limit=self.max_events, tenant=tenant)
+        if seen < self.max_events:
+            _add(made, _cells(rows), 1.0)
+            return
+        made.notes.append("Of the events that wait, a part of each bucket stands for all of it.")
+        limit = max(1, self.max_events // len(buckets))
+        most = max(limit, MAX_COUNTED // len(buckets))
+        for bucket in range(len(buckets)):
+            part = Buckets(buckets.since(bucket), buckets.until(bucket), buckets.width)
+            rows, seen = forecasts.waiting(part, since, limit=limit, tenant=tenant)
+            rows = [row._replace(bucket=bucket) for row in rows]
+            number = seen
+            if seen == limit:
+                number = forecasts.count(part.start, part.end, most=most, tenant=tenant)
+            _add(made, _cells(rows), number / seen if seen else 1.0)
+
+    def _count_made_meanwhile(
+        self, made: Forecast, since: datetime, cursors: dict[str, datetime], tenant: str
+    ) -> None:
+        limit, buckets = self.max_events, made.buckets
+        found = self.store.forecasts.made_since(since, buckets, limit=limit, tenant=tenant)
+        if len(found) == limit:
+            made.notes.append("More became events meanwhile than are looked at.")
+        for each in found:
+            bucket, cursor = buckets.of(each.due_at), cursors.get(each.schedule_id)
+            if bucket is not None and (cursor is None or each.run_time < cursor):
+                made.cells[Cell(bucket, each.receiver, Source.EVENTS)] += 1
+
+
+def _cells(rows: list[Waiting]) -> Counter[Cell]:
+    counts: Counter[Cell] = Counter()
+    for row in rows:
+        source = Source.MESSAGES if row.messages else Source.EVENTS
+        counts[Cell(row.bucket, row.receiver, source)] += row.number
+    return counts
+
+
+def _add(made: Forecast, counts: Counter[Cell], times: float) -> None:
+    for cell, count in counts.items():
+        made.cells[cell] += count if times == 1.0 else round(count * times)

@@ -1,0 +1,181 @@
+"""The forecast, and whether what comes is what it said."""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.routes import forecast as forecast_route
+from scheduler_app.domain.forecast import Buckets, Source
+from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store
+from scheduler_app.usecases import forecast as forecast_usecase
+from scheduler_app.usecases.expansion import Expansion
+from scheduler_app.usecases.forecast import ForecastService
+from tests.builders import event, message, schedule
+from tests.integration.conftest import NOON
+
+Create = Callable[..., dict[str, Any]]
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+MIDNIGHT = NOON + 12 * HOUR
+
+
+def by_bucket(store: Store, buckets: Buckets, **bounds: Any) -> Counter[int]:
+    counts: Counter[int] = Counter()
+    for cell, count in ForecastService(store, **bounds).forecast(buckets, NOON, tenant=TENANT).cells.items():
+        counts[cell.bucket] += count
+    return counts
+
+
+def test_ten_thousand_schedules_at_midnight_come_as_they_were_foretold(store: Store) -> None:
+    """To the occurrence; and the busiest second has at most three times the mean."""
+    for first in range(0, 10_000, 1_000):
+        many = [
+            schedule(NOON, f"s{number}", cron="0 0 * * *", jitter_seconds=600.0)
+            for number in range(first, first + 1_000)
+        ]
+        assert all(store.schedules.insert_many(many))
+    buckets = Buckets(MIDNIGHT - MINUTE, MIDNIGHT + 6 * MINUTE, SECOND)
+    made = ForecastService(store, max_seconds=300).forecast(buckets, NOON, tenant=TENANT)
+    assert made.notes == []
+    expansion = Expansion(store, timeframe_seconds=600)
+    while expansion.expand_page(MIDNIGHT - 4 * MINUTE).full:
+        continue
+    rows = store.mongo.collection("events").find({}, {"due_at": 1})
+    reality = Counter(buckets.of(row["due_at"]) for row in rows)
+    assert reality.total() == 10_000
+    within = Counter({bucket: count for bucket, count in reality.items() if bucket is not None})
+    assert Counter({cell.bucket: count for cell, count in made.cells.items()}) == within
+    assert max(within.values()) <= 3 * 10_000 / 600
+    # Now that they are events: the same.
+    assert by_bucket(store, buckets, max_seconds=300) == within
+
+
+def test_it_counts_rules_events_messages_and_retries_by_receiver(store: Store) -> None:
+    store.schedules.insert(schedule(NOON, "often", rrule="FREQ=MINUTELY", url="http://a.example/"))
+    store.schedules.insert(schedule(NOON, "other", rrule="FREQ=HOURLY", url="http://b.example/"))
+    paused = schedule(NOON, "paused", rrule="FREQ=MINUTELY").revise(NOON, state=ScheduleState.PAUSED)
+    store.schedules.insert(paused)
+    Expansion(store, timeframe_seconds=600).expand_page(NOON)
+    for number in range(3):
+        store.messages.insert(message(NOON + 20 * MINUTE, f"m{number}", url="http://c.example/"), NOON)
+    store.events.insert([event(NOON - MINUTE, "often")], NOON, "made")
+    made = ForecastService(store).forecast(Buckets(NOON, NOON + HOUR, 15 * MINUTE), NOON, tenant=TENANT)
+    found = {(cell.receiver, cell.bucket, cell.source): count for cell, count in sorted(made.cells.items())}
+    a, b, c = (f"http://{name}.example:80" for name in "abc")
+    assert found == {
+        (a, 0, Source.EVENTS): 10,
+        (a, 0, Source.RULES): 5,
+        **{(a, bucket, Source.RULES): 15 for bucket in (1, 2, 3)},
+        (b, 0, Source.EVENTS): 1,
+        (c, 1, Source.MESSAGES): 3,
+    }
+    assert (made.overdue, made.notes) == (1, [])
+
+
+def test_beyond_its_bounds_it_samples_and_says_so(store: Store) -> None:
+    many = [schedule(NOON, f"s{i}", rrule="FREQ=MINUTELY;COUNT=10") for i in range(40)]
+    assert all(store.schedules.insert_many(many))
+    buckets = Buckets(NOON, NOON + HOUR, 30 * MINUTE)
+    made = ForecastService(store, max_schedules=10).forecast(buckets, NOON, tenant=TENANT)
+    assert made.cells.total() == 400
+    assert made.notes == ["10 of 40 active schedules, chosen by chance, stand for all of them."]
+    Expansion(store, timeframe_seconds=3600).expand_page(NOON)
+    later = NOON + MINUTE
+    made = ForecastService(store, max_events=100).forecast(buckets, later, tenant=TENANT)
+    assert made.cells.total() == 400
+    assert made.notes == ["Of the events that wait, a part of each bucket stands for all of it."]
+
+
+def test_its_time_has_a_bound_and_it_says_what_it_had_no_time_for(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forecast_usecase, "SCHEDULES_A_READ", 10)
+    many = [schedule(NOON, f"s{i}", rrule="FREQ=MINUTELY;COUNT=10") for i in range(40)]
+    assert all(store.schedules.insert_many(many))
+    buckets = Buckets(NOON, NOON + HOUR, HOUR)
+    made = ForecastService(store, max_seconds=-1).forecast(buckets, NOON, tenant=TENANT)
+    assert made.cells.total() == 400
+    assert made.notes == ["10 of 40 active schedules, chosen by chance, stand for all of them."]
+
+
+def test_a_process_makes_one_at_a_time(client: FlaskClient) -> None:
+    with forecast_route._one_at_a_time:
+        answer = client.get("/api/forecast")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "2")
+    assert client.get("/api/forecast").status_code == 200
+
+
+def test_what_becomes_an_event_while_it_is_made_is_counted_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        store.schedules.insert(schedule(NOON, name, rrule="FREQ=MINUTELY;COUNT=10"))
+    expansion, read = Expansion(store, timeframe_seconds=600), store.forecasts.read
+
+    def expanded_before_and_after(ids: Any, **options: Any) -> Any:
+        expansion.expand_these(["a"], NOON, NOON + HOUR)
+        found = read(ids, **options)
+        expansion.expand_these(["b"], NOON, NOON + HOUR)
+        return found
+
+    monkeypatch.setattr(store.forecasts, "read", expanded_before_and_after)
+    assert by_bucket(store, Buckets(NOON, NOON + HOUR, HOUR)) == {0: 20}
+
+
+def test_what_cannot_be_read_harms_only_itself(store: Store) -> None:
+    for name in ("a", "b"):
+        store.schedules.insert(schedule(NOON, name, rrule="FREQ=MINUTELY;COUNT=10"))
+    store.mongo.collection("schedules").update_one({"_id": "a"}, {"$set": {"pinned": "no rule"}})
+    store.events.insert([event(NOON + MINUTE, "c"), event(NOON + MINUTE, "d")], NOON, "made")
+    bent = {"due_at": [NOON + MINUTE], "origin": 5}
+    store.mongo.collection("events").update_one({"schedule_id": "d"}, {"$set": bent})
+    made = ForecastService(store).forecast(Buckets(NOON, NOON + HOUR, HOUR), NOON, tenant=TENANT)
+    assert made.cells.total() == 11
+    assert made.notes == ["1 schedules cannot be read or evaluated, and are left out."]
+
+
+def test_the_route_answers_with_parts_receivers_and_sources(client: FlaskClient, create: Create) -> None:
+    client.put("/api/destinations/shop", json={"url": "http://127.0.0.1:9/"})
+    start = datetime(2040, 1, 1, tzinfo=UTC)
+    body = {"name": "n", "destination": "shop", "rrule": "DTSTART:20400101T000000Z\nRRULE:FREQ=HOURLY"}
+    assert client.post("/api/schedules", json=body).status_code == 201
+    create()
+    now = datetime.now(UTC)
+    query = {"from": start.isoformat(), "to": (start + 2 * HOUR).isoformat(), "bucket": 3600}
+    assert client.get("/api/forecast", query_string=query).status_code == 200
+    shown = client.get("/api/forecast", query_string=query).get_json()
+    assert [(part["from"], part["count"]) for part in shown["buckets"]] == [
+        ("2040-01-01T00:00:00Z", 2),
+        ("2040-01-01T01:00:00Z", 1),
+    ]
+    assert shown["busiest"] == shown["buckets"][0]
+    assert shown["receivers"] == [
+        {"destination": "shop", "count": 2, "counts": [1, 1]},
+        {"origin": "http://127.0.0.1:9", "count": 1, "counts": [1, 0]},
+    ]
+    assert (shown["count"], shown["sampled"], shown["sources"]["rules"]) == (3, False, 3)
+    empty = client.get("/api/forecast", query_string={"to": (now + HOUR).isoformat()}).get_json()
+    assert (empty["count"], empty["busiest"], empty["bucket_seconds"]) == (0, None, 60)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ({"from": "2020-01-01T00:00:00Z"}, "from"),
+        ({"to": "2020-01-01T00:00:00Z"}, "to"),
+        ({"from": "2040-01-02T00:00:00Z", "to": "2040-01-01T00:00:00Z"}, "to"),
+        ({"to": "9998-01-01T00:00:00Z"}, "to"),
+        ({"bucket": "0"}, "bucket"),
+        ({"bucket": "1"}, "bucket"),
+        ({"until": "2040-01-01T00:00:00Z"}, "until"),
+    ],
+)
+def test_a_wrong_question_is_refused_by_its_field(client: FlaskClient, query: Any, field: str) -> None:
+    answer = client.get("/api/forecast", query_string=query)
+    assert answer.status_code == 422
+    assert answer.get_json()["errors"][0]["pointer"].endswith(field)

@@ -1,0 +1,57 @@
+"""The forecast in the clients and in the terminal."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pytest
+
+from scheduler_app.cli.commands.forecast import WIDTH, bar
+from scheduler_app.client import AsyncScheduler, Scheduler
+from tests.integration.client.conftest import KEY
+from tests.integration.client.test_commands import Shell, shell
+
+__all__ = ["shell"]
+
+URL = "http://forecast.example/"
+HOURLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=HOURLY;COUNT=30"
+SPAN = ("--from", "2040-01-01T00:00:00Z", "--for", "3h", "--bucket", "1h")
+
+
+@pytest.fixture(autouse=True)
+def schedules(scheduler: Scheduler, tag: str) -> None:
+    for number in range(2):
+        rule = HOURLY if number else HOURLY.replace("T000000Z", "T020000Z")
+        scheduler.schedule(URL, rrule=rule, tags=[tag])
+
+
+def test_it_is_drawn_as_bars(shell: Shell) -> None:
+    drawn = shell.run("forecast", *SPAN).stdout.splitlines()
+    times = [f"2040-01-01T0{hour}:00:00Z" for hour in range(3)]
+    rows = [line.split() for line in drawn if line.startswith("2040")]
+    assert [row[0] for row in rows] == times
+    counts = [int(row[1]) for row in rows]
+    assert [len(row[2]) for row in rows] == [len(bar(count, max(counts))) for count in counts]
+    assert counts[2] > counts[1] > 0
+    assert any(line.endswith("http://forecast.example:80") for line in drawn)
+
+
+def test_a_bar_is_as_long_as_its_share() -> None:
+    assert bar(0, 10) == bar(0, 0) == ""
+    assert bar(10, 10) == "█" * WIDTH
+    assert bar(5, 10) == "█" * (WIDTH // 2)
+    assert bar(1, 1_000_000) == "▏"
+
+
+def test_the_clients_return_it_typed(scheduler: Scheduler, url: str) -> None:
+    start, end = datetime(2040, 1, 1, tzinfo=UTC), "2040-01-01T03:00:00Z"
+    found = scheduler.forecast(after=start, until=end, bucket_seconds=3600)
+    assert [part.start.hour for part in found.buckets] == [0, 1, 2]
+    assert found.count == sum(part.count for part in found.buckets)
+    assert found.busiest == found.buckets[2]
+    assert (found.sampled, found.notes) == (False, ())
+
+    async def asked() -> object:
+        async with AsyncScheduler(url, KEY) as other:
+            return await other.forecast(after=start, until=end, bucket_seconds=3600)
+
+    assert asyncio.run(asked()) == found

@@ -1,0 +1,229 @@
+"""A destination is deleted while others begin to use it: one of the two always sees the other."""
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from scheduler_app.clock import clock
+from scheduler_app.domain.action import Action
+from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.destination_draft import DestinationDraft
+from scheduler_app.domain.draft import Draft
+from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
+from scheduler_app.domain.message import MessageDraft, Timing
+from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store
+from scheduler_app.usecases import named_destination
+from scheduler_app.usecases.creation import Creation
+from scheduler_app.usecases.destinations import DestinationService
+from scheduler_app.usecases.message_quota import MessageQuota
+from scheduler_app.usecases.messages import MessageService, Scheduled
+from scheduler_app.usecases.schedules import ScheduleService
+from scheduler_app.usecases.upsert import Conditions
+from tests.builders import draft
+
+ROUNDS = 40
+
+
+def allow(action: Action) -> None:
+    """Every address may be called."""
+
+
+def nothing(items: Sequence[Any], now: datetime) -> None:
+    """Nobody delivers."""
+
+
+@pytest.fixture
+def destinations(store: Store) -> DestinationService:
+    return DestinationService(store, allow, lambda: "", None, None)
+
+
+@pytest.fixture
+def messages(store: Store) -> MessageService:
+    return MessageService(store, nothing, 3, allow, lambda: "", MessageQuota(store, 0))
+
+
+@pytest.fixture
+def creation(store: Store) -> Creation:
+    return Creation(store, nothing, 3, allow, lambda: "")
+
+
+@pytest.fixture
+def manager(store: Store) -> ScheduleService:
+    def expand_until(schedule: Schedule, until: datetime) -> None:
+        """No event is made."""
+
+    return ScheduleService(store, expand_until, nothing, nothing, allow, lambda: "")
+
+
+def put(store: Store, name: str = "d") -> None:
+    now = clock.now()
+    assert store.destinations.insert(
+        Destination(id=name, url="http://127.0.0.1:9/", created_at=now, updated_at=now)
+    )
+
+
+def asked(message_id: str, **fields: Any) -> MessageDraft:
+    later = Timing(scheduled_at=clock.now() + timedelta(days=1))
+    return MessageDraft(id=message_id, draft=Draft(**fields), timing=later)
+
+
+def named(**fields: Any) -> Draft:
+    return draft(url=NOT_GIVEN, rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY", **fields)
+
+
+@pytest.fixture
+def deleted_between(destinations: DestinationService, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """The destination `d` is deleted after the next check of who names it."""
+
+    def prepare() -> None:
+        check = named_destination._check
+        left = [True]
+
+        def then_delete(*args: Any) -> None:
+            check(*args)
+            if left.pop() if left else False:
+                destinations.delete("d", tenant=TENANT)
+
+        monkeypatch.setattr(named_destination, "_check", then_delete)
+
+    return prepare
+
+
+def living(store: Store) -> int:
+    in_use = store.destinations.in_use("d", tenant=TENANT)
+    return in_use + store.destinations.messages_of("d", tenant=TENANT)
+
+
+def test_a_message_that_comes_too_late_is_not_made(
+    store: Store, messages: MessageService, deleted_between: Callable[[], None]
+) -> None:
+    put(store)
+    deleted_between()
+    with pytest.raises(InvalidField, match="deleted at this moment") as refusal:
+        messages.schedule(asked("m1", destination="d"), clock.now(), tenant=TENANT)
+    assert refusal.value.field == "destination"
+    assert living(store) == 0
+    put(store)
+    assert messages.schedule(asked("m1", destination="d"), clock.now(), tenant=TENANT).created
+
+
+def test_of_a_bulk_only_what_names_it_is_not_made(
+    store: Store, messages: MessageService, deleted_between: Callable[[], None]
+) -> None:
+    put(store)
+    put(store, "other")
+    deleted_between()
+    fields: list[dict[str, Any]] = [
+        {"destination": "d"},
+        {"destination": "other"},
+        {"url": "http://127.0.0.1:9/"},
+        {"url": "http://127.0.0.1:9/", "on_failure": "d"},
+    ]
+    drafts = [asked(f"m{number}", **each) for number, each in enumerate(fields)]
+    made = messages.schedule_many(drafts, clock.now(), tenant=TENANT)
+    assert [getattr(each, "field", isinstance(each, Scheduled)) for each in made] == [
+        *("destination", True, True),
+        "on_failure",
+    ]
+    assert living(store) == 0
+
+
+def test_a_schedule_that_comes_too_late_is_not_made(
+    store: Store, creation: Creation, deleted_between: Callable[[], None]
+) -> None:
+    put(store)
+    deleted_between()
+    with pytest.raises(InvalidField, match="deleted at this moment"):
+        creation.create(named(destination="d"), clock.now(), tenant=TENANT, schedule_id="s1")
+    assert store.schedules.get("s1", tenant=TENANT) is None
+    put(store)
+    deleted_between()
+    drafts = [("s2", named(destination="d")), ("s3", draft())]
+    refused, made = creation.create_many(drafts, clock.now(), tenant=TENANT)
+    assert isinstance(refused, InvalidField)
+    assert isinstance(made, Schedule)
+    assert living(store) == 0
+
+
+def test_an_edit_that_comes_too_late_says_so(
+    store: Store, creation: Creation, manager: ScheduleService, deleted_between: Callable[[], None]
+) -> None:
+    put(store)
+    creation.create(draft(), clock.now(), tenant=TENANT, schedule_id="s1")
+    deleted_between()
+    with pytest.raises(Conflict, match="on_failure was deleted at this moment"):
+        manager.edit("s1", Draft(on_failure="d"), clock.now(), tenant=TENANT)
+
+
+def test_a_destination_that_is_being_deleted_is_named_by_nothing_new_and_still_delivers(
+    store: Store, messages: MessageService, destinations: DestinationService
+) -> None:
+    put(store)
+    assert store.destinations.begin_deletion("d", tenant=TENANT)
+    with pytest.raises(InvalidField, match="there is no destination d"):
+        messages.schedule(asked("m1", destination="d"), clock.now(), tenant=TENANT)
+    assert "d" in store.destinations.for_delivery(["d"])
+    # Whoever began that died. A deletion, or a change, ends it.
+    now = clock.now()
+    whole = DestinationDraft(url="http://127.0.0.1:9/")
+    destinations.put("d", whole, now, tenant=TENANT, conditions=Conditions())
+    assert messages.schedule(asked("m1", destination="d"), now, tenant=TENANT).created
+
+
+def test_a_deletion_that_is_refused_leaves_everything_as_it_was(
+    store: Store, messages: MessageService, destinations: DestinationService
+) -> None:
+    put(store)
+    before = store.destinations.get("d", tenant=TENANT)
+    messages.schedule(asked("m1", destination="d"), clock.now(), tenant=TENANT)
+    with pytest.raises(Conflict, match="1 message waits"):
+        destinations.delete("d", tenant=TENANT)
+    assert store.destinations.get("d", tenant=TENANT) == before
+
+
+def test_a_change_overtakes_a_deletion(store: Store, destinations: DestinationService) -> None:
+    put(store)
+    assert store.destinations.begin_deletion("d", tenant=TENANT)
+    destinations.edit("d", DestinationDraft(concurrency=5), clock.now(), tenant=TENANT)
+    assert not store.destinations.delete("d", tenant=TENANT, version=1)
+
+
+def test_deletions_and_messages_race_and_no_message_is_left_without_its_destination(
+    store: Store, messages: MessageService, destinations: DestinationService
+) -> None:
+    outcomes = set[str]()
+
+    def schedule(number: int) -> None:
+        try:
+            messages.schedule(asked(f"m{number}", destination="d"), clock.now(), tenant=TENANT)
+            outcomes.add("made")
+        except InvalidField:
+            outcomes.add("refused")
+
+    def delete() -> None:
+        threading.Event().wait(random.uniform(0, 0.004))
+        try:
+            destinations.delete("d", tenant=TENANT)
+            outcomes.add("deleted")
+        except (Conflict, StaleVersion):
+            outcomes.add("kept")
+
+    for number in range(ROUNDS):
+        put(store)
+        racers = [threading.Thread(target=schedule, args=(number,)), threading.Thread(target=delete)]
+        for racer in racers:
+            racer.start()
+        for racer in racers:
+            racer.join()
+        there = store.destinations.get("d", tenant=TENANT)
+        assert there is not None or living(store) == 0
+        store.mongo.collection("events").delete_many({})
+        store.mongo.collection("destinations").delete_many({})
+    assert {"made", "refused"} & outcomes

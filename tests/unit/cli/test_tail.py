@@ -1,0 +1,38 @@
+"""Which lines of events `scheduler tail` has shown."""
+
+import pytest
+
+from scheduler_app.cli.commands import tail
+from scheduler_app.cli.commands.tail import Seen
+from scheduler_app.client import Event
+
+
+def event(name: str, *messages: str) -> Event:
+    lines = [
+        {"time": f"2030-01-01T00:00:0{number}Z", "status": "running", "message": message}
+        for number, message in enumerate(messages)
+    ]
+    return Event.of({"_id": name, "state": "running", "status": lines})
+
+
+def fresh(seen: Seen, shown: Event) -> list[str]:
+    return [line.message for line in seen.fresh(shown)]
+
+
+def test_each_line_is_shown_once() -> None:
+    seen = Seen()
+    assert fresh(seen, event("a", "made")) == ["made"]
+    assert fresh(seen, event("a", "made", "claimed")) == ["claimed"]
+    assert fresh(seen, event("b", "made")) == ["made"]
+    assert fresh(seen, event("a", "made", "claimed")) == []
+
+
+def test_what_is_remembered_is_bounded_and_what_was_looked_at_last_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tail, "REMEMBERED", 2)
+    seen = Seen()
+    for name in ("a", "b", "a", "c"):
+        fresh(seen, event(name, "made"))
+    assert fresh(seen, event("a", "made")) == []
+    assert fresh(seen, event("b", "made")) == ["made"]
