@@ -119,6 +119,6 @@ def test_what_was_missed_is_listed_and_explained(client: FlaskClient, store: Sto
         "/api/schedules/s1/why", query_string={"at": (began + timedelta(minutes=5)).isoformat()}
     ).get_json()
     assert not told["fires"]
-    assert told["reasons"][0]["code"] == "expired"
-    assert "occurrences from" in told["reasons"][0]["message"]
-    assert "catch_up is none" in told["reasons"][0]["message"]
+    assert told["reason"]["code"] == "expired"
+    assert "occurrences from" in told["reason"]["message"]
+    assert "catch_up is none" in told["reason"]["message"]
