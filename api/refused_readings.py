@@ -23,6 +23,7 @@ def _reading(reading: ShownReading) -> View:
         "occurrences": [
             {"run_time": shown_time(each.instant), "local": each.local.isoformat()}
             | ({"dst": each.dst} if each.dst else {})
+            | ({"rolled_from": each.rolled_from.isoformat()} if each.rolled_from else {})
             for each in reading.occurrences
         ],
     }

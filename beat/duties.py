@@ -12,7 +12,6 @@ from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.recalendaring import CALENDARS_A_PAGE
 from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
 from scheduler_app.usecases.retention import Retention
-from scheduler_app.usecases.rezoning import SCHEDULES_A_PAGE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +39,7 @@ def duties(made: Assembly) -> list[Duty]:
     return [
         Duty(
             name="rezone",
-            page=lambda now: made.rezoning.rezone_page(now) == SCHEDULES_A_PAGE,
+            page=lambda now: made.rezoning.rezone_page(now) > 0,
             while_failing="schedules keep the occurrences that older time zone data gave them",
             period=60.0,
         ),
@@ -121,6 +120,12 @@ def duties(made: Assembly) -> list[Duty]:
             name="prune",
             page=_single(retention.prune_page),
             while_failing="deleted schedules stay in the database",
+            period=60.0,
+        ),
+        Duty(
+            name="prune_calendars",
+            page=_single(retention.prune_calendars),
+            while_failing="deleted calendars stay in the database",
             period=60.0,
         ),
     ]

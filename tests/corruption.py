@@ -176,7 +176,7 @@ MESSAGES: dict[str, tuple[Any, ...]] = {
     "timeout_seconds": ("10", NAN, None, [1], {"x": 1}, MISSING, HUGE, 0, -1, True),
     "success": (*NO_LIST, None, MISSING, [[1]], ["?"], [True]),
     "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
-    "sealed": ("x", 5, b"x", ["x"], {"x": 1}),
+    "sealed": ("x", 5, ["x"], {"x": 1}),
     "notifies": (*NO_LIST, *NO_NOTIFIES),
 }
 
@@ -192,7 +192,7 @@ DESTINATIONS: dict[str, tuple[Any, ...]] = {
     "auth": (*NO_OBJECT, {}, {"type": "basic"}, {"type": "magic", "username": "", "secret": "x"}),
     "allowed_methods": (*NO_LIST, None, MISSING, [], ["BREW"], [5]),
     "signing": (*NO_OBJECT, {}, {"secret": "x"}, {"secret": {"enc": 0, "value": "x"}, "since": 5}),
-    "sealed": ("x", 5, b"x", ["x"], {"x": 1}),
+    "sealed": ("x", 5, ["x"], {"x": 1}),
     "max_retries": ("x", NAN, [1], {"x": 1}, HUGE, -1, True, 0.5, 51),
     "backoff_seconds": ("soon", NAN, [1], {"x": 1}, HUGE, -1, True),
     "backoff_max_seconds": ("soon", NAN, [1], {"x": 1}, HUGE, -1, True),

@@ -24,7 +24,7 @@ from api.wire import (
 )
 from api.wire.calendar import calendar_shown
 from api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR
-from scheduler_app.domain.calendars import Calendar, NamedCalendar, days_of
+from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.errors import InvalidField, StaleVersion
 
 blueprint = ApiBlueprint(
@@ -84,7 +84,9 @@ def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
 @blueprint.response(200, Message)
 def delete_calendar(name: str) -> View:
     """Delete a calendar that no schedule observes"""
-    services().calendars.delete(_checked(name), tenant=tenant(), version=_version_wanted(name))
+    services().calendars.delete(
+        _checked(name), services().now(), tenant=tenant(), version=_version_wanted(name)
+    )
     return {"message": "Calendar deleted."}
 
 
@@ -94,7 +96,7 @@ def delete_calendar(name: str) -> View:
 def list_calendar_days(query: Loaded, name: str) -> View:
     """List the closed days of a calendar"""
     named = services().calendars.get(_checked(name), tenant=tenant())
-    days = days_of(named.calendar).days(query["from_"], query["to"])
+    days = named.days.days(query["from_"], query["to"])
     return {"days": [{"date": day.date, "name": day.name, "kind": day.kind.value} for day in days]}
 
 

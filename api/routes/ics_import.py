@@ -12,9 +12,8 @@ from api.services import services
 from api.tenancy import tenant
 from api.wire import ImportInput, ImportOutput, examples
 from scheduler_app.domain.errors import Conflict, InvalidField
-from scheduler_app.domain.schedule import Schedule
 from scheduler_app.ics import Series
-from scheduler_app.usecases.ics_import import ImportedItem, import_calendar
+from scheduler_app.usecases.ics_import import Import, Imported, ImportedItem, import_calendar
 
 blueprint = ApiBlueprint(
     "imports", __name__, url_prefix="/api/schedules", description="Schedules of the events of a calendar"
@@ -25,19 +24,18 @@ blueprint = ApiBlueprint(
 @blueprint.arguments(ImportInput, example=examples.IMPORT)
 @blueprint.response(200, ImportOutput)
 def import_schedules(given: Loaded) -> View:
-    """Create schedules of the events and to-dos of an iCalendar file
+    """Create schedules of the events and to-dos of an iCalendar file, or let them follow a newer file
 
-    Each item is taken or refused by itself. An event that has a schedule already is refused with a 409.
+    Each item is taken or refused by itself. An event is known by its UID: what an earlier import has made of
+    it stays where it is the same, and is refused with a 409 where it differs, unless `update` is given.
     """
     _, draft = given["schedule"]
     done = import_calendar(
         services().creation,
-        given["ics"],
-        draft,
+        services().manager,
+        Import(given["ics"], draft, given["timezone"], given["id_prefix"], given["update"]),
         services().now(),
         tenant=tenant(),
-        timezone=given["timezone"],
-        id_prefix=given["id_prefix"],
         request_seed=idempotency.request_seed(),
         hops=hop_limit.request_hops(),
     )
@@ -46,9 +44,10 @@ def import_schedules(given: Loaded) -> View:
     bound_errors(refused)
     items = [_item(each, parts) for each, parts in zip(done, results, strict=True)]
     counts = Counter(item["result"] for item in items)
-    created = sum(not isinstance(found, Problem) for parts in results for _, found, _ in parts)
+    deeds = Counter(made.deed for parts in results for _, _, made in parts if made is not None)
     return {
-        "created": created,
+        **{deed: deeds[deed] for deed in ("created", "changed", "unchanged")},
+        "removed": sum(len(each.removed) for each in done),
         "refused": len(refused) + sum(each.item.outcome == "refused" for each in done),
         "over": counts["over"],
         "ignored": counts["ignored"],
@@ -56,35 +55,48 @@ def import_schedules(given: Loaded) -> View:
     }
 
 
-def _result(
-    series: Series, made: Schedule | InvalidField | Conflict, refused: list[Problem]
-) -> tuple[Series, View | Problem, Schedule | None]:
-    found = outcome(made)
-    if isinstance(found, Problem):
-        refused.append(found)
-    return series, found, made if isinstance(made, Schedule) else None
+Part = tuple[Series, View | Problem, Imported | None]
 
 
-def _item(imported: ImportedItem, results: list[tuple[Series, View | Problem, Schedule | None]]) -> View:
+def _result(series: Series, made: Imported | InvalidField | Conflict, refused: list[Problem]) -> Part:
+    if isinstance(made, Imported):
+        found = outcome(made.schedule)
+        if made.deed != "created" and not isinstance(found, Problem):
+            found = {name: found[name] for name in ("id", "next_run_at") if name in found} | {"status": 200}
+        return series, found, made
+    problem = outcome(made)
+    if isinstance(problem, Problem):
+        refused.append(problem)
+    return series, problem, None
+
+
+def _item(imported: ImportedItem, results: list[Part]) -> View:
     item = imported.item
     view: View = {"component": item.component, "name": item.name}
     if item.uid:
         view["uid"] = item.uid
-    result: str = item.outcome
-    if item.outcome == "schedules":
-        result = "refused" if any(isinstance(found, Problem) for _, found, _ in results) else "created"
     if item.reason:
         view["reason"] = item.reason
+    if imported.removed:
+        view["removed"] = list(imported.removed)
     return view | {
-        "result": result,
+        "result": _whole(imported, results) if item.outcome == "schedules" else item.outcome,
         "schedules": [_part(*each) for each in results],
         "ignored": list(item.ignored),
         "notes": list(item.notes),
     }
 
 
-def _part(series: Series, found: View | Problem, schedule: Schedule | None) -> View:
+def _whole(imported: ImportedItem, results: list[Part]) -> str:
+    deeds = {made.deed if made else "refused" for _, _, made in results}
+    deeds |= {"changed"} if imported.removed else set()
+    return next(each for each in ("refused", "created", "changed", "unchanged") if each in deeds)
+
+
+def _part(series: Series, found: View | Problem, made: Imported | None) -> View:
     view = {"status": found.status, "problem": found.body()} if isinstance(found, Problem) else dict(found)
-    if schedule is not None:
-        view["warnings"] = [*schedule.trigger.warnings, *schedule.recurrence().warnings]
+    if made is not None:
+        trigger = made.schedule.trigger
+        view["result"] = made.deed
+        view["warnings"] = [*trigger.warnings, *made.schedule.recurrence().warnings]
     return view | {"recurrence": series.recurrence, "timezone": series.timezone}

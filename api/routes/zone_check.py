@@ -1,4 +1,4 @@
-"""/api/tzdata: which schedules the installed zone data would move."""
+"""/api/tzdata: which schedules the installed zone data and holiday data would move."""
 
 from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
@@ -8,7 +8,10 @@ from api.wire import ZoneCheckOutput, ZoneCheckQuery, window, zone_check_shown
 from scheduler_app.usecases.zone_check import check_zones
 
 blueprint = ApiBlueprint(
-    "tzdata", __name__, url_prefix="/api/tzdata", description="Zone data, and what a new release moves"
+    "tzdata",
+    __name__,
+    url_prefix="/api/tzdata",
+    description="Zone and holiday data, and what a new release moves",
 )
 
 
@@ -16,6 +19,9 @@ blueprint = ApiBlueprint(
 @blueprint.arguments(ZoneCheckQuery, location="query")
 @blueprint.response(200, ZoneCheckOutput)
 def check_tzdata(query: Loaded) -> View:
-    """Show which schedules the installed zone data would move, a page a call; nothing is changed"""
+    """Show which schedules the installed zone and holiday data would move, a page a call
+
+    Nothing is changed.
+    """
     made = services()
     return zone_check_shown(check_zones(made.store, window(query), made.now(), tenant=tenant()))

@@ -63,11 +63,23 @@ class ImportInput(InputSchema):
             "pattern": "^[a-zA-Z0-9][a-zA-Z0-9-]{0,31}$",
         },
     )
+    update = fields.Boolean(
+        load_default=False,
+        metadata={
+            "description": "Change the schedules that an earlier import has made of these events and that"
+            " differ, and delete those of what an event says no more: it is cancelled or over, or is one"
+            " series again. An event that is not in the file keeps its schedule"
+        },
+    )
 
 
 class ImportedResult(BulkResult):
     """What became of one series of an event."""
 
+    result = fields.String(
+        validate=validate.OneOf(["created", "changed", "unchanged"]),
+        metadata={"description": "What was done to its schedule; absent where it was refused"},
+    )
     recurrence = fields.String(metadata={"description": "The series as an RFC 5545 recurrence"})
     timezone = fields.String(metadata={"description": "The zone of its DTSTART"})
     warnings = fields.List(
@@ -83,9 +95,10 @@ class ItemOutput(OutputSchema):
     name = fields.String(metadata={"description": "Its SUMMARY, else its UID"})
     result = fields.String(
         required=True,
-        validate=validate.OneOf(["created", "over", "ignored", "refused"]),
+        validate=validate.OneOf(["created", "changed", "unchanged", "over", "ignored", "refused"]),
         metadata={
-            "description": "`over`: all of its occurrences have passed; `ignored`: it says nothing that could"
+            "description": "`unchanged`: an earlier import has made the same of it; `over`: all of its"
+            " occurrences have passed; `ignored`: it says nothing that could"
             " be called, or is cancelled or completed"
         },
     )
@@ -97,6 +110,10 @@ class ItemOutput(OutputSchema):
             "description": "One for each series: more than one where the event was changed from some"
             " occurrence on (RANGE=THISANDFUTURE)"
         },
+    )
+    removed = fields.List(
+        fields.String(),
+        metadata={"description": "Ids of schedules that `update` deleted; absent where there are none"},
     )
     ignored = fields.List(
         fields.String(),
@@ -114,6 +131,9 @@ class ItemOutput(OutputSchema):
 
 class ImportOutput(OutputSchema):
     created = fields.Integer(required=True, metadata={"description": "How many schedules were created"})
+    changed = fields.Integer(required=True, metadata={"description": "How many were changed"})
+    unchanged = fields.Integer(required=True, metadata={"description": "How many were the same already"})
+    removed = fields.Integer(required=True, metadata={"description": "How many were deleted"})
     refused = fields.Integer(required=True, metadata={"description": "How many items or series were refused"})
     over = fields.Integer(required=True, metadata={"description": "How many items are over"})
     ignored = fields.Integer(required=True, metadata={"description": "How many items were ignored"})

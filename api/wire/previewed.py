@@ -7,14 +7,13 @@ from api.json_types import Loaded, View
 from api.wire.jittered import Jitter
 from api.wire.preview import PreviewQuery
 from api.wire.schedule_fields import warnings_of
-from scheduler_app.domain.calendars import CalendarUse, days_of
+from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.local_time import local_in
-from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.recurrence import AnyRecurrence, Occurrence, Recurrence
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.domain.tenants import whole_id
-from scheduler_app.domain.triggers import FIELDS, Trigger, TriggerContext, new_trigger
+from scheduler_app.domain.triggers import FIELDS, Trigger, new_trigger
 from scheduler_app.store import Store
 from scheduler_app.usecases.calendars import with_calendar
 
@@ -29,10 +28,8 @@ def previewed_input(given: Loaded, store: Store, now: datetime, *, tenant: str) 
     query = {name: given.pop(name) for name in PreviewQuery().fields if name in given}
     written = {name: given.pop(name) for name in FIELDS if name in given}
     jitter = Jitter(given.pop("jitter_seconds", 0.0), _whole_id(given.pop("id", None), tenant))
-    name, on_holiday = given.pop("calendar", NOT_GIVEN), given.pop("on_holiday", NOT_GIVEN)
-    draft = with_calendar(Draft(calendar=name, on_holiday=on_holiday), store, tenant=tenant)
-    context = TriggerContext(at, **given, timezone_given="timezone" in given, calendar=name is not NOT_GIVEN)
-    trigger = new_trigger(written, context)
+    draft = with_calendar(Draft(**given), store, tenant=tenant)
+    trigger = new_trigger(written, draft.context(None, None, at))
     calendar, recurrence = draft.observed(None, trigger), trigger.recurrence(at)
     observing = recurrence if calendar is None else calendar.observed_by(recurrence)
     return previewed(trigger, calendar, observing, query.get("after", at), query, jitter)
@@ -107,5 +104,5 @@ def _skipped(
 
 def _closed_by(calendar: CalendarUse | None, local: datetime) -> str:
     known = calendar.known if calendar else None
-    day = days_of(known.calendar).day(local.date()) if known else None
+    day = known.days.day(local.date()) if known else None
     return day.name if day else ""

@@ -25,6 +25,9 @@ class ReadingOccurrence(OmitNone):
     run_time = fields.String(required=True, metadata={"description": "In UTC"})
     local = fields.String(required=True, metadata={"description": "With the offset of the timezone"})
     dst = fields.String(metadata={"description": "What a clock change does to it; absent otherwise"})
+    rolled_from = fields.String(
+        metadata={"description": "The local time from which the calendar moved it; absent otherwise"}
+    )
 
 
 class Reading(OmitNone):

@@ -1,12 +1,13 @@
-"""The check of zone data: which schedules it would move."""
+"""The check of zone data and holiday data: which schedules they would move."""
 
 from marshmallow import fields, validate
 
 from api.json_types import View
+from api.wire.calendar import holiday_data_shown
 from api.wire.field_types import Cursor, Instant
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OmitNone, OutputSchema
-from scheduler_app.usecases.zone_check import MovedSchedule, ZoneCheck
+from scheduler_app.usecases.zone_check import MovedSchedule, ZoneCheck, holiday_data_of
 
 #: Schedules that one call looks at: each may cost a look at its events.
 MAX_CHECKED = 200
@@ -42,11 +43,17 @@ class MovedScheduleOutput(OmitNone):
     name = fields.String(required=True, metadata={"description": "Its name"})
     timezone = fields.String(required=True, metadata={"description": "The zone of its trigger"})
     zone_data = fields.String(
-        required=True,
         metadata={
-            "description": "The release of the zone data that it was computed with",
+            "description": "The release of the zone data that it was computed with; absent in UTC",
             "example": "2026a",
         },
+    )
+    calendar = fields.String(metadata={"description": "The calendar that it observes"})
+    holiday_data = fields.String(
+        metadata={
+            "description": "The release of `holidays` that the calendar's days were computed with",
+            "example": "0.109",
+        }
     )
     moves = fields.List(
         fields.Nested(MoveOutput),
@@ -57,10 +64,14 @@ class MovedScheduleOutput(OmitNone):
 
 
 class ZoneCheckOutput(OutputSchema):
-    """What the installed zone data would move."""
+    """What the installed zone data and holiday data would move."""
 
     zone_data = fields.String(
         required=True, metadata={"description": "The release of the installed zone data", "example": "2026b"}
+    )
+    holiday_data = fields.String(
+        required=True,
+        metadata={"description": "The release of the installed `holidays` package", "example": "0.110"},
     )
     checked = fields.Integer(
         required=True, metadata={"description": "Schedules of this page that were computed with older data"}
@@ -79,6 +90,7 @@ def zone_check_shown(check: ZoneCheck) -> View:
     """The fields of ZoneCheckOutput."""
     return {
         "zone_data": check.version,
+        "holiday_data": check.holiday_data,
         "checked": check.checked,
         "moved": list(map(_moved_shown, check.moved)),
         "next_cursor": check.next,
@@ -92,6 +104,8 @@ def _moved_shown(moved: MovedSchedule) -> View:
         "name": schedule.name,
         "timezone": schedule.trigger.timezone,
         "zone_data": schedule.zone_data,
+        "calendar": schedule.calendar.name if schedule.calendar else None,
+        "holiday_data": holiday_data_shown(holiday_data_of(schedule)),
         "moves": [
             {
                 "before": move.before,

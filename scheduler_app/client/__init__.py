@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from scheduler_app.client.destination_operations import DestinationFields
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.import_results import ImportedItem, ImportResult
 from scheduler_app.client.message_operations import MessageFields
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
@@ -69,6 +70,8 @@ __all__ = [
     "Forecast",
     "ForecastBucket",
     "ForecastReceiver",
+    "ImportResult",
+    "ImportedItem",
     "Json",
     "KillSwitch",
     "Message",

@@ -13,6 +13,7 @@ from scheduler_app.client.async_http import AsyncHttp
 from scheduler_app.client.async_messages import AsyncMessages
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
 from scheduler_app.client.errors import SchedulerError
+from scheduler_app.client.import_results import ImportResult
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
     BulkResult,
@@ -90,6 +91,20 @@ class AsyncScheduler:
         dry_run: bool = False,
     ) -> Sequence[BulkResult]:
         return await self._http.send(operations.schedule_many(schedules, idempotency_key, dry_run))
+
+    async def import_ics(
+        self,
+        ics: str,
+        schedule: Mapping[str, Any],
+        *,
+        timezone: str | None = None,
+        id_prefix: str | None = None,
+        update: bool = False,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> ImportResult:
+        given = {"timezone": timezone, "id_prefix": id_prefix, "update": update or None}
+        return await self._http.send(operations.import_ics(ics, schedule, given, idempotency_key, dry_run))
 
     async def put(self, schedule_id: str, schedule: Mapping[str, Any], *, dry_run: bool = False) -> Schedule:
         return await self._http.send(operations.put_schedule(schedule_id, schedule, dry_run))

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from scheduler_app.client.calls import Call, EditOfMany, Listing, delete, get, post, put, without_none
+from scheduler_app.client.import_results import ImportResult
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
     BulkResult,
@@ -77,6 +78,17 @@ def schedule_many(
 
     body = {"schedules": [dict(each) if isinstance(each, Mapping) else each for each in schedules]}
     return post("/api/schedules/bulk", read, body, key=idempotency_key, dry_run=dry_run)
+
+
+def import_ics(
+    ics: str,
+    schedule: Mapping[str, Any],
+    given: Json,
+    idempotency_key: str | None,
+    dry_run: bool,
+) -> Call[ImportResult]:
+    body = {"ics": ics, "schedule": dict(schedule)} | without_none(given)
+    return post("/api/schedules/import", ImportResult.of, body, key=idempotency_key, dry_run=dry_run)
 
 
 def put_schedule(schedule_id: str, fields: Mapping[str, Any], dry_run: bool) -> Call[Schedule]:

@@ -122,12 +122,14 @@ class Move(Record):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MovedSchedule(Record):
-    """A schedule that newer zone data would move; `error` says why that cannot be told."""
+    """A schedule that newer zone data or holiday data would move; `error` says why that cannot be told."""
 
     id: str
     name: str | None = None
     timezone: str | None = None
     zone_data: str | None = None
+    calendar: str | None = None
+    holiday_data: str | None = None
     moves: tuple[Move, ...] = ()
     error: str | None = None
 

@@ -12,6 +12,7 @@ from scheduler_app.client.calls import EditOfMany, Listing, Progress
 from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
+from scheduler_app.client.import_results import ImportResult
 from scheduler_app.client.messages import Messages
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
@@ -106,6 +107,24 @@ class Scheduler:
         """Up to 1,000 schedules in one request, in the API's own fields; the results, in the same order, have
         `status` 201 and an `id`, or another status and a `problem`."""
         return self._http.send(operations.schedule_many(schedules, idempotency_key, dry_run))
+
+    def import_ics(
+        self,
+        ics: str,
+        schedule: Mapping[str, Any],
+        *,
+        timezone: str | None = None,
+        id_prefix: str | None = None,
+        update: bool = False,
+        idempotency_key: str | None = None,
+        dry_run: bool = False,
+    ) -> ImportResult:
+        """Makes a schedule of each event of an iCalendar file; `schedule` is all but their names and
+        triggers, in the API's own fields. `timezone` is for times that name none. An event is known by its
+        UID below `id_prefix`: what an earlier import has made of it follows the file with `update`, and is
+        refused where it differs without."""
+        given = {"timezone": timezone, "id_prefix": id_prefix, "update": update or None}
+        return self._http.send(operations.import_ics(ics, schedule, given, idempotency_key, dry_run))
 
     def put(self, schedule_id: str, schedule: Mapping[str, Any], *, dry_run: bool = False) -> Schedule:
         """Changes a schedule to the given fields (those of the API), or creates it where there is none;

@@ -1,5 +1,6 @@
 """What a person asks for: a new schedule, or changes to one."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
@@ -14,7 +15,7 @@ from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.pause import Pause, pause_after_edit
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
-from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
+from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import DEFAULT_LATENESS, CarriedOver, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of, whole_id
@@ -81,7 +82,7 @@ class Draft(CarriedOver):
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
-        trigger = new_trigger(_given(self.trigger, {}), self._context(None, None, now))
+        trigger = new_trigger(_given(self.trigger, {}), self.context(None, None, now))
         calendar = self.observed(None, trigger)
         state = _given(self.state, ScheduleState.ACTIVE)
         recurrence = trigger.recurrence(now)
@@ -122,7 +123,7 @@ class Draft(CarriedOver):
         trigger = edited_trigger(
             given,
             old,
-            self._context(old, schedule.calendar, now),
+            self.context(old, schedule.calendar, now),
             schedule.created_at,
             had_calendar=schedule.calendar is not None,
         )
@@ -202,7 +203,8 @@ class Draft(CarriedOver):
         is_default = old_trigger is not None and old.on_holiday == _implied(old_trigger)
         return None if is_default else old.on_holiday
 
-    def _context(self, old: Trigger | None, observed: CalendarUse | None, now: datetime) -> TriggerContext:
+    def context(self, old: Trigger | None, observed: CalendarUse | None, now: datetime) -> TriggerContext:
+        """What the trigger is read in; `old` and `observed` are the schedule's, None for a new one."""
         timezone = _given(self.timezone, old.timezone if old else UTC_NAME)
         return TriggerContext(
             at=now,
@@ -212,7 +214,22 @@ class Draft(CarriedOver):
             timezone_given=self.timezone is not NOT_GIVEN or timezone != UTC_NAME,
             active=_given(self.state, ScheduleState.ACTIVE) is ScheduleState.ACTIVE,
             calendar=_given(self.calendar, observed.name if observed else None) is not None,
+            observing=self._observing(observed),
         )
+
+    def _observing(
+        self, old: CalendarUse | None
+    ) -> Callable[[AnyRecurrence, OnHoliday | None], AnyRecurrence] | None:
+        name = _given(self.calendar, old.name if old else None)
+        known = old.known if old is not None and name == old.name else _given(self.named_calendar, None)
+        if name is None or known is None:
+            return None
+        chosen = _given(self.on_holiday, None)
+
+        def observing(recurrence: AnyRecurrence, implied: OnHoliday | None) -> AnyRecurrence:
+            return CalendarUse(name, chosen or implied or "skip", known=known).observed_by(recurrence)
+
+        return observing
 
     def _action(self, old: Action | None, tenant: str) -> Action:
         """The new action; `old` is the schedule's, None for a new schedule."""

@@ -6,7 +6,17 @@ events. Only `library` knows the icalendar package.
 
 from .calendar_file import TooLarge
 from .closed_days import closed_days
-from .reading import MAX_ITEMS, Item, Series, read_items
+from .reading import MAX_ITEMS, MAX_PARTS, Item, Series, read_items
 from .writing import Entry, write_calendar
 
-__all__ = ["MAX_ITEMS", "Entry", "Item", "Series", "TooLarge", "closed_days", "read_items", "write_calendar"]
+__all__ = [
+    "MAX_ITEMS",
+    "MAX_PARTS",
+    "Entry",
+    "Item",
+    "Series",
+    "TooLarge",
+    "closed_days",
+    "read_items",
+    "write_calendar",
+]

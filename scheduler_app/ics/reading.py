@@ -38,6 +38,8 @@ class Series:
     name: str
     recurrence: str
     timezone: str
+    part: int
+    """Its place among the series of its event, whether or not those before it are over; below MAX_PARTS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,8 @@ def _item(group: Sequence[Component], zones: CalendarZones, now: datetime, reaso
     try:
         patterns = patterns_of(group, zones, notes)
         series, over = list[Series](), list[Series]()
-        for pattern in patterns:
-            made = Series(name, pattern.text(), pattern.start.zone)
+        for part, pattern in enumerate(patterns):
+            made = Series(name, pattern.text(), pattern.start.zone, part)
             (series if pattern.recurrence(now).after(now) else over).append(made)
     except InvalidField as error:
         reason = error.message if isinstance(error, InvalidRecurrence) else f"{error.field}: {error.message}"

@@ -213,6 +213,11 @@ CALENDARS = [
         name="holiday_data_v1",
         partialFilterExpression={"holiday_data": {"$exists": True}},
     ),
+    IndexModel(
+        [("deleted_at", ASCENDING)],
+        name="deleted_v1",
+        partialFilterExpression={"deleted_at": {"$exists": True}},
+    ),
 ]
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.

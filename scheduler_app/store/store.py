@@ -37,6 +37,7 @@ from scheduler_app.store.schedules.cursors import Cursors
 from scheduler_app.store.schedules.last_runs import LastRuns
 from scheduler_app.store.schedules.owed import Owed
 from scheduler_app.store.schedules.pauses import Pauses
+from scheduler_app.store.schedules.remakes import Remakes
 from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
 from scheduler_app.store.sessions import Sessions
@@ -74,6 +75,7 @@ class Store:
         self.destinations = Destinations(self.mongo, self.secret_box)
         self.successors = Successors(self.mongo, self.secret_box)
         self.cursors = Cursors(self.mongo, self.secret_box, self.calendars)
+        self.remakes = Remakes(self.mongo, self.cursors)
         self.processes = Processes(self.mongo, shared_settings(settings))
         self.inspections = Inspections(self.mongo, self.secret_box)
         self.pauses = Pauses(self.mongo, self.secret_box, self.calendars)

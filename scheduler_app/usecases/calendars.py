@@ -58,9 +58,10 @@ class CalendarService:
                     raise StaleVersion(f"If-Match asks for a calendar {name}, and there is none")
                 data = holiday_data_key() if calendar.uses_holiday_data else None
                 made = NamedCalendar(tenant, name, calendar, now, now, holiday_data=data)
-                if self.store.calendars.insert(made):
+                stored = self.store.calendars.insert(made)
+                if stored is not None:
                     log.info("calendar.created", message="A calendar was created", calendar=name)
-                    return made, True
+                    return stored, True
                 continue
             if absent:
                 raise StaleVersion(f"there is a calendar {name} already")
@@ -83,8 +84,10 @@ class CalendarService:
                 return changed, False
         raise Conflict("the calendar is being changed by others at this moment; try again")
 
-    def delete(self, name: str, *, tenant: str, version: int | None = None) -> None:
-        """Raises NotFound, StaleVersion, and Conflict while schedules observe it."""
+    def delete(self, name: str, now: datetime, *, tenant: str, version: int | None = None) -> None:
+        """Nobody finds it from now on; `Retention` removes it when no request can be about to write a
+        schedule that observes it, and none was written. Raises NotFound, StaleVersion, and Conflict while
+        schedules observe it."""
         there = self.store.calendars.get(name, tenant=tenant)
         if there is None:
             raise NotFound(f"there is no calendar {name[:64]}")
@@ -97,16 +100,31 @@ class CalendarService:
             raise Conflict(
                 f"{schedules} the calendar {name}: give them another by PUT, or calendar null, or delete them"
             )
-        if not self.store.calendars.delete(name, tenant=tenant, version=version):
+        if not self.store.calendars.delete(name, now, tenant=tenant, version=version):
             raise StaleVersion("somebody else has changed or deleted the calendar; read it again")
         log.info("calendar.deleted", message="A calendar was deleted", calendar=name)
 
 
-def with_calendar(draft: Draft, store: Store, *, tenant: str) -> Draft:
-    """The draft with the calendar that it names. Raises InvalidField when there is none of that name."""
-    if draft.calendar is None or isinstance(draft.calendar, NotGiven):
+#: The calendars that one request names, or what is wrong with the name.
+KnownCalendars = dict[str, NamedCalendar | InvalidField]
+
+
+def with_calendar(draft: Draft, store: Store, known: KnownCalendars | None = None, *, tenant: str) -> Draft:
+    """The draft with the calendar that it names. Raises InvalidField when there is none of that name. `known`
+    keeps what was found, for a request of many drafts."""
+    name = draft.calendar
+    if name is None or isinstance(name, NotGiven):
         return draft
-    return replace(draft, named_calendar=calendar_named(draft.calendar, store, tenant=tenant))
+    known = {} if known is None else known
+    if name not in known:
+        try:
+            known[name] = calendar_named(name, store, tenant=tenant)
+        except InvalidField as error:
+            known[name] = error
+    found = known[name]
+    if isinstance(found, InvalidField):
+        raise found
+    return replace(draft, named_calendar=found)
 
 
 def calendar_named(name: str, store: Store, *, tenant: str) -> NamedCalendar:

@@ -13,7 +13,7 @@ from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.calendars import with_calendar
+from scheduler_app.usecases.calendars import KnownCalendars, with_calendar
 from scheduler_app.usecases.named_destination import (
     Known,
     check_named,
@@ -90,13 +90,14 @@ class Creation:
         """`create` for many at once: for each its schedule, or the error that `create` would raise."""
         results: list[Schedule | InvalidField | Conflict] = []
         known: Known = {}
+        calendars: KnownCalendars = {}
         request_seeds = (
             [f"{request_seed}-{number}" for number in range(len(drafts))] if request_seed else None
         )
         for number, (chosen, draft) in enumerate(drafts):
             try:
                 made = self._id(chosen, request_seeds[number] if request_seeds else None, tenant)
-                results.append(self._new(draft, made, now, hops, known))
+                results.append(self._new(draft, made, now, hops, known, calendars))
             except InvalidField as error:
                 results.append(error)
         wanted = [(number, each) for number, each in enumerate(results) if isinstance(each, Schedule)]
@@ -132,10 +133,16 @@ class Creation:
         return chosen or made
 
     def _new(
-        self, draft: Draft, schedule_id: str, now: datetime, hops: int, known: Known | None = None
+        self,
+        draft: Draft,
+        schedule_id: str,
+        now: datetime,
+        hops: int,
+        known: Known | None = None,
+        calendars: KnownCalendars | None = None,
     ) -> Schedule:
         opened = opened_draft(draft, self.store.secret_box)
-        opened = with_calendar(opened, self.store, tenant=tenant_of(schedule_id))
+        opened = with_calendar(opened, self.store, calendars, tenant=tenant_of(schedule_id))
         schedule = opened.schedule(schedule_id, now, max_retries=self.max_retries)
         self.check_action(schedule.action)
         check_named(self.store, schedule.action, known)

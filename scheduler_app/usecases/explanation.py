@@ -63,7 +63,7 @@ def _schedule(store: Store, schedule_id: str, tenant: str) -> Schedule:
         raise Conflict(f"the stored document of {schedule_id} cannot be read: {found.reason}")
     if not isinstance(found, Schedule) or found.tenant != tenant:
         raise NotFound(f"there is no schedule {schedule_id}")
-    return found
+    return store.calendars.attach([found])[0]
 
 
 def _missed(store: Store, schedule: Schedule, at: datetime) -> EventFacts | None:

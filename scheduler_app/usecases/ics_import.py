@@ -1,69 +1,170 @@
-"""How people make schedules of the events of an iCalendar file."""
+"""How people make schedules of the events of an iCalendar file, and keep them as a newer file says."""
 
 import hashlib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.errors import Conflict, InvalidField
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.ics import Item, Series, read_items
+from scheduler_app.ics import MAX_PARTS, Item, Series, read_items
+from scheduler_app.usecases.calendars import with_calendar
 from scheduler_app.usecases.creation import Creation
+from scheduler_app.usecases.schedules import ScheduleService
 
 #: 96 bits of a SHA-256, in hexadecimal digits.
 _ID_DIGITS = 24
+Deed = Literal["created", "changed", "unchanged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The schedule of a series, and what was done to it."""
+
+    schedule: Schedule
+    deed: Deed
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedItem:
-    """An item of the file, and for each of its series the schedule that was made, or why it was not."""
+    """An item of the file, and for each of its series the schedule, or why there is none."""
 
     item: Item
-    made: tuple[tuple[Series, Schedule | InvalidField | Conflict], ...] = ()
+    made: tuple[tuple[Series, Imported | InvalidField | Conflict], ...] = ()
+    removed: tuple[str, ...] = ()
+    """Schedules of an earlier import of the event, of series that it has no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """What is imported, and how."""
+
+    text: str
+    draft: Draft
+    """All of each schedule but its name and its trigger."""
+    timezone: str
+    """Of times that name none."""
+    id_prefix: str
+    """The id of a schedule is derived from it and from its event's UID: a file that is imported again makes
+    nothing twice."""
+    update: bool = False
+    """Whether schedules of an earlier import follow the file: those that differ are changed, and those of
+    series that their event has no more are deleted."""
 
 
 def import_calendar(
     creation: Creation,
-    text: str,
-    draft: Draft,
+    manager: ScheduleService,
+    asked: Import,
     now: datetime,
     *,
     tenant: str,
-    timezone: str,
-    id_prefix: str,
     request_seed: str | None = None,
     hops: int = 0,
 ) -> list[ImportedItem]:
-    """Makes a schedule of each series in the file that still has an occurrence; `draft` is all but its name
-    and its trigger. `timezone` is for times that name none; `request_seed` and `hops` are as in
-    `Creation.create`.
-
-    The id of a schedule is derived from `id_prefix` and its event's UID, so that a file that is imported
-    again makes nothing twice. Raises InvalidField where the file as a whole cannot be read.
-    """
-    items = read_items(text, timezone=timezone, now=now)
+    """Makes a schedule of each series in the file that still has an occurrence. `request_seed` and `hops` are
+    as in `Creation.create`. An event that is not in the file any more keeps its schedule: the file may be
+    another one. Raises InvalidField where the file as a whole cannot be read."""
+    items = read_items(asked.text, timezone=asked.timezone, now=now)
     wanted = [
-        (number, part, series)
+        (number, series)
         for number, item in enumerate(items)
         if item.outcome == "schedules"
-        for part, series in enumerate(item.series)
+        for series in item.series
     ]
     drafts = [
-        (_id(id_prefix, items[number], series, part), _drafted(draft, series))
-        for number, part, series in wanted
+        (_id(asked.id_prefix, items[number], series), _drafted(asked.draft, series))
+        for number, series in wanted
     ]
+    ids = {schedule_id for schedule_id, _ in drafts}
     results = creation.create_many(drafts, now, tenant=tenant, request_seed=request_seed, hops=hops)
-    made: dict[int, list[tuple[Series, Schedule | InvalidField | Conflict]]] = {}
-    for (number, _, series), result in zip(wanted, results, strict=True):
-        made.setdefault(number, []).append((series, result))
-    return [ImportedItem(item, tuple(made.get(number, ()))) for number, item in enumerate(items)]
+    made: dict[int, list[tuple[Series, Imported | InvalidField | Conflict]]] = {}
+    for (number, series), (schedule_id, draft), result in zip(wanted, drafts, results, strict=True):
+        done: Imported | InvalidField | Conflict
+        if isinstance(result, Schedule):
+            done = Imported(result, "created")
+        elif isinstance(result, Conflict):
+            done = _there(
+                manager, schedule_id, draft, now, result, update=asked.update, tenant=tenant, hops=hops
+            )
+        else:
+            done = result
+        made.setdefault(number, []).append((series, done))
+    removed = _removed(manager, asked.id_prefix, items, now, tenant=tenant, kept=ids) if asked.update else {}
+    return [
+        ImportedItem(item, tuple(made.get(number, ())), tuple(removed.get(number, ())))
+        for number, item in enumerate(items)
+    ]
+
+
+def _there(
+    manager: ScheduleService,
+    schedule_id: str,
+    draft: Draft,
+    now: datetime,
+    conflict: Conflict,
+    update: bool,
+    *,
+    tenant: str,
+    hops: int,
+) -> Imported | InvalidField | Conflict:
+    """What becomes of a schedule that an earlier import has made."""
+    try:
+        if not update:
+            there = manager.get(schedule_id, tenant=tenant)
+            if _says_the_same(with_calendar(draft, manager.store, tenant=tenant), there, now):
+                return Imported(there, "unchanged")
+            return Conflict(f"the schedule {schedule_id} exists and differs; give update to change it")
+        found = manager.edit(schedule_id, draft, now, tenant=tenant, hops=hops)
+        return Imported(found, "changed" if found.updated_at == now else "unchanged")
+    except NotFound:
+        return conflict
+    except (InvalidField, Conflict) as error:
+        return error
+
+
+def _says_the_same(draft: Draft, there: Schedule, now: datetime) -> bool:
+    return draft.edit(there, now) is there and draft.signing in (NOT_GIVEN, there.signing is not None)
+
+
+def _removed(
+    manager: ScheduleService,
+    prefix: str,
+    items: Sequence[Item],
+    now: datetime,
+    *,
+    tenant: str,
+    kept: Collection[str],
+) -> dict[int, list[str]]:
+    """Deletes the schedules of series that their events have no more, and returns their ids. An event that
+    cannot be read keeps what it had."""
+    gone: dict[str, int] = {}
+    for number, item in enumerate(items):
+        if item.outcome == "refused" or not item.uid:
+            continue
+        made = {_id_of(prefix, item, item.uid, part): number for part in range(MAX_PARTS)}
+        gone |= {schedule_id: number for schedule_id in made if schedule_id not in kept}
+    removed: dict[int, list[str]] = {}
+    for schedule_id in sorted(manager.store.schedules.living(list(gone), tenant=tenant)):
+        try:
+            manager.delete(schedule_id, now, tenant=tenant)
+        except NotFound:
+            continue  # somebody else was quicker
+        removed.setdefault(gone[schedule_id], []).append(schedule_id)
+    return removed
 
 
 def _drafted(draft: Draft, series: Series) -> Draft:
     return replace(draft, name=series.name, trigger={"rrule": series.recurrence}, timezone=series.timezone)
 
 
-def _id(prefix: str, item: Item, series: Series, part: int) -> str:
-    named = item.uid or f"{item.name}\n{series.recurrence}"
+def _id(prefix: str, item: Item, series: Series) -> str:
+    return _id_of(prefix, item, item.uid or f"{item.name}\n{series.recurrence}", series.part)
+
+
+def _id_of(prefix: str, item: Item, named: str, part: int) -> str:
     digest = hashlib.sha256(f"{item.component}\n{named}\n{part}".encode()).hexdigest()
     return f"{prefix}-{digest[:_ID_DIGITS]}"

@@ -4,21 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain.calendars import NamedCalendar, holiday_data_key
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.parallel import Parallel
-from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.remaking import Moved, Remaking, Unchanged
+from scheduler_app.usecases.remaking import SCHEDULES_A_PAGE, Facts, Remaking
 
 log = get_logger(__name__)
 
-#: Small pages: what is due now is expanded and dispatched between them.
-SCHEDULES_A_PAGE: Final = 200
-#: Each schedule waits for MongoDB's journal: some at once.
-PARTS_AT_ONCE: Final = 4
-#: Fewer schedules are not worth parts.
-WORTH_PARTS: Final = 10
 CALENDARS_A_PAGE: Final = 20
 #: A request that has read a calendar just before a change may write its schedule after it: the look goes on
 #: for as long.
@@ -26,12 +20,11 @@ GRACE: Final = timedelta(seconds=60)
 
 
 class Recalendaring:
-    """Any number of beats may do it at once: a schedule's cut is written once, by its version."""
+    """Any number of beats may do it at once: they claim the schedules that they look at."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._remaking = Remaking(store)
-        self._parallel = Parallel(PARTS_AT_ONCE, worth=WORTH_PARTS, name="recalendar")
 
     def renew_holidays(self, now: datetime) -> int:
         """Calendars whose holidays come of older data than this process has are looked at like edited ones;
@@ -57,9 +50,9 @@ class Recalendaring:
         for named in self._store.calendars.changed(limit=CALENDARS_A_PAGE):
             if named.holiday_data is not None and named.holiday_data > key:
                 continue  # a beat with those data does it
-            schedules = self._store.cursors.with_other_days(named, now, limit=SCHEDULES_A_PAGE)
-            if schedules:
-                return self._remake(named, schedules, now) > 0
+            ids = self._store.remakes.with_other_days(named, now, limit=SCHEDULES_A_PAGE)
+            if ids:
+                return self._remake(named, ids, now) > 0
             over = named.changed_at is not None and named.changed_at + GRACE <= now
             if over and not self._store.calendars.left(named) and self._store.calendars.settle(named):
                 log.info(
@@ -71,44 +64,34 @@ class Recalendaring:
                 )
         return False
 
-    def _remake(self, named: NamedCalendar, schedules: list[Schedule], now: datetime) -> int:
+    def _remake(self, named: NamedCalendar, ids: list[str], now: datetime) -> int:
         """Returns how many are done with."""
-        counts = self._parallel.each(
-            lambda part: self._compare(named, part, now), self._parallel.of(schedules)
-        )
-        moved, unchanged = sum(each[0] for each in counts), sum(each[1] for each in counts)
-        if moved or unchanged:
-            self._store.calendars.note(named, moved=moved, unchanged=unchanged)
+        remakes = self._store.remakes
+
+        def claim(part: Sequence[str]) -> tuple[str, list[Schedule]]:
+            return remakes.claim_with_other_days(part, named, now, lease_seconds=EXPAND_LEASE_SECONDS)
+
+        def keep(part: Sequence[str], token: str) -> int:
+            return remakes.keep_with_days(part, token, named)
+
+        facts = Facts(claim, keep, f"the holidays of the calendar {named.name} have changed")
+        done = self._remaking.remake(ids, facts, now)
+        for schedule, error in done.failed:
+            log.warning(
+                "schedule.not_remade",
+                message="A schedule cannot be checked against its calendar",
+                schedule_id=schedule.id,
+                calendar=named.name,
+                error=str(error)[:300],
+            )
+        moved = len(done.moved)
+        if moved or done.unchanged:
+            self._store.calendars.note(named, moved=moved, unchanged=done.unchanged)
             log.info(
                 "calendar.remaking",
                 message="Schedules were compared with their changed calendar",
                 calendar=named.name,
                 moved=moved,
-                unchanged=unchanged,
+                unchanged=done.unchanged,
             )
-        return moved + unchanged
-
-    def _compare(self, named: NamedCalendar, part: Sequence[Schedule], now: datetime) -> tuple[int, int]:
-        """How many moved, and how many did not."""
-        moved = unchanged = 0
-        for schedule in part:
-            try:
-                done = self._remaking.remake(
-                    schedule, now, f"the holidays of the calendar {named.name} have changed"
-                )
-            except STORE_FAULTS:
-                raise
-            except Exception as error:  # it no longer evaluates: expansion sets it aside with its reason
-                log.warning(
-                    "schedule.not_remade",
-                    message="A schedule cannot be checked against its calendar",
-                    schedule_id=schedule.id,
-                    calendar=named.name,
-                    error=str(error)[:300],
-                )
-                done = Unchanged()
-            if isinstance(done, Unchanged):
-                unchanged += self._store.cursors.keep_with_days(schedule, named)
-            elif isinstance(done, Moved):
-                moved += 1
-        return moved, unchanged
+        return moved + done.unchanged

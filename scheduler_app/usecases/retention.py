@@ -1,4 +1,5 @@
-"""Prune: remove deleted schedules for good. MongoDB itself removes finished events, by a TTL index."""
+"""Prune: remove deleted schedules and calendars for good. MongoDB itself removes finished events, by a TTL
+index."""
 
 from datetime import datetime, timedelta
 
@@ -8,6 +9,9 @@ from scheduler_app.telemetry import get_logger
 log = get_logger(__name__)
 
 SCHEDULES_A_PAGE = 500
+CALENDARS_A_PAGE = 100
+#: No request that has read a calendar just before its deletion writes its schedule later than this after it.
+CALENDAR_GRACE = timedelta(minutes=10)
 
 
 class Retention:
@@ -31,3 +35,19 @@ class Retention:
                 self._store.backfills.remove(schedule_id)
                 self._store.schedules.remove(schedule_id)
                 log.info("schedule.pruned", message="A deleted schedule was removed", schedule_id=schedule_id)
+
+    def prune_calendars(self, now: datetime) -> None:
+        """Removes deleted calendars. One that a schedule observes, which was written at the moment of the
+        deletion, is there again. Raises a STORE_FAULT."""
+        calendars = self._store.calendars
+        for tenant, name in calendars.deleted_before(now - CALENDAR_GRACE, limit=CALENDARS_A_PAGE):
+            if calendars.users(name, tenant=tenant):
+                calendars.restore(name, tenant=tenant)
+                log.warning(
+                    "calendar.restored",
+                    message="A calendar is back: a schedule began to observe it while it was deleted",
+                    calendar=name,
+                )
+            else:
+                calendars.remove(name, tenant=tenant)
+                log.info("calendar.pruned", message="A deleted calendar was removed", calendar=name)

@@ -1,17 +1,17 @@
 """Rezone: when a time zone's rules change, futures that were computed with the old rules are computed
 again."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
+from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store import Store
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.remaking import Moved, Remaking, Unchanged
+from scheduler_app.usecases.remaking import SCHEDULES_A_PAGE, Facts, Remaking
 
 log = get_logger(__name__)
-
-SCHEDULES_A_PAGE = 200
 
 
 class Rezoning:
@@ -24,37 +24,34 @@ class Rezoning:
         self._remaking = Remaking(store)
 
     def rezone_page(self, now: datetime) -> int:
-        """Checks a page of schedules; returns how many. Raises a STORE_FAULT."""
-        version = zone_data_version()
-        schedules = self._store.cursors.with_older_zone_data(version, limit=SCHEDULES_A_PAGE)
-        for schedule in schedules:
-            try:
-                self._rezone(schedule, version, now)
-            except STORE_FAULTS:
-                raise
-            except (
-                Exception
-            ) as error:  # its rule no longer evaluates: expansion sets it aside with its reason
-                log.warning(
-                    "schedule.not_rezoned",
-                    message="A schedule cannot be checked against new zone data",
-                    schedule_id=schedule.id,
-                    error=str(error)[:300],
-                )
-                self._store.cursors.keep_with_zone_data(schedule, version)
-        return len(schedules)
+        """Checks a page of schedules; returns how many are done with. Raises a STORE_FAULT."""
+        version, remakes = zone_data_version(), self._store.remakes
+        ids = remakes.with_older_zone_data(version, now, limit=SCHEDULES_A_PAGE)
+        if not ids:
+            return 0
 
-    def _rezone(self, schedule: Schedule, version: str, now: datetime) -> None:
-        done = self._remaking.remake(schedule, now, "the zone's rules have changed")
-        if isinstance(done, Unchanged):
-            self._store.cursors.keep_with_zone_data(schedule, version)
-        elif isinstance(done, Moved):
+        def claim(part: Sequence[str]) -> tuple[str, list[Schedule]]:
+            return remakes.claim_with_older_zone_data(part, version, now, lease_seconds=EXPAND_LEASE_SECONDS)
+
+        def keep(part: Sequence[str], token: str) -> int:
+            return remakes.keep_with_zone_data(part, token, version)
+
+        done = self._remaking.remake(ids, Facts(claim, keep, "the zone's rules have changed"), now)
+        for schedule, error in done.failed:
+            log.warning(
+                "schedule.not_rezoned",
+                message="A schedule cannot be checked against new zone data",
+                schedule_id=schedule.id,
+                error=str(error)[:300],
+            )
+        for moved in done.moved:
             log.warning(
                 "schedule.rezoned",
                 message="A zone's rules have changed; the schedule's future was made anew",
-                schedule_id=schedule.id,
+                schedule_id=moved.schedule.id,
                 zone_data=version,
-                zone_data_before=schedule.zone_data,
-                moved_from=done.moved_from,
-                moved_to=done.moved_to,
+                zone_data_before=moved.schedule.zone_data,
+                moved_from=moved.moved_from,
+                moved_to=moved.moved_to,
             )
+        return len(done.moved) + done.unchanged

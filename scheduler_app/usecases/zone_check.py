@@ -1,10 +1,12 @@
-"""Zone check: which schedules would newer zone data move, and by how much, before beats make it so."""
+"""Zone check: which schedules would newer zone data or holiday data move, and by how much, before beats make
+it so."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import zip_longest
 from typing import Final
 
+from scheduler_app.domain.calendars import holiday_data_key, holiday_data_version
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -18,7 +20,7 @@ MOVES_SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An occurrence as older zone data computed it, and as this process's data do; one of the two may be
+    """An occurrence as older data computed it, and as this process's data do; one of the two may be
     missing."""
 
     before: datetime | None
@@ -46,6 +48,8 @@ class ZoneCheck:
 
     version: str
     """Of the zone data of this process."""
+    holiday_data: str
+    """The release of the holiday data of this process."""
     checked: int
     """Active schedules of the page that were computed with older data."""
     moved: tuple[MovedSchedule, ...]
@@ -54,17 +58,26 @@ class ZoneCheck:
 
 
 def check_zones(store: Store, window: Window, now: datetime, *, tenant: str) -> ZoneCheck:
-    """Looks at a page of a tenant's active schedules, and changes nothing: what `Rezoning` of a beat with
-    the zone data of this process would move after `now`. Raises a STORE_FAULT."""
-    version, remaking = zone_data_version(), Remaking(store)
+    """Looks at a page of a tenant's active schedules, and changes nothing: what `Rezoning` and
+    `Recalendaring` of a beat with the data of this process would move after `now`. Raises a STORE_FAULT."""
+    version, holidays, remaking = zone_data_version(), holiday_data_key(), Remaking(store)
     page = store.schedules.page(window, tenant=tenant, state=ScheduleState.ACTIVE.value)
     older = [
         each
         for each in page.rows
-        if isinstance(each, Schedule) and each.zone_data is not None and each.zone_data < version
+        if isinstance(each, Schedule)
+        and ((each.zone_data or version) < version or (holiday_data_of(each) or holidays) < holidays)
     ]
     found = (_check(remaking, schedule, now) for schedule in older)
-    return ZoneCheck(version, len(older), tuple(each for each in found if each is not None), page.next)
+    moved = tuple(each for each in found if each is not None)
+    return ZoneCheck(version, holiday_data_version(), len(older), moved, page.next)
+
+
+def holiday_data_of(schedule: Schedule) -> str | None:
+    """The holiday data, as a key that sorts, with which the days of its calendar were computed last; None
+    where it depends on none."""
+    known = schedule.calendar.known if schedule.calendar else None
+    return known.holiday_data if known else None
 
 
 def _check(remaking: Remaking, schedule: Schedule, now: datetime) -> MovedSchedule | None:

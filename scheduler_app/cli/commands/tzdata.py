@@ -1,4 +1,4 @@
-"""`scheduler tzdata check`: which schedules the installed zone data would move."""
+"""`scheduler tzdata check`: which schedules the installed zone and holiday data would move."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,14 +12,14 @@ from scheduler_app.client import Scheduler
 
 @click.group()
 def tzdata() -> None:
-    """Zone data, and what a new release moves."""
+    """Zone and holiday data, and what a new release moves."""
 
 
 @tzdata.command("check")
 @json_option
 @with_client
 def check_tzdata(scheduler: Scheduler, as_json: bool) -> None:
-    """Show which schedules the API's zone data would move, and by how much; nothing is changed.
+    """Show which schedules the API's zone and holiday data would move, and by how much; nothing is changed.
 
     Beats with that data make it so. Start an API with the new release first, and ask it.
     """

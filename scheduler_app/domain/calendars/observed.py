@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.recurrence import AnyRecurrence, Observance, OnHoliday, Recurrence
 from scheduler_app.domain.tenants import whole_id
 
 from .calendar import Calendar
-from .calendar_days import days_of
+from .calendar_days import CalendarDays, days_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Remade:
     unchanged: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NamedCalendar:
     """A calendar as it is stored."""
 
@@ -39,6 +40,14 @@ class NamedCalendar:
     changed_at: datetime | None = None
     """When its days changed, as long as beats still look for schedules that this moves."""
     remade: Remade = Remade()
+    deleted_at: datetime | None = None
+    """No new schedule may name it. Those that a request wrote at that moment go on with it."""
+
+    @cached_property
+    def days(self) -> CalendarDays:
+        """Its days. Kept, because each occurrence of each schedule asks, and to find them by two thousand
+        dates takes a millisecond."""
+        return days_of(self.calendar)
 
     @property
     def id(self) -> str:
@@ -77,4 +86,4 @@ class CalendarUse:
             return recurrence
         if self.known is None:
             raise InvalidRecurrence("calendar", self.problem or f"there is no calendar {self.name}")
-        return recurrence.observing(Observance(self.name, days_of(self.known.calendar), self.on_holiday))
+        return recurrence.observing(Observance(self.name, self.known.days, self.on_holiday))

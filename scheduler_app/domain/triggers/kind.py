@@ -1,13 +1,13 @@
 """What a trigger kind is: one file of this package, and a row in `registry`."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.recurrence import Gap, OnHoliday, Overlap
+from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
 
 if TYPE_CHECKING:
     from scheduler_app.domain.triggers.trigger import Trigger
@@ -100,6 +100,11 @@ class TriggerContext:
     """Whether the schedule is going to run: only then is a single instant in the past refused."""
     calendar: bool = False
     """Whether the schedule names a calendar, which then says what a business day is."""
+    observing: Callable[[AnyRecurrence, OnHoliday | None], AnyRecurrence] | None = field(
+        default=None, compare=False, repr=False
+    )
+    """What that calendar leaves of a recurrence, given what its text implies for holidays; None where no
+    calendar is known."""
 
 
 @dataclass(frozen=True, slots=True)

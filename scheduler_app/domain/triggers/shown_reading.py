@@ -33,12 +33,13 @@ def _shown(reading: Translation, context: TriggerContext) -> ShownReading:
         once = Once(reading.instant)
         found = once.occurrences(reading.instant, _END, limit=1)
         return ShownReading(None, reading.instant, once.description, tuple(found))
-    recurrence = Recurrence.parse(
+    written = Recurrence.parse(
         reading.recurrence or "",
         created_at=context.at,
         timezone=context.timezone,
         gap=context.gap,
         overlap=context.overlap,
     )
-    following = recurrence.occurrences(context.at, _END, limit=SHOWN)
-    return ShownReading(recurrence.text, None, recurrence.description, tuple(following))
+    observed = context.observing(written, reading.on_holiday) if context.observing else written
+    following = observed.occurrences(context.at, _END, limit=SHOWN)
+    return ShownReading(written.text, None, observed.description, tuple(following))

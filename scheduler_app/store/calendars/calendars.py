@@ -10,7 +10,7 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
 from scheduler_app.domain.field_types import Corrupt, Newer
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.domain.tenants import whole_id
+from scheduler_app.domain.tenants import SEPARATOR, tenant_of, whole_id
 from scheduler_app.store.calendars.documents import (
     days_document,
     from_calendar_document,
@@ -26,6 +26,9 @@ Found = TypeVar("Found")
 KEPT: Final = 200
 #: Users of a calendar that are counted.
 MOST_COUNTED: Final = 100_000
+NOT_DELETED: Document = {"deleted_at": {"$exists": False}}
+#: What changes whenever something of a calendar that its observers depend on does.
+_STAMP = ("version", "days_version", "deleted_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +51,33 @@ class Calendars:
     # -- people's edits ------------------------------------------------------------------------------------
 
     def get(self, name: str, *, tenant: str) -> NamedCalendar | CorruptCalendar | None:
-        """The calendar as it is stored; None when there is none."""
-        row = self._majority.find_one({"_id": whole_id(tenant, name)})
+        """The calendar as it is stored; None when there is none, or it was deleted."""
+        row = self._majority.find_one({"_id": whole_id(tenant, name)} | NOT_DELETED)
         return _read(row) if row else None
 
-    def insert(self, named: NamedCalendar) -> bool:
-        """False when there is one of that name."""
+    def insert(self, named: NamedCalendar) -> NamedCalendar | None:
+        """The calendar as it is stored now; None when there is one of that name. In the place of a deleted
+        one it goes on with that one's versions, so that whoever observed the old days is looked at."""
         try:
             self._calendars.insert_many([to_calendar_document(named)])
         except BulkWriteError as error:
             if not only_duplicates(error):
                 raise
-            return False
-        return True
+            return self._succeed(named)
+        return named
+
+    def _succeed(self, named: NamedCalendar) -> NamedCalendar | None:
+        there = self._calendars.find_one(_deleted(named.name, named.tenant), dict.fromkeys(_STAMP, 1))
+        if there is None:
+            return None
+        version, days_version = (
+            there[each] + 1 if isinstance(there.get(each), int) else 1 for each in ("version", "days_version")
+        )
+        made = replace(named, version=version, days_version=days_version, changed_at=named.updated_at)
+        document = to_calendar_document(made) | {"changed_at": made.changed_at}
+        same = {name: there.get(name) for name in _STAMP} | {"_id": made.id}
+        written = self._calendars.update_one(same, [{"$replaceWith": {"$literal": document}}])
+        return made if written.matched_count else None
 
     def update(self, named: NamedCalendar, now: datetime, *, version: int) -> bool:
         """Writes new days over those of `version`, and tells beats to look at the schedules; False when
@@ -88,12 +105,13 @@ class Calendars:
         found = {"_id": named.id} | which
         return self._calendars.update_one(found, [{"$set": change | days}]).matched_count == 1
 
-    def delete(self, name: str, *, tenant: str, version: int | None) -> bool:
-        """False when there is none, or not at `version`."""
-        which: Document = {"_id": whole_id(tenant, name)}
+    def delete(self, name: str, now: datetime, *, tenant: str, version: int | None) -> bool:
+        """False when there is none, or not at `version`. The document stays for a while: a request that has
+        read the calendar may write its schedule after this."""
+        which: Document = {"_id": whole_id(tenant, name)} | NOT_DELETED
         if version is not None:
             which["version"] = version
-        return self._calendars.delete_one(which).deleted_count == 1
+        return self._calendars.update_one(which, {"$set": {"deleted_at": now}}).matched_count == 1
 
     def users(self, name: str, *, tenant: str) -> int:
         """How many schedules observe it, deleted ones aside; at most `MOST_COUNTED` are counted."""
@@ -111,7 +129,9 @@ class Calendars:
 
     def page(self, window: Window, *, tenant: str) -> Page[NamedCalendar | CorruptCalendar]:
         """Calendars, newest first."""
-        found = PagedQuery(self._majority, "created_at", {"tenant": tenant}, "list_v1").page(window)
+        found = PagedQuery(self._majority, "created_at", {"tenant": tenant} | NOT_DELETED, "list_v1").page(
+            window
+        )
         return Page([_read(row) for row in found.rows], found.next)
 
     # -- for beats -----------------------------------------------------------------------------------------
@@ -127,6 +147,20 @@ class Calendars:
         rows = self._majority.find({"holiday_data": {"$lt": holiday_data}}, hint="holiday_data_v1")
         found = [_read(row) for row in rows.limit(limit)]
         return [each for each in found if isinstance(each, NamedCalendar)]
+
+    def deleted_before(self, moment: datetime, *, limit: int) -> list[tuple[str, str]]:
+        """Tenants and names of calendars that were deleted before then."""
+        rows = self._majority.find({"deleted_at": {"$lt": moment}}, {"_id": 1}, hint="deleted_v1")
+        ids = [str(row["_id"]) for row in rows.limit(limit)]
+        return [(tenant_of(each), each.rpartition(SEPARATOR)[2]) for each in ids]
+
+    def remove(self, name: str, *, tenant: str) -> None:
+        """Removes a deleted calendar for good."""
+        self._calendars.delete_one(_deleted(name, tenant))
+
+    def restore(self, name: str, *, tenant: str) -> None:
+        """Takes its deletion back."""
+        self._calendars.update_one(_deleted(name, tenant), {"$unset": {"deleted_at": ""}})
 
     def note(self, named: NamedCalendar, *, moved: int, unchanged: int) -> None:
         """Counts schedules that were looked at since the change that `named` knows of."""
@@ -165,7 +199,8 @@ class Calendars:
 
     def known(self, name: str, *, tenant: str) -> NamedCalendar | CorruptCalendar | None:
         """As `get`, but what this process has read at the version in force is not read again."""
-        return self._known([(tenant, name)]).get((tenant, name))
+        found = self._known([(tenant, name)]).get((tenant, name))
+        return None if isinstance(found, NamedCalendar) and found.deleted_at is not None else found
 
     def _known(
         self, wanted: Collection[tuple[str, str]]
@@ -173,10 +208,10 @@ class Calendars:
         """Calendars by tenant and name. Their versions are asked for; what this process has read at that
         version is not read again."""
         by_id = {whole_id(*each): each for each in wanted}
-        rows = self._majority.find({"_id": {"$in": list(by_id)}}, {"version": 1, "days_version": 1})
+        rows = self._majority.find({"_id": {"$in": list(by_id)}}, dict.fromkeys(_STAMP, 1))
         found, stale = {}, []
         for row in rows:
-            stamp, kept = (row.get("version"), row.get("days_version")), self._kept.get(row["_id"])
+            stamp, kept = _stamp(row), self._kept.get(row["_id"])
             if kept is not None and kept[0] == stamp:
                 found[by_id[row["_id"]]] = kept[1]
             else:
@@ -185,7 +220,7 @@ class Calendars:
             read = _read(row)
             if len(self._kept) >= KEPT:
                 self._kept.clear()
-            self._kept[row["_id"]] = (row.get("version"), row.get("days_version")), read
+            self._kept[row["_id"]] = _stamp(row), read
             found[by_id[row["_id"]]] = read
         return found
 
@@ -198,6 +233,14 @@ def observing(named: NamedCalendar) -> Document:
         "state": ScheduleState.ACTIVE.value,
         "calendar_days": {"$ne": named.days_version},
     }
+
+
+def _deleted(name: str, tenant: str) -> Document:
+    return {"_id": whole_id(tenant, name), "deleted_at": {"$exists": True}}
+
+
+def _stamp(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return tuple(row.get(name) for name in _STAMP)
 
 
 def _as_known(named: NamedCalendar) -> Document:

@@ -81,6 +81,7 @@ def from_calendar_document(row: Mapping[str, Any]) -> NamedCalendar:
         days_version=whole(get("days_version"), "days_version", least=1),
         holiday_data=optional(text, get("holiday_data"), "holiday_data"),
         changed_at=optional(instant, get("changed_at"), "changed_at"),
+        deleted_at=optional(instant, get("deleted_at"), "deleted_at"),
         remade=Remade(
             moved=whole(get("moved") or 0, "moved"), unchanged=whole(get("unchanged") or 0, "unchanged")
         ),

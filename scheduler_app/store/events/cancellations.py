@@ -1,5 +1,6 @@
 """Cancellations: events that an edit, a pause, a deletion or a person withdraws."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,14 +39,15 @@ class Cancellations:
         """
         if tenant_of(schedule_id) != tenant:
             return 0
-        return finish(
-            self._events,
-            _older(schedule_id, revision, cut)
-            | {"state": sources("cancel"), "$nor": [{"lost_leases": {"$gt": 0}}]},
-            State.CANCELLED,
-            now,
-            message,
-        )
+        return self._cancel_past_cut(_older(schedule_id, revision, cut), now, message)
+
+    def cancel_these_past_cut(self, event_ids: Sequence[str], now: datetime, message: str) -> int:
+        """The same for events, of any schedules, that are known to be older revisions' after their cuts."""
+        return self._cancel_past_cut({"_id": {"$in": list(event_ids)}}, now, message) if event_ids else 0
+
+    def _cancel_past_cut(self, which: Document, now: datetime, message: str) -> int:
+        cancelled = which | {"state": sources("cancel"), "$nor": [{"lost_leases": {"$gt": 0}}]}
+        return finish(self._events, cancelled, State.CANCELLED, now, message)
 
     def cancel_all(self, schedule_id: str, revision: int, now: datetime, message: str, *, tenant: str) -> int:
         """Cancels all that a deleted schedule has not sent, unless a worker has claimed it (the worker

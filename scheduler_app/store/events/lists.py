@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.domain.event import LIVING, State
+from pymongo import ASCENDING, DESCENDING
+
+from scheduler_app.domain.event import LIVING, Kind, State
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.retry import Codes
 from scheduler_app.domain.tenants import tenant_of
@@ -35,6 +37,25 @@ class Narrowing:
 
 
 EVERYTHING = Narrowing()
+
+
+@dataclass(frozen=True, slots=True)
+class MadeOccurrence:
+    """An occurrence that is an event, whatever became of it."""
+
+    event_id: str
+    schedule_id: str
+    run_time: datetime
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class MadeOccurrences:
+    """Occurrences in the order of their schedules' ids; `incomplete_from` is the first schedule of which some
+    are missing, as of all after it."""
+
+    rows: list[MadeOccurrence]
+    incomplete_from: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +121,24 @@ class EventLists:
         )
         found = listing.page(window)
         return Page(list(map(to_record, found.rows)), found.next)
+
+    def made_after(self, moment: datetime, schedule_ids: Collection[str], *, limit: int) -> MadeOccurrences:
+        """The occurrences of these schedules later than `moment` that are events; `limit` of them at most."""
+        which = {
+            "schedule_id": {"$in": list(schedule_ids)},
+            "run_time": {"$gt": moment},
+            "kind": Kind.SCHEDULED.value,
+        }
+        order = [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)]
+        fields = {"schedule_id": 1, "run_time": 1, "revision": 1}
+        found = list(self._events.find(which, fields, sort=order, limit=limit + 1, hint="schedule_v2"))
+        rows = [
+            MadeOccurrence(row["_id"], row["schedule_id"], row["run_time"], row["revision"])
+            for row in found[:limit]
+            # What somebody bent is set aside by whoever is to deliver it.
+            if isinstance(row["run_time"], datetime) and isinstance(row.get("revision"), int)
+        ]
+        return MadeOccurrences(rows, found[limit]["schedule_id"] if len(found) > limit else None)
 
     def dead_letter_causes(self, *, tenant: str, most: int) -> list[Cause]:
         """Why the tenant's newest dead letters failed, the most frequent cause first; no more than `most` of

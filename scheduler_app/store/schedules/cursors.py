@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from random import sample
 from typing import Any, NamedTuple
 
 from pymongo.client_session import ClientSession
@@ -12,9 +11,8 @@ from pymongo.errors import AutoReconnect
 
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
-from scheduler_app.domain.calendars import NamedCalendar
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.store.calendars.calendars import Calendars, observing
+from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.isolation import isolated
 from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.documents.per_document_update import or_unset, own_value
@@ -25,12 +23,8 @@ from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
 from scheduler_app.store.schedules.documents import READABLE
 from scheduler_app.store.schedules.set_aside import (
     report_set_aside,
-    set_aside_corrupt,
     set_schedule_aside,
 )
-
-#: Beats that look at the schedules of one calendar at once choose among so many pages.
-BEATS_APART = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +73,18 @@ class Cursors:
         Returns the token and the schedules, without what is sent (body, headers, signature), in the order of
         `ids`; with a CorruptSchedule for each that can no longer be read.
         """
-        return self._claim(_ready(before), ids, lease_seconds)
+        return self.claim(_ready(before), ids, lease_seconds=lease_seconds)
 
     def claim_these(
         self, ids: Sequence[str], *, lease_seconds: float
     ) -> tuple[str, list[Schedule | CorruptSchedule]]:
         """The same for schedules that somebody has just made or edited, whatever their next occurrence."""
-        return self._claim(_free({"$exists": True}), ids, lease_seconds)
+        return self.claim(free({"next_run_at": {"$exists": True}}), ids, lease_seconds=lease_seconds)
 
-    def _claim(
-        self, free: Document, ids: Sequence[str], lease_seconds: float
+    def claim(
+        self, which: Document, ids: Sequence[str], *, lease_seconds: float
     ) -> tuple[str, list[Schedule | CorruptSchedule]]:
+        """The same for those of `ids` that match `which`, which is to say that they are `free`."""
         token = new_token()
         if not ids:
             return token, []
@@ -99,12 +94,12 @@ class Cursors:
             # connection.
             with suppress(AutoReconnect):
                 self._schedules.update_many(
-                    {**free, "_id": {"$in": list(part)}},
+                    {**which, "_id": {"$in": list(part)}},
                     [{"$set": {"owner": token, "lease_until": lease(lease_seconds)}}],
                     hint=BY_ID,
                 )
 
-        isolated(ids, claim, self._condemn)
+        isolated(ids, claim, self.condemn)
         rows = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, UNREAD)
         won = {row["_id"]: without_request(row) for row in rows}
         # MongoDB returns rows in its own order. A page may end before its last schedules, and the most urgent
@@ -130,7 +125,7 @@ class Cursors:
             ).matched_count
 
         def condemn(advance: Advance, error: Exception) -> bool:
-            return self._condemn(advance.schedule_id, error)
+            return self.condemn(advance.schedule_id, error)
 
         return sum(isolated(advances, move, condemn).results)
 
@@ -154,7 +149,7 @@ class Cursors:
         lost."""
         return set_schedule_aside(self._schedules, {"_id": schedule_id, "owner": token}, reason, now)
 
-    def _condemn(self, schedule_id: str, error: Exception) -> bool:
+    def condemn(self, schedule_id: str, error: Exception) -> bool:
         """Sets a schedule aside to whose document MongoDB rejects writes. False where nothing is wrong with
         it."""
         row = self._schedules.find_one({"_id": schedule_id})
@@ -166,53 +161,6 @@ class Cursors:
         if row and set_schedule_aside(self._schedules, {"_id": schedule_id}, reason, clock.now()):
             report_set_aside(schedule_id, reason)
         return True
-
-    def with_older_zone_data(self, version: str, *, limit: int) -> list[Schedule]:
-        """Active schedules whose future was computed with older zone data than `version`. Those that cannot
-        be read are set aside: they would stay on this page for ever."""
-        return self._active(
-            {"state": ScheduleState.ACTIVE.value, "zone_data": {"$lt": version}}, limit, "zone_v1"
-        )
-
-    def with_other_days(self, named: NamedCalendar, now: datetime, *, limit: int) -> list[Schedule]:
-        """Active schedules whose future was computed with other days of their calendar, but for those that
-        expansion is behind with. Those that cannot be read are set aside, as above."""
-        due: Document = {"$or": [{"next_run_at": {"$exists": False}}, {"next_run_at": {"$gt": now}}]}
-        which = observing(named) | due | READABLE
-        rows = self._schedules.find(which, {"_id": 1}, hint="calendar_v1").limit(BEATS_APART * limit)
-        ids = [row["_id"] for row in rows]
-        # Any of them, so that beats at work at once mostly look at others.
-        chosen = sample(ids, min(limit, len(ids)))
-        return self._active(which | {"_id": {"$in": chosen}}, limit, BY_ID) if chosen else []
-
-    def _active(self, which: Document, limit: int, index: str) -> list[Schedule]:
-        which = which | READABLE
-        found = []
-        for row in list(self._schedules.find(which, hint=index).limit(limit)):
-            schedule = read(row, self._secret_box)
-            if isinstance(schedule, Schedule):
-                found.append(schedule)
-            else:
-                set_aside_corrupt(self._schedules, row, schedule)
-        return self._calendars.attach(found)
-
-    def keep_with_days(self, schedule: Schedule, named: NamedCalendar) -> bool:
-        """Notes that the calendar's days compute the same future; False when the schedule was changed
-        meanwhile, or another beat has noted it."""
-        return self._keep(schedule, {"calendar_days": named.days_version})
-
-    def keep_with_zone_data(self, schedule: Schedule, version: str) -> bool:
-        """Notes that `version` computes the same future; False as above."""
-        return self._keep(schedule, {"zone_data": version})
-
-    def _keep(self, schedule: Schedule, change: Document) -> bool:
-        # Not while a beat expands it: what that beat computes with may be older than what was compared.
-        which = {
-            "_id": schedule.id,
-            "revision": schedule.revision,
-            "next_run_at": schedule.next_run_at,
-        } | unclaimed("owner", "lease_until")
-        return self._schedules.update_one(which, {"$set": change}).modified_count == 1
 
     def finish_ended(self, now: datetime) -> int:
         """Finishes active schedules whose last occurrence has passed; returns how many."""
@@ -232,7 +180,7 @@ class Cursors:
         def update(part: Sequence[str]) -> int:
             return self._schedules.update_many(which | {"_id": {"$in": list(part)}}, change).modified_count
 
-        return sum(isolated(ids, update, self._condemn).results)
+        return sum(isolated(ids, update, self.condemn).results)
 
 
 #: A page of the largest bodies and headers would be more than all the rest of a beat, and to open the secrets
@@ -256,14 +204,15 @@ def without_request(row: Document) -> Document:
 
 
 def _ready(before: datetime) -> Document:
-    return _free({"$lt": before})
+    return free({"next_run_at": {"$lt": before}})
 
 
-def _free(next_run_at: Document) -> Document:
-    """The condition of an active schedule that no beat is expanding."""
+def free(which: Document) -> Document:
+    """The condition of an active schedule that matches `which` (which has no `$or`), and that no beat has
+    claimed."""
     return {
         "state": ScheduleState.ACTIVE.value,
-        "next_run_at": next_run_at,
+        **which,
         **unclaimed("owner", "lease_until"),
     } | READABLE
 

@@ -71,21 +71,12 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         **delivery_document(schedule.retry, schedule.timeout_seconds, schedule.success),
         "tags": list(schedule.tags),
         "purpose": schedule.purpose or None,
-        "state": schedule.state.value,
-        "reason": schedule.reason,
         **pause_document(schedule),
         "version": schedule.version,
-        "revision": schedule.revision,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
-        "revised_at": schedule.revised_at,
-        "cuts": [list(cut) for cut in schedule.cuts] or None,
-        "next_run_at": schedule.next_run_at,
-        "finishes_at": schedule.finishes_at,
-        "cut_pending": schedule.cut_pending or None,
-        "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
-        "zone_data": schedule.zone_data,
         **_use_document(schedule.calendar),
         "lateness": lateness_document(schedule.lateness),
+        **revision_document(schedule),
         **overlap_document(schedule),
         "signing": signing_document(schedule.signing),
         "hops": schedule.hops or None,
@@ -96,6 +87,23 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "updated_at": schedule.updated_at,
     }
     return sealed({key: value for key, value in document.items() if value is not None}, envelope)
+
+
+def revision_document(schedule: Schedule) -> Document:
+    """What `Schedule.revise` changes by itself; None where there is nothing."""
+    return {
+        "state": schedule.state.value,
+        "reason": schedule.reason,
+        "revision": schedule.revision,
+        "revised_at": schedule.revised_at,
+        "cuts": [list(cut) for cut in schedule.cuts] or None,
+        "next_run_at": schedule.next_run_at,
+        "finishes_at": schedule.finishes_at,
+        "cut_pending": schedule.cut_pending or None,
+        "checkpoint": dict(schedule.checkpoint) if schedule.checkpoint else None,
+        "zone_data": schedule.zone_data,
+        "calendar_days": schedule.calendar.days_version if schedule.calendar else None,
+    }
 
 
 def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:

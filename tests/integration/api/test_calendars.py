@@ -109,6 +109,12 @@ def test_a_dry_run_changes_nothing(client: FlaskClient, create: Create) -> None:
     assert (dry.status_code, dry.get_json()["result"]) == (200, "changed")
     assert client.delete("/api/calendars/zurich?dry_run=true").status_code == 200
     assert client.get("/api/calendars/zurich").get_json()["version"] == 1
+    client.delete("/api/calendars/zurich")
+    assert client.put("/api/calendars/zurich?dry_run=true", json=ZURICH).status_code == 201
+    assert client.get("/api/calendars/zurich").status_code == 404
+    again = put(client)
+    assert (again.status_code, again.get_json()["version"]) == (201, 2)
+    assert again.headers["ETag"] == client.get("/api/calendars/zurich").headers["ETag"]
 
 
 def test_the_list_goes_on_by_cursor(client: FlaskClient) -> None:
@@ -262,6 +268,32 @@ def test_a_phrase_means_the_business_days_of_the_calendar(client: FlaskClient, c
     assert again["recurrence"] != shown["recurrence"]
 
 
+def test_the_readings_of_an_ambiguous_phrase_observe_the_calendar(client: FlaskClient) -> None:
+    """2 January 2041 is a holiday in Zurich, and 5 January a Saturday."""
+    put(client)
+    asked = {"phrase": "every day at 6", "timezone": "Europe/Zurich", "at": "2040-12-31T12:00:00Z"}
+    fields = {"calendar": "zurich", "on_holiday": "next"}
+
+    def local(**given: Any) -> list[list[str]]:
+        answer = client.post("/api/schedules/preview", json=asked | given)
+        assert answer.status_code == 422
+        return [[each["local"] for each in one["occurrences"]] for one in answer.get_json()["readings"]]
+
+    assert local()[0][:2] == ["2041-01-01T06:00:00+01:00", "2041-01-02T06:00:00+01:00"]
+    assert local(**fields)[0] == [
+        "2041-01-03T06:00:00+01:00",
+        "2041-01-04T06:00:00+01:00",
+        "2041-01-07T06:00:00+01:00",
+    ]
+    assert local(calendar="zurich")[1][1] == "2041-01-03T18:00:00+01:00"
+    refused = client.post(
+        "/api/schedules",
+        json=fields | {"phrase": "every day at 6", "name": "n", "callback_url": "https://example.com/"},
+    )
+    assert refused.status_code == 422
+    assert "the calendar zurich" in refused.get_json()["readings"][0]["description"]
+
+
 def test_an_export_with_a_calendar_is_taken_back(client: FlaskClient, create: Create) -> None:
     put(client)
     made = create(rrule=None, phrase="last business day of the month at 9:00", calendar="zurich")
@@ -270,3 +302,34 @@ def test_an_export_with_a_calendar_is_taken_back(client: FlaskClient, create: Cr
     taken = client.post("/api/schedules", json=line | {"id": "again"})
     assert taken.status_code == 201, taken.text
     assert taken.get_json()["next_run_at"] == made["next_run_at"]
+
+
+def test_why_tells_the_holiday(client: FlaskClient, create: Create) -> None:
+    put(client)
+    made = create(rrule=RULE.replace("MONTHLY;BYMONTHDAY=1", "DAILY"), calendar="zurich")
+    closed, open_ = (
+        client.get(f"/api/schedules/{made['id']}/why?at=2041-01-{day}T09:00:00").get_json()
+        for day in ("02", "03")
+    )
+    assert (closed["fires"], closed["reason"]["code"], open_["fires"]) == (False, "holiday", True)
+
+
+def test_a_bulk_asks_for_each_calendar_once(app: Flask, client: FlaskClient) -> None:
+    put(client, "one")
+    put(client, "two")
+    database = app.extensions["scheduler"].store.mongo.db
+    names = ["one", "two", "missing"]
+    items = [
+        {"name": "n", "callback_url": "https://example.com/", "rrule": RULE, "calendar": names[number % 3]}
+        for number in range(60)
+    ]
+    database.command("profile", 2)
+    try:
+        answer = client.post("/api/schedules/bulk", json={"schedules": items}).get_json()
+    finally:
+        database.command("profile", 0)
+    assert answer["created"] == 40
+    assert sum(each["status"] == 422 for each in answer["results"]) == 20
+    asked = database["system.profile"].count_documents({"ns": f"{database.name}.calendars"})
+    # The two that exist and the one that does not, its names that come near, and those of the expansion.
+    assert asked <= 8

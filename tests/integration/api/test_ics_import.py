@@ -11,6 +11,9 @@ from scheduler_app.webserver.limits import max_body_bytes
 CALLBACK = {"callback_url": "http://127.0.0.1:9/", "headers": {"X-Key": "secret-value"}}
 ZONED = "DTSTART;TZID=Europe/Berlin:20400102T090000\nRRULE:FREQ=WEEKLY;COUNT=5"
 
+LATER = ZONED.replace("T090000", "T100000")
+COUNTS = ("created", "changed", "unchanged", "removed", "refused")
+
 
 def calendar(*events: str) -> str:
     inner = "".join(
@@ -60,14 +63,62 @@ def test_each_item_is_taken_or_refused_by_itself(client: FlaskClient) -> None:
 def test_a_file_imported_again_makes_nothing_twice(client: FlaskClient) -> None:
     first = ask(client, calendar(ZONED))
     again = ask(client, calendar(ZONED))
-    assert (again["created"], again["refused"]) == (0, 1)
+    assert [again[name] for name in COUNTS] == [0, 0, 1, 0, 0]
     (part,) = again["items"][0]["schedules"]
-    assert (again["items"][0]["result"], part["status"]) == ("refused", 409)
+    assert (again["items"][0]["result"], part["status"], part["result"]) == ("unchanged", 200, "unchanged")
+    differs = ask(client, calendar(LATER))
+    assert [differs[name] for name in COUNTS] == [0, 0, 0, 0, 1]
+    (part,) = differs["items"][0]["schedules"]
+    assert (part["status"], part["problem"]["status"]) == (409, 409)
+    assert "update" in part["problem"]["detail"]
     other = ask(client, calendar(ZONED), id_prefix="second")
     assert other["created"] == 1
     assert other["items"][0]["schedules"][0]["id"].startswith("second-")
     assert len(client.get("/api/schedules").get_json()["schedules"]) == 2
     assert first["items"][0]["schedules"][0]["id"].startswith("ics-")
+
+
+def test_schedules_follow_a_newer_file(client: FlaskClient) -> None:
+    first = ask(client, calendar(ZONED, ZONED, ZONED))
+    ids = [each["schedules"][0]["id"] for each in first["items"]]
+    newer = calendar(ZONED, LATER, f"{ZONED}\nSTATUS:CANCELLED", ZONED)
+    dry = ask(client, newer, "?dry_run=true", update=True)
+    assert dry.pop("dry_run") is True
+    assert client.get(f"/api/schedules/{ids[1]}").get_json()["version"] == 1
+    done = ask(client, newer, update=True)
+    assert done == dry
+    assert [done[name] for name in COUNTS] == [1, 1, 1, 1, 0]
+    assert [each["result"] for each in done["items"]] == ["unchanged", "changed", "ignored", "created"]
+    assert done["items"][2]["removed"] == [ids[2]]
+    assert client.get(f"/api/schedules/{ids[1]}").get_json()["next_run_at"] == "2040-01-02T09:00:00Z"
+    assert client.get(f"/api/schedules/{ids[2]}").status_code == 404
+    # The third event comes back, under the id that it had.
+    back = ask(client, calendar(ZONED, LATER, ZONED, ZONED), update=True)
+    assert [back[name] for name in COUNTS] == [1, 0, 3, 0, 0]
+    assert back["items"][2]["schedules"][0]["id"] == ids[2]
+
+
+def test_a_series_that_is_whole_again_is_one_schedule_again(client: FlaskClient) -> None:
+    weekly = "DTSTART:20400102T090000Z\nRRULE:FREQ=WEEKLY"
+    onwards = (
+        "BEGIN:VEVENT\nUID:0\nSUMMARY:Event 0\nRECURRENCE-ID;RANGE=THISANDFUTURE:20400116T090000Z\n"
+        "DTSTART:20400116T110000Z\nEND:VEVENT\n"
+    )
+    split = calendar(weekly).replace("END:VCALENDAR", f"{onwards}END:VCALENDAR")
+    first = ask(client, split)
+    parts = [each["id"] for each in first["items"][0]["schedules"]]
+    assert len(parts) == 2
+    whole = ask(client, calendar(weekly), update=True)
+    assert whole["items"][0]["removed"] == [parts[1]]
+    assert (whole["items"][0]["result"], whole["changed"], whole["removed"]) == ("changed", 1, 1)
+    assert [each["id"] for each in client.get("/api/schedules").get_json()["schedules"]] == [parts[0]]
+
+
+def test_an_item_that_cannot_be_read_keeps_its_schedule(client: FlaskClient) -> None:
+    first = ask(client, calendar(ZONED))
+    done = ask(client, calendar("DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY;BYMONTH=13"), update=True)
+    assert [done[name] for name in COUNTS] == [0, 0, 0, 0, 1]
+    assert client.get(f"/api/schedules/{first['items'][0]['schedules'][0]['id']}").status_code == 200
 
 
 def test_a_dry_run_answers_the_same_and_creates_nothing(client: FlaskClient) -> None:

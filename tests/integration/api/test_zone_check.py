@@ -1,4 +1,4 @@
-"""Which schedules newer zone data would move, told before beats make it so."""
+"""Which schedules newer zone or holiday data would move, told before beats make it so."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from scheduler_app.domain.calendars import Calendar, holiday_data_key, holiday_data_version
 from scheduler_app.domain.recurrence import zone_data_version
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
+from scheduler_app.usecases.calendars import CalendarService, calendar_named
 from tests.builders import schedule
 
 CREATED = datetime(2026, 3, 2, tzinfo=UTC)
@@ -41,6 +43,7 @@ def test_a_schedule_that_would_move_is_told_with_its_moves(client: FlaskClient, 
     store.schedules.insert(schedule(CREATED, "current", rrule=RULE))
     assert check(client) == {
         "zone_data": zone_data_version(),
+        "holiday_data": holiday_data_version(),
         "checked": 2,
         "moved": [
             {
@@ -55,6 +58,46 @@ def test_a_schedule_that_would_move_is_told_with_its_moves(client: FlaskClient, 
         ],
         "next_cursor": None,
     }
+
+
+def observing(store: Store, schedule_id: str, moved: timedelta, calendar: str = "swiss") -> Schedule:
+    """A schedule whose calendar an older release of the `holidays` package computed."""
+    known = calendar_named(calendar, store, tenant=TENANT)
+    made = schedule(
+        *(CREATED, schedule_id),
+        rrule="DTSTART:20400102T090000Z\nRRULE:FREQ=DAILY",
+        name=schedule_id,
+        calendar=calendar,
+        on_holiday="next",
+        named_calendar=known,
+    )
+    assert made.next_run_at is not None
+    old = replace(made, next_run_at=made.next_run_at + moved)
+    assert store.schedules.insert(old)
+    return old
+
+
+def test_what_newer_holiday_data_would_move_is_told(client: FlaskClient, store: Store) -> None:
+    calendars = CalendarService(store)
+    calendars.put("swiss", Calendar.of(country="CH"), CREATED, tenant=TENANT)
+    calendars.put("own", Calendar.of(), CREATED, tenant=TENANT)
+    stored = store.mongo.collection("calendars")
+    stored.update_one({"name": "swiss"}, {"$set": {"holiday_data": holiday_data_key("0.9")}})
+    observing(store, "moves", -timedelta(days=1))
+    observing(store, "stays", timedelta(0))
+    observing(store, "other", -timedelta(days=1), calendar="own")
+    found = check(client)
+    assert (found["checked"], found["holiday_data"]) == (2, holiday_data_version())
+    (moves,) = found["moved"]
+    assert (moves["id"], moves["holiday_data"], moves["calendar"]) == ("moves", "0.9", "swiss")
+    assert moves["moves"] == [
+        {"before": "2040-01-01T09:00:00Z", "after": "2040-01-02T09:00:00Z", "seconds": 86400}
+    ]
+    assert "zone_data" not in moves
+    # As a beat with those data finds it afterwards.
+    renewed = {"$set": {"holiday_data": holiday_data_key("999.0")}, "$inc": {"days_version": 1}}
+    stored.update_one({"name": "swiss"}, renewed)
+    assert check(client)["checked"] == 0
 
 
 def test_the_check_changes_nothing(client: FlaskClient, store: Store) -> None:

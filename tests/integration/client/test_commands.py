@@ -95,6 +95,38 @@ def test_what_is_exported_is_imported_again(
     assert "line 1 is not JSON" in shell.run("import", str(file), status=64).stderr
 
 
+def test_a_calendar_is_imported_and_follows_its_file(
+    shell: Shell, scheduler: Scheduler, tag: str, tmp_path: Path
+) -> None:
+    def calendar(*events: str) -> None:
+        inner = "".join(f"BEGIN:VEVENT\nUID:{tag}-{n}\n{each}\nEND:VEVENT\n" for n, each in enumerate(events))
+        file.write_text(f"\n\ufeffBEGIN:VCALENDAR\n{inner}END:VCALENDAR\n", encoding="utf-8")
+
+    file = tmp_path / "calendar.ics"
+    nine, ten = (f"DTSTART:2040010{n}T090000Z\nRRULE:FREQ=DAILY\nSUMMARY:Backup" for n in (1, 2))
+    calendar(nine, nine, "DTSTART:20200101T090000Z\nSUMMARY:Past")
+    options = ("import", str(file), "--callback-url", URL, "--tag", tag, "--id-prefix", tag)
+    said = "created {}, changed {}, unchanged {}, removed {}, refused {}, over 1, ignored {}\n".format
+    assert shell.run(*options, "--dry-run").stdout == f"dry run: {said(2, 0, 0, 0, 0, 0)}"
+    first = shell.run(*options)
+    assert first.stdout == said(2, 0, 0, 0, 0, 0)
+    assert "Past: all of its occurrences have passed" in first.stderr
+    assert [each.name for each in scheduler.list(tag=tag)] == ["Backup"] * 2
+    assert shell.run(*options).stdout == said(0, 0, 2, 0, 0, 0)
+    calendar(ten, f"{nine}\nSTATUS:CANCELLED", "DTSTART:20200101T090000Z\nSUMMARY:Past")
+    refused = shell.run(*options, status=1)
+    assert refused.stdout == said(0, 0, 0, 0, 1, 1)
+    assert "differs" in refused.stderr
+    assert shell.run(*options, "--update", "--dry-run").stdout == f"dry run: {said(0, 1, 0, 1, 0, 1)}"
+    assert shell.run(*options, "--update").stdout == said(0, 1, 0, 1, 0, 1)
+    (left,) = scheduler.list(tag=tag)
+    assert left["next_run_at"] == "2040-01-02T09:00:00Z"
+    assert "--callback-url or --destination" in shell.run("import", str(file), status=2).stderr
+    lines = tmp_path / "lines.ndjson"
+    lines.write_text("{}")
+    assert "is for a calendar" in shell.run("import", str(lines), "--tag", tag, status=2).stderr
+
+
 def test_an_export_restores_what_was_deleted_and_its_states(
     shell: Shell, scheduler: Scheduler, tag: str, tmp_path: Path
 ) -> None:

@@ -39,7 +39,7 @@ from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.events.overlaps import Ending
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
-from scheduler_app.store.schedules.cursors import Advance
+from scheduler_app.store.schedules.cursors import Advance, free
 from scheduler_app.store.schedules.last_runs import Run
 from tests.builders import event, message, schedule
 from tests.integration.store.taking import take
@@ -217,6 +217,7 @@ def _use_events(store: Any, now: datetime) -> None:
     store.owed_notifications.made(owing)
     store.last_runs.write([Run("s3", now, State.ERROR, ids[0], now)])
     store.cancellations.cancel_past_cut("s1", 2, now, now, "cut", tenant=TENANT)
+    store.cancellations.cancel_these_past_cut([event(now, "s1").id], now, "cut")
     store.cancellations.look_past_cut("s1", 2, now, tenant=TENANT)
     store.cancellations.cancel_all("s2", 1, now, "deleted", tenant=TENANT)
     store.cancellations.cancel("old-1", now, "cancelled", tenant=TENANT)
@@ -243,8 +244,8 @@ def _use_cursors(cursors: Any, now: datetime) -> None:
     cursors.release([won[1].id], token)
     cursors.set_aside(won[2].id, token, "bent", now)
     cursors.finish_ended(now)
-    cursors.with_older_zone_data("2999z", limit=10)
-    cursors.keep_with_zone_data(won[3], "2026a")
+    cursors.claim(free({}), ["s401"], lease_seconds=30)
+    cursors.condemn("s402", ValueError("nothing is wrong with it"))
 
 
 def _use_schedules(schedules: Any, now: datetime) -> None:
@@ -259,6 +260,7 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
     schedules.get("s1", tenant=TENANT)
     schedules.made_by("seed", "s1", tenant=TENANT)
     schedules.exists("s1", tenant=TENANT)
+    schedules.living(["s1", "s2"], tenant=TENANT)
     schedules.count_by_state(tenant=TENANT, most=1_000)
     schedules.for_delivery(["s1", "s2"])
     for filters in (
@@ -339,8 +341,14 @@ def _use_calendars(store: Any, now: datetime) -> None:
     assert store.calendars.renew(older, "0000.0002", now)
     (changed,) = store.calendars.changed(limit=10)
     assert store.calendars.left(changed) == store.calendars.users("c1", tenant="default") == 20
-    others = store.cursors.with_other_days(changed, now, limit=10)
-    assert store.cursors.keep_with_days(others[0], changed)
+    ids = store.remakes.with_other_days(changed, now, limit=10)
+    token, others = store.remakes.claim_with_other_days(ids, changed, now, lease_seconds=30)
+    assert store.remakes.keep_with_days([others[0].id], token, changed)
+    assert store.remakes.cut([others[1].revise(now)], token)
+    old = store.remakes.with_older_zone_data("2999z", now, limit=10)
+    token, older = store.remakes.claim_with_older_zone_data(old, "2999z", now, lease_seconds=30)
+    assert not older
+    store.remakes.keep_with_zone_data(["c2"], token, "2026a")
     store.calendars.note(changed, moved=0, unchanged=1)
     assert store.calendars.settle(changed)
     assert store.calendars.get("c1", tenant="default") is not None
@@ -350,7 +358,12 @@ def _use_calendars(store: Any, now: datetime) -> None:
     assert store.calendars.attach(others)
     assert others[0].calendar is not None
     store.calendars.attached_use(others[0].calendar, tenant="default")
-    store.calendars.delete("c1", tenant="default", version=None)
+    assert store.calendars.delete("c1", now, tenant="default", version=None)
+    assert store.calendars.deleted_before(now + SECOND, limit=10) == [("default", "c1")]
+    assert store.calendars.insert(made)
+    assert store.calendars.delete("c1", now, tenant="default", version=None)
+    store.calendars.restore("c1", tenant="default")
+    store.calendars.remove("c1", tenant="default")
 
 
 def _use_missed(store: Any, now: datetime) -> None:
@@ -375,6 +388,7 @@ def _use_newest(newest: Any) -> None:
 
 
 def _use_lists(lists: Any, now: datetime) -> None:
+    assert lists.made_after(now - 60 * SECOND, ["s1", "s2"], limit=10).rows
     assert lists.dead_letter_causes(tenant=TENANT, most=1_000)
     after = Position(now - 500 * SECOND, "old-500")
     windows = (

@@ -182,6 +182,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         [],
     ),
     "missed.at": (lambda w: w.store.missed.at(w.living, w.now, tenant=w.stranger), None),
+    "schedules.living": (lambda w: w.store.schedules.living([w.living], tenant=w.stranger), set()),
     "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
     "event_figures.newest": (
         lambda w: w.store.event_figures.newest(w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9),
@@ -207,9 +208,11 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     ),
     "calendars.users": (lambda w: w.store.calendars.users("c1", tenant=w.stranger), 0),
     "calendars.delete": (
-        lambda w: w.store.calendars.delete("c1", tenant=w.stranger, version=None),
+        lambda w: w.store.calendars.delete("c1", w.now, tenant=w.stranger, version=None),
         False,
     ),
+    "calendars.remove": (lambda w: w.store.calendars.remove("c1", tenant=w.stranger), None),
+    "calendars.restore": (lambda w: w.store.calendars.restore("c1", tenant=w.stranger), None),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
     "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
@@ -304,6 +307,12 @@ ACROSS_TENANTS = {
     *("destinations.for_delivery", "destinations.reseal"),
     *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
+    *(f"cursors.{verb}" for verb in ("release", "set_aside", "finish_ended", "claim", "condemn")),
+    *(f"remakes.{verb}" for verb in ("with_older_zone_data", "claim_with_older_zone_data")),
+    *(f"remakes.{verb}" for verb in ("with_other_days", "claim_with_other_days")),
+    *(f"remakes.{verb}" for verb in ("keep_with_zone_data", "keep_with_days", "cut")),
+    *("event_lists.made_after", "cancellations.cancel_these_past_cut"),
+    *("calendars.changed", "calendars.with_older_holiday_data", "calendars.deleted_before"),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
     *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
     *("pauses.over", "pauses.end", "pauses.set_aside"),
@@ -373,8 +382,9 @@ def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     assert store.calendars.attached_use(CalendarUse("c1", "skip"), tenant=owner).known == world.calendar
     assert store.calendars.users("c1", tenant=owner) == 1
     assert len(store.calendars.page(Window(limit=9), tenant=owner).rows) == 1
-    assert store.calendars.delete("c1", tenant=owner, version=1)
+    assert store.calendars.delete("c1", world.now, tenant=owner, version=1)
     assert store.schedules.made_by("seed-1", world.living, tenant=owner)
+    assert store.schedules.living([world.living, world.deleted], tenant=owner) == {world.living}
     assert store.schedules.exists(world.deleted, tenant=owner)
     assert store.schedules.count_by_state(tenant=owner, most=9)["active"] == 2
     assert len(store.schedules.page(Window(limit=9), tenant=owner).rows) == 2

@@ -13,7 +13,8 @@ from scheduler_app.store import Store
 from scheduler_app.usecases.calendars import CalendarService, calendar_named
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.owed_expansion import OwedExpansion
-from scheduler_app.usecases.recalendaring import GRACE, SCHEDULES_A_PAGE, Recalendaring
+from scheduler_app.usecases.recalendaring import GRACE, Recalendaring
+from scheduler_app.usecases.remaking import SCHEDULES_A_PAGE
 from tests.builders import draft
 
 #: A Monday.
@@ -109,9 +110,9 @@ def test_a_schedule_that_two_beats_look_at_is_counted_once(
     made(store)
     calendars.put("zurich", Calendar.of(dates=(NamedDate(date(2030, 1, 1)),)), NIGHT + HOUR, tenant=TENANT)
     named = calendars.get("zurich", tenant=TENANT)
-    both = store.cursors.with_other_days(named, NIGHT + HOUR, limit=10)
+    both = store.remakes.with_other_days(named, NIGHT + HOUR, limit=10)
     # The second beat has read the same page as the first.
-    monkeypatch.setattr(store.cursors, "with_other_days", lambda *_, **__: both)
+    monkeypatch.setattr(store.remakes, "with_other_days", lambda *_, **__: both)
     Recalendaring(store).remake_page(NIGHT + HOUR)
     Recalendaring(store).remake_page(NIGHT + HOUR)
     assert shown(calendars) == (0, 1, 0)

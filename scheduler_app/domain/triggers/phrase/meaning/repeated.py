@@ -6,6 +6,7 @@ from typing import Final
 from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
+    For,
     MonthDays,
     Months,
     Nth,
@@ -16,6 +17,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Repeat,
     Start,
     Times,
+    Total,
     Until,
     WeekdayAndDay,
     Weekdays,
@@ -53,6 +55,8 @@ def repeats(clauses: tuple[Clause, ...]) -> bool:
 
 def repeated(bag: Bag, moment: Moment) -> Translation:
     """The recurrence of clauses that repeat."""
+    _check_total(bag)
+    _check_dates(bag)
     steps = _steps(bag)
     past = bag.take(PastHour)
     if (
@@ -66,6 +70,31 @@ def repeated(bag: Bag, moment: Moment) -> Translation:
     if past is not None and steps.short not in (None, Repeat(1, "hour")):
         raise Refused("minutes past the hour need “every hour”")
     return within_the_day(bag, steps, past, moment)
+
+
+def _check_total(bag: Bag) -> None:
+    """Twice, with two times of day: on each of the days, or in all?"""
+    total = next((one for one in bag.clauses if isinstance(one, Total)), None)
+    times = sum(len(one.times) for one in bag.clauses if isinstance(one, Times))
+    if total is not None and total.times == times > 1:
+        raise bag.ambiguity(
+            total, [[]], f"{times} times on each of the days, or in all? For all of them give an “until”"
+        )
+
+
+def _check_dates(bag: Bag) -> None:
+    """1, 8 and 15 December: of this year, or of every year? Days of several months repeat."""
+    dated = next((one for one in bag.clauses if isinstance(one, YearlyDates)), None)
+    if dated is None or len(dated.dates) == 1 or len({each.month for each in dated.dates}) > 1:
+        return
+    others = tuple(one for one in bag.clauses if one is not dated)
+    if repeats(others) or any(isinstance(one, Start | Until | For | Total) for one in others):
+        return
+    raise bag.ambiguity(
+        dated,
+        [[Repeat(1, "year"), dated]],
+        "the days of this year alone, or of every year? Make a schedule for each day, or say “every year”",
+    )
 
 
 def _steps(bag: Bag) -> Steps:
@@ -108,9 +137,10 @@ def _often(bag: Bag, steps: Steps) -> None:
         "hour": sum(len(one.minutes) for one in bag.clauses if isinstance(one, PastHour)),
     }.get(asked.unit, 0)
     if asked.times != named and not (asked.times == 1 and named == 0):
+        often = f"{asked.times} times {'an' if asked.unit == 'hour' else 'a'} {asked.unit}"
         if named == 0:
-            raise Refused(f"{asked.times} times a {asked.unit}: say when each of them is")
-        raise Refused(f"{asked.times} times a {asked.unit} does not fit what is named; name as many")
+            raise Refused(f"{often}: say when each of them is")
+        raise Refused(f"{often} does not fit what is named; name as many")
     which = "short" if asked.unit in SECONDS_OF else "long"
     if getattr(steps, which) is not None:
         raise Refused("two intervals are given; give one")

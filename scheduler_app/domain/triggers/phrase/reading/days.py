@@ -55,7 +55,7 @@ def day_group(tokens: Tokens, position: int) -> Found[Weekdays]:
 
 
 def weekday_list(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], bool]]:
-    """Weekdays joined by commas, "and", "/" or as ranges; and whether one of them was in the plural."""
+    """Weekdays joined by commas, "and", "/" or nothing, or as ranges; and whether one was in the plural."""
     days: list[int] = []
     plural = False
     after: int | None = position
@@ -69,7 +69,10 @@ def weekday_list(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], 
         (some, several_of_it), position = found
         days += [day for day in some if day not in days]
         plural = plural or several_of_it
-        after = position + 1 if tokens.text(position) == "/" else joined(tokens, position)
+        if tokens.text(position) == "/":
+            after = position + 1
+        else:
+            after = position if _weekday(tokens, position) else joined(tokens, position)
     return ((tuple(days), plural), position) if days else None
 
 
@@ -81,9 +84,13 @@ def _weekdays(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], boo
     if tokens.text(position) in TO - {"until", "til"}:
         last = _weekday(tokens, position + 1)
         if last is not None:
-            length = (last[0][0] - day) % 7
-            return (tuple((day + step) % 7 for step in range(length + 1)), True), last[1]
+            return (_weekday_range(day, last[0][0]), True), last[1]
     return ((day,), plural), position
+
+
+def _weekday_range(first: int, last: int) -> tuple[int, ...]:
+    """The weekdays from one to another, perhaps over Sunday."""
+    return tuple((first + step) % 7 for step in range((last - first) % 7 + 1))
 
 
 def _weekday(tokens: Tokens, position: int) -> Found[tuple[int, bool]]:
@@ -94,7 +101,13 @@ def _weekday(tokens: Tokens, position: int) -> Found[tuple[int, bool]]:
 
 
 def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """[on] mondays, monday and thursday, mon-fri, weekdays: what repeats without "every"."""
+    """[on] mondays, monday and thursday, mon-fri, between monday and friday, weekdays: what repeats without
+    "every"."""
+    if tokens.text(position) == "between":
+        first, last = _weekday(tokens, position + 1), _weekday(tokens, position + 3)
+        if first is None or last is None or tokens.text(position + 2) not in ("and", "&"):
+            return None
+        return (Weekdays(_weekday_range(first[0][0], last[0][0])),), last[1]
     position = tokens.skip(position, "on", "the")
     if tokens.text(position) == "from":
         position += 1
@@ -232,16 +245,25 @@ def _months(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
     last = MONTHS.get(tokens.text(position + 2)) if tokens.text(position + 1) in TO else None
     if last is None:
         return (first,), position + 1
-    return tuple((first - 1 + step) % 12 + 1 for step in range((last - first) % 12 + 1)), position + 3
+    return _month_range(first, last), position + 3
+
+
+def _month_range(first: int, last: int) -> tuple[int, ...]:
+    """The months from one to another, perhaps over New Year."""
+    return tuple((first - 1 + step) % 12 + 1 for step in range((last - first) % 12 + 1))
 
 
 def months(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """in january and july, of june, from june to august, every january."""
+    """in january and july, of june, from june to august, between june and august, every january."""
     word = tokens.text(position)
+    if word == "between":
+        ends = [MONTHS.get(tokens.text(position + 1)), MONTHS.get(tokens.text(position + 3))]
+        if None in ends or tokens.text(position + 2) not in ("and", "&"):
+            return None
+        return (Months(_month_range(*(end for end in ends if end is not None))),), position + 4
     led = word in ("in", "of", "during") or word in EVERY
     position = tokens.skip(position + led, "each", "every") if led else position
-    ranged = word in ("from", "between")
-    found = month_list(tokens, position + ranged)
+    found = month_list(tokens, position + (word == "from"))
     if found is None or not (led or len(found[0]) > 1):
         return None
     return (Months(found[0]),), found[1]

@@ -96,7 +96,7 @@ def _every_date(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 
 def often(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """twice a day, once a week, 3 times per month, 7 days a week."""
+    """twice a day, twice daily, once a week, 3 times per month, 7 days a week."""
     if (
         after := tokens.any_of(position, "7 days a week", "seven days a week", "7 days per week")
     ) is not None:
@@ -109,6 +109,9 @@ def often(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         if counted is None or tokens.text(counted[1]) not in ("times", "time", "x"):
             return None
         times, position = counted[0], counted[1] + 1
+    count, adverb = ADVERBS.get(tokens.text(position), (0, ""))
+    if count == 1 and times > 0:
+        return (Often(times, adverb),), position + 1
     if tokens.text(position) not in ("a", "an", "per", *EVERY):
         return None
     of = UNITS.get(tokens.text(position + 1))

@@ -190,7 +190,12 @@ def in_the_morning(tokens: Tokens, position: int) -> Found[PartOfDay]:
 
 
 def past_hour(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """at 20 past [every hour], at minute 5 and 35, at :15, on the hour, at half past."""
+    """at 20 past [every hour], at minute 5 and 35, at :15, on the hour, at half past, at the top of every
+    hour."""
+    for words, minute in (("top of", 0), ("bottom of", 30)):
+        edge = tokens.says(tokens.skip(position, "at", "the"), words)
+        if edge is not None and (after := _of_every_hour(tokens, edge)) is not None:
+            return (PastHour((minute,), of_every_hour=True),), after
     if (after := tokens.any_of(position, "on the hour")) is not None:
         return (PastHour((0,), of_every_hour=False),), after
     if (

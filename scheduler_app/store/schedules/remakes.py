@@ -1,0 +1,144 @@
+"""Remakes: schedules whose future was computed with facts that have changed since are claimed and cut in
+bulk."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime
+from random import sample
+
+from pymongo.errors import AutoReconnect
+
+from scheduler_app.clock import clock
+from scheduler_app.domain.calendars import NamedCalendar
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store.calendars.calendars import observing
+from scheduler_app.store.documents.isolation import isolated
+from scheduler_app.store.documents.per_document_update import or_unset, own_value
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.store.schedules.cursors import Cursors, free
+from scheduler_app.store.schedules.documents import revision_document
+from scheduler_app.store.schedules.set_aside import report_set_aside
+
+#: Beats that look at the same schedules at once choose among so many pages.
+BEATS_APART = 5
+
+#: An edit of the same millisecond may have the same revision and cut; with all of these the same, it would be
+#: the same future.
+_TOLD_BY = ("revision", "revised_at", "state", "next_run_at")
+
+
+class Remakes:
+    """A schedule is claimed as expansion claims it: what one beat compares, no other expands or compares. An
+    edit revokes the claim, and what was compared with the schedule as it was is not written then."""
+
+    def __init__(self, mongo: Mongo, cursors: Cursors) -> None:
+        self._schedules = mongo.collection("schedules")
+        self._majority = mongo.majority("schedules")
+        self._cursors = cursors
+
+    def with_older_zone_data(self, version: str, now: datetime, *, limit: int) -> list[str]:
+        """Ids of schedules whose future was computed with older zone data than `version`, but for those that
+        expansion is behind with or that somebody has claimed."""
+        return self._some(_with_older_zone_data(version, now), "zone_v1", limit)
+
+    def with_other_days(self, named: NamedCalendar, now: datetime, *, limit: int) -> list[str]:
+        """The same for a future that was computed with other days of the calendar."""
+        return self._some(_with_other_days(named, now), "calendar_v1", limit)
+
+    def claim_with_older_zone_data(
+        self, ids: Sequence[str], version: str, now: datetime, *, lease_seconds: float
+    ) -> tuple[str, list[Schedule]]:
+        """Claims those of `ids` of which that is still true. Returns the token and the schedules, without
+        what is sent; those that cannot be read are set aside, because they would come again for ever."""
+        return self._claim(_with_older_zone_data(version, now), ids, lease_seconds)
+
+    def claim_with_other_days(
+        self, ids: Sequence[str], named: NamedCalendar, now: datetime, *, lease_seconds: float
+    ) -> tuple[str, list[Schedule]]:
+        """As `claim_with_older_zone_data`."""
+        return self._claim(_with_other_days(named, now), ids, lease_seconds)
+
+    def keep_with_zone_data(self, ids: Sequence[str], token: str, version: str) -> int:
+        """Notes that `version` computes the same future, and releases the schedules; returns how many were
+        still held."""
+        return self._keep(ids, token, {"zone_data": version})
+
+    def keep_with_days(self, ids: Sequence[str], token: str, named: NamedCalendar) -> int:
+        """Notes that the calendar's days compute the same future; otherwise as above."""
+        return self._keep(ids, token, {"calendar_days": named.days_version})
+
+    def cut(self, revised: Sequence[Schedule], token: str) -> set[str]:
+        """Begins the new revisions (`Schedule.revise`) of schedules still held by `token`, each in one write
+        with its cut, and releases them. Returns the ids of those that were still held."""
+
+        def write(part: Sequence[Schedule]) -> set[str]:
+            ids, rows = [each.id for each in part], [revision_document(each) for each in part]
+            changed = {name: or_unset(f"$row.{name}") for name in rows[0]}
+            # `update_many` is not retryable after a broken connection: what was written is read back then,
+            # and where an edit came between.
+            with suppress(AutoReconnect):
+                written = self._schedules.update_many(
+                    {"_id": {"$in": ids}, "owner": token},
+                    [
+                        {"$set": {"row": own_value(ids, rows)}},
+                        {"$set": changed},
+                        {"$unset": ["row", "owner", "lease_until"]},
+                    ],
+                )
+                if written.matched_count == len(ids):
+                    return set(ids)
+            return self._as_revised(part)
+
+        def condemn(schedule: Schedule, error: Exception) -> bool:
+            return self._cursors.condemn(schedule.id, error)
+
+        return set[str]().union(*isolated(revised, write, condemn).results) if revised else set()
+
+    def _as_revised(self, part: Sequence[Schedule]) -> set[str]:
+        wanted = {each.id: _told_by(revision_document(each)) for each in part}
+        rows = self._majority.find({"_id": {"$in": list(wanted)}}, dict.fromkeys(_TOLD_BY, 1))
+        return {row["_id"] for row in rows if _told_by(row) == wanted[row["_id"]]}
+
+    def _some(self, which: Document, index: str, limit: int) -> list[str]:
+        rows = self._schedules.find(which, {"_id": 1}, hint=index).limit(BEATS_APART * limit)
+        ids = [row["_id"] for row in rows]
+        # Any of them, so that beats at work at once mostly look at others.
+        return sample(ids, min(limit, len(ids)))
+
+    def _claim(self, which: Document, ids: Sequence[str], lease_seconds: float) -> tuple[str, list[Schedule]]:
+        token, found = self._cursors.claim(which, ids, lease_seconds=lease_seconds)
+        for each in found:
+            if isinstance(each, CorruptSchedule) and each.readable_elsewhere:
+                self._cursors.release([each.schedule_id], token)
+            elif isinstance(each, CorruptSchedule) and self._cursors.set_aside(
+                each.schedule_id, token, each.reason, clock.now()
+            ):
+                report_set_aside(each.schedule_id, each.reason)
+        return token, [each for each in found if isinstance(each, Schedule)]
+
+    def _keep(self, ids: Sequence[str], token: str, change: Document) -> int:
+        if not ids:
+            return 0
+        result = self._schedules.update_many(
+            {"_id": {"$in": list(ids)}, "owner": token},
+            {"$set": change, "$unset": {"owner": "", "lease_until": ""}},
+        )
+        return result.matched_count
+
+
+def _with_older_zone_data(version: str, now: datetime) -> Document:
+    return _compared({"zone_data": {"$lt": version}}, now)
+
+
+def _with_other_days(named: NamedCalendar, now: datetime) -> Document:
+    return _compared(observing(named), now)
+
+
+def _compared(which: Document, now: datetime) -> Document:
+    # What is owed up to now comes first. No `$or`, which the claim has already: also true of no next run.
+    return free(which | {"next_run_at": {"$not": {"$lte": now}}})
+
+
+def _told_by(row: Document) -> tuple[object, ...]:
+    return tuple(row.get(name) for name in _TOLD_BY)
