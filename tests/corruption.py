@@ -163,7 +163,7 @@ MESSAGES: dict[str, tuple[Any, ...]] = {
     "action.method": (*NO_TEXT, "BREW"),
     "action.headers": (*NO_LIST, None, MISSING, ["x"], [["x"]], [[1, 2]], [["x", 5]]),
     "action.body": (*NO_OBJECT, {}, {"kind": "body", "data": "text"}, {"kind": "song", "data": b"x"}),
-    "action.destination": (5, NAN, ["x"], {"x": 1}, True, "acme:d", "gone"),
+    "action.destination": (5, NAN, ["x"], {"x": 1}, True, "acme:d"),
     "event_name": (5, NAN, ["x"], {"x": 1}, True),
     "asked": (*NO_OBJECT, None, MISSING),
     "asked.scheduled_at": ("soon", 5, NAN, ["x"], {"x": 1}, HUGE_DATE, TINY_DATE, True),

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeVar
 
+from scheduler_app.domain import celery_task_action, command_action
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
-from scheduler_app.domain.command_action import COMMAND, CommandAction, unmasked
+from scheduler_app.domain.celery_task_action import CeleryTaskAction
+from scheduler_app.domain.command_action import COMMAND, CommandAction
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
@@ -238,7 +240,9 @@ class Draft(CarriedOver):
             if any(value is not NOT_GIVEN for value in http):
                 raise InvalidField("action", "give action, or callback_url and what belongs to it, not both")
             if isinstance(self.action, CommandAction):
-                return unmasked(self.action, old)
+                return command_action.unmasked(self.action, old)
+            if isinstance(self.action, CeleryTaskAction):
+                return celery_task_action.unmasked(self.action, old)
             return self.action
         if old is None and self.url is NOT_GIVEN and _given(self.destination, None) is None:
             raise InvalidField("callback_url", "is missing: give it, the name of a destination, or an action")

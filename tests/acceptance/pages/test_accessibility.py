@@ -38,7 +38,7 @@ def test_no_page_shuts_anybody_out(
     paths = (
         *("/", "/schedules", "/new-schedule", "/events", "/dead-letters", "/schedules/nothing", "/calendar"),
         *("/calendar?view=week", "/calendar?view=agenda", "/destinations", "/messages", "/processes"),
-        *("/calendars", "/go?to=test", f"/schedules/{schedule_id}/edit"),
+        *("/calendars", "/go?to=test", "/forecast", f"/schedules/{schedule_id}/edit"),
     )
     with watched_page(browser, stack.url, color_scheme=look) as page:
         for path in (*paths, f"/schedules/{schedule_id}", f"/events/{event_id}"):

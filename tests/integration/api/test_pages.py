@@ -305,3 +305,13 @@ def test_a_calendar_counts_each_event_on_its_day_in_the_zone_that_is_asked_for(
     assert client.get("/calendar?timezone=Mars/Base").status_code == 422
     coming = client.get(f"/calendar?on=2040-01-01&schedule_id={made['id']}").text
     assert coming.count('data-test="comes"') == 1
+
+
+def test_the_forecast_says_how_much_falls_due_and_for_whom(client: FlaskClient, create: Create) -> None:
+    create(run_at=(clock.now() + timedelta(hours=1)).isoformat())
+    for path in ("/forecast", "/forecast/next-day", "/forecast?hours=168"):
+        page = client.get(path)
+        assert page.status_code == 200, page.text
+        assert "callbacks fall due" in page.text
+    assert "http://127.0.0.1:9" in client.get("/forecast").text
+    assert client.get("/forecast?hours=5").status_code == 422

@@ -313,8 +313,6 @@ ACROSS_TENANTS = {
     *(f"remakes.{verb}" for verb in ("keep_with_zone_data", "keep_with_days", "cut")),
     *("event_lists.made_after", "cancellations.cancel_these_past_cut"),
     *("calendars.changed", "calendars.with_older_holiday_data", "calendars.deleted_before"),
-    *(f"cursors.{verb}" for verb in ("release", "set_aside", "with_older_zone_data", "keep_with_zone_data")),
-    *("cursors.finish_ended", "cursors.with_other_days", "cursors.keep_with_days"),
     *("pauses.over", "pauses.end", "pauses.set_aside"),
     *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
     *("kill_switches.everybodys", "kill_switches.judged_by"),
