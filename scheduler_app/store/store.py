@@ -16,6 +16,7 @@ from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
+from scheduler_app.store.events.expirations import Expirations
 from scheduler_app.store.events.figures import EventFigures
 from scheduler_app.store.events.holding import Holding
 from scheduler_app.store.events.lists import EventLists
@@ -31,6 +32,7 @@ from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
 from scheduler_app.store.kill_switches import KillSwitchDocuments
+from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes
 from scheduler_app.store.schedules.cursors import Cursors
@@ -61,6 +63,8 @@ class Store:
         self.claims = Claims(self.mongo, self.secret_box)
         self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)
+        self.expirations = Expirations(self.mongo)
+        self.missed = MissedOccurrences(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.event_figures = EventFigures(self.mongo)

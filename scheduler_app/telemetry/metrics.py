@@ -59,6 +59,11 @@ heartbeat_failures = Counter(
     "Steps of the heartbeat that failed by an unexpected error",
     ["step"],
 )
+expired = Counter(
+    "scheduler_events_expired_total",
+    "Events that expired, and occurrences that were missed, by policy",
+    ["policy"],
+)
 messages = Counter("scheduler_messages_published_total", "Messages published")
 recovered = Counter("scheduler_recovered_total", "Events that recovery repaired, by what was lost", ["lost"])
 set_aside = Counter("scheduler_schedules_set_aside_total", "Schedules that went to error")
@@ -127,6 +132,7 @@ OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
         frozenset({Role.API, Role.BEAT}),
     ),
     blacked_out: frozenset({Role.BEAT}),
+    expired: frozenset({Role.BEAT, Role.WORKER}),
     held: frozenset({Role.BEAT, Role.WORKER}),
     paused_after_failures: frozenset({Role.WORKER}),
     requests: frozenset({Role.API}),

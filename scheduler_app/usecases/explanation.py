@@ -5,7 +5,7 @@ from datetime import datetime
 
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import Kind
+from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.recurrence import Reason, Recurrence
@@ -38,7 +38,10 @@ def explain_schedule(
         # No edit withdraws what somebody asked for.
         revision = schedule.revision if event.kind is Kind.BACKFILL else event.revision
         facts = EventFacts(revision, event.state, last.get("message", ""))
-    found = explain(schedule, schedule.recurrence().why(at), at, facts, now)
+    verdict = schedule.recurrence().why(at)
+    if facts is None and verdict.fires and at <= now:
+        facts = _missed(store, schedule, at)
+    found = explain(schedule, verdict, at, facts, now)
     if at >= now:
         found = _withheld(store, schedule, found)
     return schedule, found, event
@@ -73,6 +76,12 @@ def _schedule(store: Store, schedule_id: str, tenant: str) -> Schedule:
     if not isinstance(found, Schedule) or found.tenant != tenant:
         raise NotFound(f"there is no schedule {schedule_id}")
     return store.calendars.attach([found])[0]
+
+
+def _missed(store: Store, schedule: Schedule, at: datetime) -> EventFacts | None:
+    """What a record tells of an occurrence that was missed with many others."""
+    found = store.missed.at(schedule.id, at, tenant=schedule.tenant)
+    return None if found is None else EventFacts(found[0], State.EXPIRED, found[1])
 
 
 def _event(store: Store, schedule: Schedule, at: datetime) -> EventRecord | None:

@@ -188,6 +188,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
     ),
+    "missed.at": (lambda w: w.store.missed.at(w.living, w.now, tenant=w.stranger), None),
     "schedules.living": (lambda w: w.store.schedules.living([w.living], tenant=w.stranger), set()),
     "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
     "event_figures.newest": (
@@ -338,6 +339,7 @@ ACROSS_TENANTS = {
     *(f"overlaps.{verb}" for verb in ("unfinished", "supersede", "superseded", "end", "wake_next")),
     *("completions.expect", "completions.overdue", "completions.tell"),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
+    *("expirations.expire_claimed", "expirations.newest_due", "missed.settle", "cursors.advance_within"),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
