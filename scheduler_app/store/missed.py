@@ -97,7 +97,7 @@ class MissedOccurrences:
                 "kind": Kind.SCHEDULED.value,
                 "run_time": {"$gte": counted.first, "$lte": counted.last},
             },
-            hint="schedule_v2",
+            hint="schedule_v1",
             session=session,
         )
         fresh = counted.count - there
@@ -124,7 +124,7 @@ class MissedOccurrences:
             },
             {"missed": 1, "revision": 1},
             sort=[("run_time", DESCENDING), ("_id", DESCENDING)],
-            hint="schedule_v2",
+            hint="schedule_v1",
             session=session,
         )
         if before is None or before.get("missed") is None or before.get("revision") != step.revision:

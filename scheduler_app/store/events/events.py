@@ -107,7 +107,7 @@ class Events:
         rows = self._events.find(
             {"schedule_id": schedule_id, "run_time": times, "state": ended},
             {"state": 1},
-            hint="schedule_v2",
+            hint="schedule_v1",
             max_time_ms=LOOK_MS,
         )
         return [(row["_id"], State(row["state"])) for row in rows.sort("run_time", -1).limit(limit)]

@@ -67,6 +67,6 @@ class Expirations:
             },
             {"run_time": 1},
             sort=[("run_time", DESCENDING), ("_id", DESCENDING)],
-            hint="schedule_v2",
+            hint="schedule_v1",
         )
         return newest["run_time"] if newest else None
