@@ -68,6 +68,7 @@ DESTINATION: View = {
 }
 DESTINATION_CHANGE: View = {"rate_per_second": 20, "breaker": None}
 PAUSE: View = {"until": "2040-01-01T00:00:00Z", "note": "the receiver moves"}
+FAILURE: View = {"reason": "the disk is full"}
 KILL_SWITCH: View = {"tag": "billing", "note": "the billing system is being restored"}
 BLACKOUT: View = {
     "cron": "0 22 * * *",
