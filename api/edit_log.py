@@ -73,7 +73,12 @@ def _fields(schedule: Schedule | None, now: datetime) -> View:
     """What an edit can change, as answers show it."""
     if schedule is None:
         return {}
-    return {name: value for name, value in shown(schedule, now).items() if name in EDIT_FIELDS}
+    # The reason of a state follows from how it came about: no edit of a person gives it.
+    return {
+        name: value
+        for name, value in shown(schedule, now).items()
+        if name in EDIT_FIELDS and name != "reason"
+    }
 
 
 def _secrets_changed(before: Schedule | None, after: Schedule | None, differ: set[str]) -> bool:

@@ -16,15 +16,15 @@ from scheduler_app.broker import Application, CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.masking import MASK
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.backlog import BacklogService
+from scheduler_app.usecases.blackouts import BlackoutService
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.completions import CompletionService, CompletionTimeouts
@@ -81,6 +81,7 @@ class Assembly:
     completion_timeouts: CompletionTimeouts
     resumption: Resumption
     failure_pausing: FailurePausing
+    blackouts: BlackoutService
     kill_switches: KillSwitchService
     held_events: HeldEvents
     rezoning: Rezoning
@@ -111,8 +112,7 @@ class Assembly:
     def pipeline(self, worker: str, queues: Collection[str] = (CALLBACKS,)) -> Pipeline:
         """Makes the delivery of a worker of that name for the events in `queues`. It executes every kind of
         action whose queue is one of them. Its threads have not started yet. Raises InvalidSetting."""
-        commands = COMMANDS in queues
-        kinds = [kind for kind in KINDS.values() if (kind.name == COMMAND) is commands]
+        kinds = [kind for kind in KINDS.values() if kind.is_served(self.settings, queues)]
         return Pipeline(
             self.store,
             make_executors(self.settings, kinds),
@@ -156,9 +156,12 @@ class Assembly:
             creation=creation,
             manager=manager,
             events=events,
-            completions=replace(self.completions, store=store, dispatch=_do_nothing),
+            completions=replace(
+                self.completions, store=store, dispatch=_do_nothing, judge_failures=_judge_nothing
+            ),
             messages=messages,
             destinations=destinations,
+            blackouts=BlackoutService(store),
             backfills=BackfillService(store),
             backlog=BacklogService(store),
             kill_switches=KillSwitchService(store),
@@ -194,6 +197,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         new_secret=new_secret,
     )
     notifications = Notifications(store, prompt.dispatch_soon, settings.worker_max_retries)
+    failure_pausing = FailurePausing(store, manager, tell=notifications.paused)
     return Assembly(
         settings=settings,
         store=store,
@@ -204,7 +208,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         ),
         manager=manager,
         events=EventService(store, prompt.dispatch_urgently),
-        completions=CompletionService(store, prompt.dispatch_urgently),
+        completions=CompletionService(store, prompt.dispatch_urgently, failure_pausing.judge),
         messages=MessageService(
             store,
             prompt.dispatch_soon,
@@ -230,9 +234,10 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
         recovery=Recovery(store),
-        completion_timeouts=CompletionTimeouts(store),
+        completion_timeouts=CompletionTimeouts(store, failure_pausing.judge),
         resumption=Resumption(store),
-        failure_pausing=FailurePausing(store, manager, tell=notifications.paused),
+        blackouts=BlackoutService(store),
+        failure_pausing=failure_pausing,
         kill_switches=KillSwitchService(store),
         held_events=HeldEvents(store),
         rezoning=Rezoning(store),
@@ -272,6 +277,11 @@ def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verd
 
 def _do_nothing(items: Sequence[Any], now: datetime) -> None:
     """Takes the place of expanding and dispatching in a dry run."""
+
+
+def _judge_nothing(schedule_id: str, now: datetime) -> bool:
+    """Takes the place of pausing after failures in a dry run."""
+    return False
 
 
 def _masked_secret() -> str:

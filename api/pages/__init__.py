@@ -13,6 +13,7 @@ from api.pages import (
     destinations,
     edit_schedule,
     events,
+    forecast,
     go,
     messages,
     new_schedule,
@@ -35,7 +36,7 @@ def register(app: Flask, settings: Settings) -> None:
     blueprint = new_blueprint()
     for module in (
         *(overview, schedules, new_schedule, schedule, edit_schedule, calendar_view, events, dead_letters),
-        *(destinations, messages, processes, go, signing_in),
+        *(forecast, destinations, messages, processes, go, signing_in),
     ):
         module.register(blueprint)
     app.register_blueprint(blueprint)

@@ -51,7 +51,7 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
         draft, effect = _draft(form, found), _effect(form, found)
         if effect["moves"] and form.get("reviewed") != effect["reviewed"]:
             return _form(found, form, effect=effect), 200
-        g.edit_note = form.get("note", "")
+        g.edit_note = form.get("edit_note", "")
         made.manager.edit(
             schedule_id,
             draft,

@@ -37,7 +37,7 @@ def new_blueprint() -> Blueprint:
     )
     made.context_processor(_of_every_page)
     made.after_request(_finish)
-    for each in (words.relative, words.instant, words.in_zone, words.duration):
+    for each in (words.relative, words.instant, words.minute, words.in_zone, words.duration):
         made.add_app_template_filter(each)
     return made
 

@@ -19,6 +19,7 @@ NAMED = {
     "Overview": "overview",
     "Schedules": "schedules",
     "Calendar": "calendar_view",
+    "Forecast": "forecast",
     "Events": "events",
     "Dead letters": "dead_letters",
     "Destinations": "destinations",

@@ -34,7 +34,9 @@ PENDING = 10
 EDITS = 10
 #: Events in the scatter.
 DOTS = 300
-CHART = (600.0, 160.0)
+CHART = (600.0, 110.0)
+#: Where the dots begin, right of the scale.
+LEFT = 40.0
 #: The scale of the scatter, milliseconds.
 LEAST_MS, MOST_MS = 1.0, 100_000.0
 LINES = ((1.0, "1 ms"), (10.0, "10 ms"), (100.0, "100 ms"), (1_000.0, "1 s"), (10_000.0, "10 s"))
@@ -127,7 +129,7 @@ def dots(outcomes: list[Outcome], of: str) -> list[Dot]:
         value = each.lag_ms if of == "lag" else each.duration_ms
         if value is None:
             continue
-        x = (each.run_time - first).total_seconds() / span * (CHART[0] - 8) + 4
+        x = (each.run_time - first).total_seconds() / span * (CHART[0] - LEFT - 4) + LEFT
         title = f"{each.run_time:%Y-%m-%d %H:%M:%S} UTC: {each.state.value}, {of} {value:.0f} ms"
         link = url_for(f"{PAGES}.event", event_id=each.id)
         found.append(Dot(round(x, 1), round(CHART[1] - _height(value), 1), each.state.value, title, link))

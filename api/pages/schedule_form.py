@@ -23,7 +23,19 @@ from scheduler_app.domain.triggers import BY_NAME, FIELDS
 
 #: The form's name for each field of the API that has another one there.
 FORM_NAMES = dict.fromkeys(BY_NAME, "when") | dict.fromkeys(BODY_FIELDS, "body") | {"callback_url": "url"}
-_ELSEWHERE = {"id", "sealed", "action", "state", "reason", "signing", "name", "timezone", "method", "headers"}
+_ELSEWHERE = {
+    "id",
+    "sealed",
+    "action",
+    "state",
+    "reason",
+    "note",
+    "signing",
+    "name",
+    "timezone",
+    "method",
+    "headers",
+}
 _ELSEWHERE |= {"callback_url", "destination", "path", "tags", "calendar", *BODY_FIELDS, *FIELDS}
 _KINDS = (fields.String, fields.Integer, fields.Float, fields.Boolean, StatusCodes)
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
@@ -46,7 +58,7 @@ ScheduleForm: type[Schema] = InputSchema.from_dict(
         "once": fields.String(validate=validate.Regexp(r"[0-9a-f]{24}\Z")),
         "version": fields.Integer(validate=validate.Range(1)),
         "reviewed": fields.String(validate=validate.Length(max=64)),
-        "note": fields.String(validate=validate.Length(max=500)),
+        "edit_note": fields.String(validate=validate.Length(max=500)),
     },
     name="ScheduleForm",
 )

@@ -25,6 +25,11 @@ def instant(moment: datetime) -> str:
     return f"{shown:%Y-%m-%d %H:%M:%S}{fraction} UTC"
 
 
+def minute(moment: datetime) -> str:
+    """`2026-03-02 12:00 UTC`, where seconds say nothing."""
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def in_zone(moment: datetime, zone: str) -> str:
     """`Mon 2026-03-02 13:00:00+01:00`, in an IANA zone."""
     shown = local_in(moment, zone)
@@ -32,5 +37,10 @@ def in_zone(moment: datetime, zone: str) -> str:
 
 
 def duration(milliseconds: float) -> str:
-    """`12 ms`, `1.5 s`."""
-    return f"{milliseconds:.0f} ms" if abs(milliseconds) < 1000 else f"{milliseconds / 1000:.1f} s"
+    """`12 ms`, `1.5 s`, `10.0 min`, `2.5 h`."""
+    if abs(milliseconds) < 1_000:
+        return f"{milliseconds:.0f} ms"
+    for size, unit in ((7_200_000, "h"), (120_000, "min")):
+        if abs(milliseconds) >= size:
+            return f"{milliseconds / (3_600_000 if unit == 'h' else 60_000):.1f} {unit}"
+    return f"{milliseconds / 1000:.1f} s"

@@ -1,8 +1,13 @@
-"""An action of another kind than an HTTP request, as a request gives it."""
+"""An action of another kind than an HTTP request, as a request gives it: the fields of all types in one."""
 
-from marshmallow import ValidationError, fields, validate
+from typing import Any
 
+from marshmallow import ValidationError, fields, validate, validates_schema
+
+from api.wire.celery_task_fields import NAMES as OF_A_TASK
+from api.wire.celery_task_fields import CeleryTaskInput
 from api.wire.input_schema import InputSchema
+from scheduler_app.domain.celery_task_action import CELERY_TASK
 from scheduler_app.domain.command_action import COMMAND, MAX_COMMAND_BYTES, MAX_VARIABLES, MAX_WORDS
 
 
@@ -17,18 +22,24 @@ class Command(fields.Field[str | list[str]]):
         raise ValidationError('must be a list of words, such as ["/opt/jobs/report", "--daily"], or one text')
 
 
-class ActionInput(InputSchema):
+OF_A_COMMAND = frozenset(("command", "shell", "env", "retry_exit_codes"))
+
+
+class ActionInput(CeleryTaskInput, InputSchema):
     """An action of another kind than an HTTP request."""
 
     type = fields.String(
         required=True,
-        validate=validate.OneOf([COMMAND]),
-        metadata={"description": "`command`: a program that a worker runs", "example": COMMAND},
+        validate=validate.OneOf([COMMAND, CELERY_TASK]),
+        metadata={
+            "description": "`command`: a program that a worker runs; `celery_task`: a task of another Celery"
+            " application",
+            "example": COMMAND,
+        },
     )
     command = Command(
-        required=True,
         metadata={
-            "description": f"The program and its arguments, up to {MAX_WORDS} words and"
+            "description": f"Of a `command`: the program and its arguments, up to {MAX_WORDS} words and"
             f" {MAX_COMMAND_BYTES // 1024} KiB; one text is split into words as a shell would, and run"
             " without one",
             "oneOf": [
@@ -58,3 +69,12 @@ class ActionInput(InputSchema):
         validate=validate.Length(max=255),
         metadata={"description": "The exit statuses after which it is tried again; by default all but 0"},
     )
+
+    @validates_schema
+    def _fits_its_type(self, given: dict[str, Any], **_: object) -> None:
+        kind = given.get("type")
+        if kind == COMMAND and "command" not in given:
+            raise ValidationError("must be given for a command", "command")
+        foreign = {COMMAND: OF_A_TASK, CELERY_TASK: OF_A_COMMAND}.get(str(kind), frozenset())
+        for name in sorted(foreign & given.keys()):
+            raise ValidationError(f"is no field of a {kind}: leave it out", name)

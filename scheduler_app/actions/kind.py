@@ -1,12 +1,13 @@
 """What a kind of action has to bring along: how it is stored, how it is checked, who executes it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 from scheduler_app.actions.executor import Executor
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.queues import COMMANDS
 
 A = TypeVar("A", bound=Action)
 
@@ -49,6 +50,11 @@ class ActionKind(ABC, Generic[A]):
     @abstractmethod
     def checker(self, settings: Settings) -> Callable[[A], None]:
         """Returns what judges a new action by the settings of this deployment: it raises InvalidField."""
+
+    def is_served(self, settings: Settings, queues: Collection[str]) -> bool:
+        """Whether a worker with these settings that serves these queues executes such actions. The others
+        leave them to those that do."""
+        return COMMANDS not in queues
 
     @abstractmethod
     def executor(self, settings: Settings, ready: Callable[[], None]) -> Executor:

@@ -32,6 +32,7 @@ _COMMANDS = {
     "get": "get:get_schedule",
     "history": "history:history",
     "import": "import_:import_schedules",
+    "blackout": "blackout:blackout",
     "kill-switch": "kill_switch:kill_switch",
     "list": "list:list_schedules",
     "message": "message:messages",

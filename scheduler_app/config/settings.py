@@ -12,6 +12,7 @@ from scheduler_app.config.api_keys import ApiKey, read_key
 from scheduler_app.config.parsers import LogFormat, LogLevel
 from scheduler_app.domain.command_patterns import parse_patterns
 from scheduler_app.domain.errors import SchedulerError
+from scheduler_app.domain.named_urls import NamedUrls, parse_brokers, parse_result_backends
 from scheduler_app.domain.ports import DENIED
 from scheduler_app.domain.retry import DEFAULT_MAX_RETRIES, MAX_RETRIES
 
@@ -144,6 +145,18 @@ class Settings:
     command_file_mib: int = _setting(
         1024, parse.whole_number(1, 2**20), "the largest file that a command may write, in MiB"
     )
+    celery_brokers: NamedUrls = _setting(  # noqa: RUF009 - it makes a dataclasses.field
+        (),
+        parse_brokers,
+        "brokers of other Celery applications that schedules may send tasks to: name=URL, by commas",
+        secret=True,
+    )
+    celery_result_backends: NamedUrls = _setting(  # noqa: RUF009 - it makes a dataclasses.field
+        (),
+        parse_result_backends,
+        "where those applications keep results (Redis), by the same names: needed to wait for tasks",
+        secret=True,
+    )
     retention_days: int = _setting(30, parse.whole_number(1, 3650), "how long finished events are kept")
     message_retention_days: int = _setting(
         30, parse.whole_number(1, 3650), "how long finished messages are kept, and their ids are known"
@@ -221,6 +234,11 @@ def refuse_impossible(settings: Settings) -> None:
         raise InvalidSetting(
             "FLOW_CONTROL_URL must be empty unless BROKER_URL is a RabbitMQ's: what destinations are sent is"
             " counted in the broker's own Redis"
+        )
+    unknown = set(dict(settings.celery_result_backends)) - set(dict(settings.celery_brokers))
+    if unknown:
+        raise InvalidSetting(
+            f"CELERY_RESULT_BACKENDS must have names of CELERY_BROKERS; {min(unknown)} is none of them"
         )
     if not settings.api_keys and not is_loopback(settings.api_host):
         raise InvalidSetting(

@@ -44,11 +44,8 @@ EVENTS = [
         name=HELD,
         partialFilterExpression={"held": {"$exists": True}, "due_at": {"$exists": True}},
     ),
-    # Messages have no schedule, and are not written to it.
     IndexModel(
-        [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
-        name="schedule_v2",
-        partialFilterExpression={"schedule_id": {"$exists": True}},
+        [("schedule_id", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)], name="schedule_v1"
     ),
     # The pending events of a schedule, however many are finished. It is written when an event is made and
     # when it ends.
@@ -72,6 +69,12 @@ EVENTS = [
         [("tenant", ASCENDING), ("run_time", DESCENDING), ("_id", DESCENDING)],
         name="dead_v2",
         partialFilterExpression={"state": "error"},
+    ),
+    # The records of missed occurrences, and nothing else.
+    IndexModel(
+        [("schedule_id", ASCENDING), ("run_time", ASCENDING)],
+        name="missed_v1",
+        partialFilterExpression={"missed.first": {"$exists": True}},
     ),
     # Until when receivers may say how their work went; written for events that wait for that alone.
     IndexModel(
@@ -215,7 +218,7 @@ CALENDARS = [
 ]
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
-REPLACED = {"events": ("due_v1", "retention_v1", "schedule_v1")}
+REPLACED = {"events": ("due_v1", "retention_v1")}
 
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [

@@ -113,7 +113,10 @@ class BackfillService:
         if backfills.running(tenant=schedule.tenant, most=MAX_RUNNING) >= MAX_RUNNING:
             raise Conflict(f"{MAX_RUNNING} backfills are at work; wait for one to end, or cancel one")
         if not backfills.start(planned.backfill):
-            raise Conflict("the schedule has a backfill at work; wait for its end, or cancel it")
+            raise Conflict(
+                "the schedule has a backfill at work; wait for its end, or cancel it (a cancelled one is"
+                " looked after for another minute)"
+            )
         log.info(
             "backfill.started",
             message="A person asked for a backfill",

@@ -32,11 +32,12 @@ class CompletionService:
     """What receivers do with the events of schedules whose `completion` is `callback`.
 
     `dispatch` dispatches an event that waited for this one at once. Its failures are ignored: the next tick
-    does the same work.
+    does the same work. `judge_failures` pauses the schedule if its last events all failed.
     """
 
     store: Store
     dispatch: Callable[[Sequence[Event], datetime], None]
+    judge_failures: Callable[[str, datetime], bool]
 
     def complete(self, event_id: str, token: str, now: datetime, *, tenant: str) -> EventRecord:
         """Ends the event as completed. Raises Refused for a wrong token, Conflict where it is too late."""
@@ -75,21 +76,24 @@ class CompletionService:
         self, awaited: Awaited, how: Literal["completed", "failed"], reason: str, now: datetime
     ) -> bool:
         ended = _completed(awaited, now) if how == "completed" else _failed(awaited, how, reason, now)
-        return settle(self.store, awaited, ended, self.dispatch)
+        return _settle(self.store, awaited, ended, self.dispatch, self.judge_failures)
 
 
 class CompletionTimeouts:
     """Ends what was not completed in time."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, judge_failures: Callable[[str, datetime], bool]) -> None:
+        """`judge_failures` pauses a schedule if its last events all failed."""
         self._store = store
+        self._judge_failures = judge_failures
 
     def end_overdue(self, now: datetime) -> int:
         """Ends a page of attempts that nobody completed; returns how many. Raises a STORE_FAULT."""
         ended = 0
         for awaited in self._store.completions.overdue(now, limit=EVENTS_A_PAGE):
             reason = f"it was not completed within {awaited.seconds:g} s"
-            ended += settle(self._store, awaited, _failed(awaited, "timed_out", reason, now), _leave_to_beat)
+            failed = _failed(awaited, "timed_out", reason, now)
+            ended += _settle(self._store, awaited, failed, _leave_to_beat, self._judge_failures)
         if ended:
             log.warning(
                 "completions.timed_out",
@@ -99,11 +103,12 @@ class CompletionTimeouts:
         return ended
 
 
-def settle(
+def _settle(
     store: Store,
     awaited: Awaited,
     ended: Ended,
     dispatch: Callable[[Sequence[Event], datetime], None],
+    judge_failures: Callable[[str, datetime], bool],
 ) -> bool:
     """Writes what was said of an event, and what follows from it for its schedule; False where the event has
     moved meanwhile."""
@@ -116,6 +121,8 @@ def settle(
         woken = store.overlaps.wake_next(awaited.schedule_id, now)
         if woken is not None:
             dispatch([woken], now)
+    if ended.state is State.ERROR:
+        judge_failures(awaited.schedule_id, now)
     return True
 
 

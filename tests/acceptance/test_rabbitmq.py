@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import requests
 
 from scheduler_app.broker.queues import QUEUE
 from scheduler_app.broker.rabbitmq.names import AHEAD, LANES, lane_queue, name_prefix
@@ -70,6 +71,20 @@ def test_callbacks_arrive_now_and_on_time(stack: Stack, journal: Journal) -> Non
     assert completed(stack, later)
     assert len(journal.calls["/later"]) == 20
     assert min(call.at for call in journal.calls["/later"]) >= datetime.fromisoformat(due).timestamp()
+
+
+def test_limits_that_nobody_could_keep_are_refused_with_what_to_set(stack: Stack) -> None:
+    body = {"url": "http://127.0.0.1:9/"}
+    assert requests.put(f"{stack.url}/api/destinations/free", json=body, timeout=20).status_code == 201
+    for field, value in (
+        ("rate_per_second", 5),
+        ("concurrency", 1),
+        ("breaker", {"failures": 3, "open_seconds": 5}),
+    ):
+        answer = requests.put(f"{stack.url}/api/destinations/d", json=body | {field: value}, timeout=20)
+        assert answer.status_code == 422, answer.text
+        assert field in answer.text
+        assert "FLOW_CONTROL_URL" in answer.text
 
 
 def test_what_a_killed_worker_held_is_sent_by_the_next(

@@ -5,16 +5,19 @@ import shlex
 from marshmallow import Schema, ValidationError, fields
 
 from api.json_types import Loaded, View
+from api.wire.celery_task_fields import CeleryTaskOutput, celery_task_shown, read_celery_task
 from api.wire.output_schema import OutputSchema
 from api.wire.schedule_fields.field import ScheduleField, ShownSchedule
+from scheduler_app.domain.action import Action
+from scheduler_app.domain.celery_task_action import CELERY_TASK, CeleryTaskAction
 from scheduler_app.domain.command_action import COMMAND, CommandAction
 from scheduler_app.domain.masking import MASK
 
 
-class ActionOutput(OutputSchema):
-    """An action as it is stored; the values of its environment are masked."""
+class ActionOutput(CeleryTaskOutput, OutputSchema):
+    """An action as it is stored; what may be secret of it is masked."""
 
-    type = fields.String(metadata={"description": "`command`"})
+    type = fields.String(metadata={"description": "`command` or `celery_task`"})
     command = fields.List(fields.String(), metadata={"description": "Its words; with `shell` one text"})
     shell = fields.Boolean(metadata={"description": "Whether a shell runs it"})
     env = fields.Dict(
@@ -25,7 +28,12 @@ class ActionOutput(OutputSchema):
     )
 
 
-def _read(given: Loaded) -> CommandAction:
+def _read(given: Loaded) -> Action:
+    """Raises ValidationError."""
+    return read_celery_task(given) if given["type"] == CELERY_TASK else _read_command(given)
+
+
+def _read_command(given: Loaded) -> CommandAction:
     """Raises ValidationError."""
     command, shell = given["command"], given.get("shell", False)
     if shell and not isinstance(command, str):
@@ -52,6 +60,8 @@ def _split(text: str) -> list[str]:
 
 def _shown(it: ShownSchedule) -> View | None:
     action = it.schedule.action
+    if isinstance(action, CeleryTaskAction):
+        return celery_task_shown(action)
     if not isinstance(action, CommandAction):
         return None
     view: View = {"type": COMMAND, "command": list(action.command)}

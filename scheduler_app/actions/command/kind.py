@@ -1,7 +1,7 @@
 """The row of commands in the registry of actions."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar
 
 from scheduler_app.actions.command import document
@@ -12,6 +12,7 @@ from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.command_action import COMMAND, CommandAction
 from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.queues import COMMANDS
 
 
 class CommandKind(ActionKind[CommandAction]):
@@ -48,6 +49,10 @@ class CommandKind(ActionKind[CommandAction]):
                 )
 
         return check
+
+    def is_served(self, settings: Settings, queues: Collection[str]) -> bool:
+        """By workers of the queue of commands, which are for nothing else."""
+        return COMMANDS in queues
 
     def executor(self, settings: Settings, ready: Callable[[], None]) -> Executor:
         if not sys.platform.startswith("linux"):

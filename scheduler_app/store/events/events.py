@@ -65,6 +65,7 @@ class Events:
                 "$set": {
                     "state": State.READY_QUEUE,
                     "due_at": due_at,
+                    "due_since": due_at,
                     "attempts_before": "$attempt",
                     "lost_leases": 0,
                     "isolated_losses": 0,

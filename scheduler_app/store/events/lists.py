@@ -193,7 +193,7 @@ def _index(tenant: str, owners: list[str] | None, states: Collection[State] | No
     of_owners: Document = {"schedule_id": owners[0] if len(owners) == 1 else {"$in": owners}}
     if states is not None and LIVING.issuperset(states):
         return of_owners | {"due_at": {"$exists": True}}, "pending_v1"
-    return of_owners, "schedule_v2"
+    return of_owners, "schedule_v1"
 
 
 def _fits(narrowing: Narrowing) -> list[Document]:

@@ -1,6 +1,6 @@
 """Inserts schedules, edits them by version, shows and removes them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import repeat
@@ -12,7 +12,6 @@ from bson.raw_bson import RawBSONDocument
 from pymongo.errors import BulkWriteError
 from pymongo.read_concern import ReadConcern
 
-from scheduler_app.domain.event import State
 from scheduler_app.domain.field_types import MAX_WHOLE, Corrupt, whole
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -22,10 +21,11 @@ from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window, lower
+from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, Window
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
 from scheduler_app.store.schedules.documents import to_document, to_owed_document
+from scheduler_app.store.schedules.listing import Choice, listing
 from scheduler_app.store.schedules.sealed_parts import WIPE
 from scheduler_app.store.schedules.set_aside import set_aside_corrupt
 from scheduler_app.store.schedules.trigger_documents import TRIGGER_FIELDS
@@ -108,9 +108,7 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [
-            key for key in ("signing", "sealed", "pause_after_failures", "purpose") if key not in document
-        ]:
+        if gone := [key for key in _TAKEN_AWAY if key not in document]:
             change["$unset"] = dict.fromkeys(gone, "")
         return self._write(schedule.id, version, schedule.revision, change)
 
@@ -233,73 +231,29 @@ class Schedules:
         window: Window,
         *,
         tenant: str,
-        state: str | None = None,
-        name: str | None = None,
-        tag: str | None = None,
-        last_outcome: str | None = None,
-        destination: str | None = None,
-        text: str | None = None,
         oldest_first: bool = False,
+        **choice: str | None,
     ) -> Page[Schedule | CorruptSchedule]:
-        """The tenant's schedules that match all that is given, newest first; the window's times are creation
-        times. `destination` is the id of one, `text` a part of the name, whatever the case of its letters.
-        One filter is told by an index, the others are looked for among what it leaves."""
-        which, hint, row_filter = self._listing(tenant, state, name, tag, last_outcome, destination, text)
-        query = PagedQuery(self._schedules, "created_at", which, hint, row_filter, ascending=oldest_first)
+        """The tenant's schedules that match the `Choice`, newest first; the window's times are creation
+        times."""
+        asked = listing(tenant, Choice(**choice))
+        query = PagedQuery(self._schedules, "created_at", *asked, ascending=oldest_first)
         found = query.page(window)
         rows = self._calendars.attach([read_whole(row, self._secret_box) for row in found.rows])
         return Page(rows, found.next)
 
-    def count(
-        self,
-        *,
-        tenant: str,
-        most: int,
-        state: str | None = None,
-        name: str | None = None,
-        tag: str | None = None,
-        last_outcome: str | None = None,
-        destination: str | None = None,
-        text: str | None = None,
-    ) -> tuple[int, bool]:
+    def count(self, *, tenant: str, most: int, **choice: str | None) -> tuple[int, bool]:
         """How many `page` would find, and whether there may be more: no more than `most` are looked at."""
-        which, hint, row_filter = self._listing(tenant, state, name, tag, last_outcome, destination, text)
-        looked: list[Document] = [{"$match": which}, {"$limit": most + 1}]
-        counted: list[Document] = [{"$group": {"_id": None, "seen": {"$sum": 1}, "fit": {"$sum": 1}}}]
-        if row_filter:
-            fit = {"$cond": [row_filter.matches, 1, 0]}
-            counted = [{"$group": {"_id": None, "seen": {"$sum": 1}, "fit": {"$sum": fit}}}]
-        rows = self._schedules.aggregate([*looked, *counted], hint=hint, maxTimeMS=int(MAX_SECONDS * 1000))
+        asked = listing(tenant, Choice(**choice))
+        fit = {"$cond": [asked.row_filter.matches, 1, 0]} if asked.row_filter else 1
+        counted: list[Document] = [
+            {"$match": asked.which},
+            {"$limit": most + 1},
+            {"$group": {"_id": None, "seen": {"$sum": 1}, "fit": {"$sum": fit}}},
+        ]
+        rows = self._schedules.aggregate(counted, hint=asked.hint, maxTimeMS=int(MAX_SECONDS * 1000))
         row = next(iter(rows), {"seen": 0, "fit": 0})
         return min(row["fit"], most), row["seen"] > most
-
-    def _listing(
-        self,
-        tenant: str,
-        state: str | None,
-        name: str | None,
-        tag: str | None,
-        last_outcome: str | None,
-        destination: str | None,
-        text: str | None,
-    ) -> tuple[Document, str, RowFilter | None]:
-        """What an index tells of a list, that index, and what is looked for in its rows."""
-        wanted = {"tags": tag, "name": name, "last_run.outcome": last_outcome, "state": state}
-        given = {field: value for field, value in wanted.items() if value is not None}
-        best = next((field for field in given if field in _INDEXES and _is_indexed(field, given)), None)
-        which: Document = {"tenant": tenant} | ({best: given[best]} if best else {})
-        fits: list[Document] = [
-            {"$eq": [f"${field}", {"$literal": value}]} for field, value in given.items() if field != best
-        ]
-        if state is None:
-            fits.append({"$ne": ["$state", ScheduleState.DELETED.value]})
-        if destination is not None:
-            fits.append({"$eq": ["$action.destination", {"$literal": destination}]})
-        if text is not None:
-            named = {"$toLower": {"$cond": [{"$eq": [{"$type": "$name"}, "string"]}, "$name", ""]}}
-            fits.append({"$gte": [{"$indexOfCP": [named, {"$literal": lower(text)}]}, 0]})
-        hint = _INDEXES[best] if best else "list_v1"
-        return which, hint, RowFilter({"$and": fits}) if fits else None
 
 
 def _last_revision(row: Document) -> int:
@@ -311,21 +265,11 @@ def _last_revision(row: Document) -> int:
         return MAX_WHOLE
 
 
-#: The most selective first: few schedules share a tag or a name, and most are in one state.
-_INDEXES = {
-    "tags": "list_tag_v1",
-    "name": "list_name_v1",
-    "last_run.outcome": "list_outcome_v1",
-    "state": "list_state_v1",
-}
-
-
-def _is_indexed(field: str, given: Mapping[str, str]) -> bool:
-    """Whether an index answers the filter. That of outcomes has all but success, which most schedules
-    have."""
-    return field != "last_run.outcome" or given[field] > State.COMPLETED
-
-
+#: What a document has only where the schedule has it, and any edit may take away.
+_TAKEN_AWAY = (
+    *("signing", "sealed", "pause_after_failures", "purpose", "notifies", "jitter_seconds", "queue"),
+    *("lateness", "run_overlap", "overlap_scope", "queue_limit", "completion", "completion_timeout_seconds"),
+)
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",
@@ -353,9 +297,9 @@ _CURSOR = (
     "zone_data",
     "calendar_days",
 )
-#: What a document has only where the schedule has it.
+#: The same for an edit that begins a revision, which writes the cursor, too.
 _OPTIONAL = (
-    "purpose",
+    *_TAKEN_AWAY,
     "zone_data",
     "calendar",
     "on_holiday",
@@ -366,9 +310,6 @@ _OPTIONAL = (
     "checkpoint",
     "reason",
     "pause",
-    "pause_after_failures",
     "failures_since",
     "cut_pending",
-    "signing",
-    "sealed",
 )

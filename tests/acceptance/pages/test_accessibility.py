@@ -35,7 +35,11 @@ def test_no_page_shuts_anybody_out(
     browser: Browser, stack: Stack, event_id: str, look: Literal["light", "dark"]
 ) -> None:
     schedule_id = event_id.partition("-manual-")[0]
-    paths = ("/", "/schedules", "/new-schedule", "/events", "/dead-letters", "/schedules/nothing")
+    paths = (
+        *("/", "/schedules", "/new-schedule", "/events", "/dead-letters", "/schedules/nothing", "/calendar"),
+        *("/calendar?view=week", "/calendar?view=agenda", "/destinations", "/messages", "/processes"),
+        *("/calendars", "/go?to=test", "/forecast", f"/schedules/{schedule_id}/edit"),
+    )
     with watched_page(browser, stack.url, color_scheme=look) as page:
         for path in (*paths, f"/schedules/{schedule_id}", f"/events/{event_id}"):
             page.goto(path)

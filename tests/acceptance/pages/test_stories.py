@@ -1,11 +1,25 @@
 """What people come to the pages for, from their aim to its effect in the API, in a real browser."""
 
-import requests
-from playwright.sync_api import Page, expect
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
+import requests
+from playwright.sync_api import Browser, Locator, Page, expect
+from pymongo import MongoClient
+
+from scheduler_app.domain.event import State, scheduled
+from scheduler_app.domain.origin import origin_of
+from scheduler_app.store import Mongo
+from scheduler_app.store.events.past_events import PastEvent, PastEvents
 from tests.acceptance.journal import Journal
+from tests.acceptance.pages.browser import watched_page
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import says
+from tests.processes import wait_until
 
 
 def use(page: Page, purpose: str) -> None:
@@ -241,3 +255,130 @@ def test_the_overview_tells_what_failed_how_late_and_what_to_do(
     expect(page.locator("svg rect").first).to_be_attached()
     use(page, "pause-live")
     expect(page.get_by_test_id("pause-live")).to_have_attribute("aria-pressed", "true")
+
+
+def test_by_keyboard_alone_the_dead_letters_of_one_cause_among_ten_thousand_are_sent_again(
+    browser: Browser, make_stack: Callable[..., Stack]
+) -> None:
+    stack = make_stack()
+    stack.all()
+    journal = Journal()
+    broken, other = journal.url("/mended"), journal.url("/other")
+    alike = stack.create(broken, on_demand=True, name="Alike")
+    others = stack.create(other, on_demand=True, name="Others")
+    now = datetime.now(UTC).replace(microsecond=0)
+    with MongoClient[dict[str, Any]](stack.environment["MONGO_URI"]) as client:
+        mongo = Mongo(stack.environment["MONGO_URI"], stack.environment["MONGO_DATABASE"])
+        past = [
+            dead_letter(owner, url, now - timedelta(seconds=number), status)
+            for owner, url, status, count in ((alike, broken, 410, 500), (others, other, 404, 9_500))
+            for number in range(1, count + 1)
+        ]
+        PastEvents(mongo).insert(past)
+        mongo.close()
+        events = client[stack.environment["MONGO_DATABASE"]]["events"]
+        with watched_page(browser, stack.url) as page:
+            page.goto("/")
+            page.keyboard.press("Control+k")
+            page.keyboard.type("dead")
+            expect(page.get_by_test_id("found").get_by_role("link")).to_have_count(1)
+            page.keyboard.press("Enter")
+            expect(page.get_by_test_id("cause")).to_have_count(2)
+            page.keyboard.press("j")
+            page.keyboard.press("j")
+            expect(page.locator("tr.at")).to_contain_text("410")
+            page.keyboard.press("s")
+            expect(page.get_by_test_id("done")).to_have_text("500 sent again.", timeout=30_000)
+        sent = {"schedule_id": alike, "state": "completed"}
+        wait_until(lambda: events.count_documents(sent) == 500, "500 to be sent", 60)
+        assert events.count_documents({"schedule_id": others, "state": "error"}) == 9_500
+    assert len(journal.calls["/mended"]) == 500
+    assert "/other" not in journal.calls
+    journal.close()
+
+
+def dead_letter(schedule_id: str, url: str, run_time: datetime, status: int) -> PastEvent:
+    made = scheduled(schedule_id, 1, run_time, origin_of(url))
+    attempt = {"number": 1, "started_at": run_time, "duration_ms": 5.0, "lag_ms": 1.0, "status_code": status}
+    return PastEvent(made, State.ERROR, run_time, "Attempt 1 failed", [attempt])
+
+
+def test_dead_letters_are_sent_again_at_a_rate_dismissed_and_exported(
+    page: Page, stack: Stack, journal: Journal
+) -> None:
+    slow = stack.create_many(
+        3, journal.script("/slowly", *[says("406 Not")] * 3, says()), every_seconds=86_400
+    )
+    gone = stack.create_many(2, journal.script("/never", says("405 Not")), every_seconds=86_400)
+    for each in (*slow, *gone):
+        stack.post(f"/schedules/{each}/trigger", status=202)
+        assert stack.finished(each)[0]["state"] == "error"
+    page.goto("/dead-letters")
+    cause = cause_of(page, "406")
+    with page.expect_download() as download:
+        cause.get_by_test_id("export").click()
+    lines = Path(download.value.path()).read_text().splitlines()
+    assert {json.loads(line)["schedule_id"] for line in lines} == set(slow)
+    cause.get_by_test_id("rate").select_option(label="1 a second")
+    began = time.time()
+    cause.get_by_test_id("send-again").click()
+    expect(page.get_by_test_id("done")).to_have_text("3 sent again.")
+    wait_until(lambda: len(journal.calls["/slowly"]) == 6, "them to be sent", 30)
+    last = max(call.at for call in journal.calls["/slowly"][3:])
+    assert last >= began + 1.9, "the third of them comes two seconds after the first"
+    cause_of(page, "405").get_by_test_id("dismiss").click()
+    expect(page.get_by_test_id("done")).to_have_text("2 dismissed.")
+    assert stack.events(gone[0])[0]["state"] == "expired"
+
+
+def cause_of(page: Page, status: str) -> Locator:
+    return page.get_by_test_id("cause").filter(has=page.get_by_role("cell", name=status, exact=True))
+
+
+def test_what_ran_and_what_comes_stand_in_one_calendar(page: Page, stack: Stack, journal: Journal) -> None:
+    made = stack.create(journal.url("/calendar"), every_seconds=86_400, tags=["calendar"], name="Daily")
+    stack.post(f"/schedules/{made}/trigger", status=202)
+    stack.finished(made)
+    page.goto("/calendar?view=week&tag=calendar")
+    expect(page.get_by_test_id("ran").first).to_contain_text("1")
+    use(page, "after")
+    expect(page.get_by_test_id("comes")).to_have_count(7)
+    use(page, "comes")
+    expect(page.get_by_test_id("agenda-day").first).to_contain_text("Daily")
+    page.goto("/calendar?tag=calendar")
+    use(page, "ran")
+    assert rows(page) == 1, "a cell leads to its events"
+
+
+def test_who_changed_it_is_shown_and_reverted_and_why_is_answered(
+    page: Page, stack: Stack, journal: Journal
+) -> None:
+    made = stack.create(journal.url("/changed"), cron="0 9 * * 1", name="Before")
+    stack.put(made, name="After")
+    page.goto(f"/schedules/{made}")
+    expect(page.get_by_test_id("an-edit")).to_contain_text("Before")
+    use(page, "revert")
+    expect(page.locator("h1")).to_have_text("Before")
+    fill(page, "why-at", "2040-01-03T09:00:00Z")
+    use(page, "why")
+    expect(page.get_by_test_id("answer-why")).to_contain_text("No")
+    expect(page.get_by_test_id("answer-why")).to_contain_text("2040-01-09")
+
+
+def test_a_destination_is_paused_and_called_to_test_it(page: Page, stack: Stack, journal: Journal) -> None:
+    url = f"{stack.url}/api/destinations/shop"
+    given = {
+        "url": journal.url("/shop"),
+        "rate_per_second": 5,
+        "breaker": {"failures": 3, "open_seconds": 30},
+    }
+    assert requests.put(url, json=given, timeout=9).ok
+    page.goto("/destinations")
+    use(page, "test-call")
+    expect(page.get_by_test_id("tested")).to_contain_text("Answered 200")
+    assert len(journal.calls["/shop"]) == 1
+    use(page, "pause")
+    expect(page.get_by_test_id("done")).to_have_text("Paused.")
+    assert requests.get(url, timeout=9).json()["paused"] is True
+    page.goto("/processes")
+    expect(page.get_by_test_id("process")).to_have_count(3)

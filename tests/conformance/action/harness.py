@@ -10,8 +10,10 @@ import psutil
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.http_action import Body, HttpAction
+from tests.celery_application import BROKER, CeleryApplication
 from tests.integration.actions.receiver import Behaviour, Receiver, hangs, says
 
 SECRET = "s3cret-of-the-action"
@@ -23,8 +25,10 @@ class Harness(ABC):
     #: The name of the kind.
     name: str
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, fixture: Callable[[str], Any]) -> None:
+        """`fixture` returns one of pytest's by its name: receivers that take long to start are shared."""
         self.stack = stack
+        self.fixture = fixture
 
     def settings(self, **changes: Any) -> Settings:
         """Settings with which an executor reaches the receivers."""
@@ -132,8 +136,49 @@ class CommandHarness(Harness):
         return CommandAction(("rm", "-rf", "/"))
 
 
-HARNESSES: dict[str, Callable[[ExitStack], Harness]] = {
-    harness.name: harness for harness in (HttpHarness, CommandHarness)
+class CeleryTaskHarness(Harness):
+    name = "celery_task"
+
+    def __init__(self, stack: ExitStack, fixture: Callable[[str], Any]) -> None:
+        super().__init__(stack, fixture)
+        self._shop: CeleryApplication = fixture("shop")
+        # Outside of tests no two events have the same id.
+        self._shop.forget_results()
+
+    def settings(self, **changes: Any) -> Settings:
+        return Settings(
+            celery_brokers=((BROKER, self._shop.broker),),
+            celery_result_backends=((BROKER, self._shop.results),),
+            **changes,
+        )
+
+    def succeeds(self) -> Action:
+        return self._shop.task("ok")
+
+    def fails(self) -> Action:
+        return self._shop.task("fail")
+
+    def fails_for(self, seconds: int) -> Action | None:
+        return None
+
+    def fails_for_good(self) -> Action:
+        return self._shop.task("refuse")
+
+    def hangs(self) -> Action:
+        return self._shop.task("ok", queue="nobody-takes-from-it")
+
+    def broken(self) -> Action:
+        return self._shop.task("ok", args="no JSON")
+
+    def echoes_secret(self) -> Action:
+        return self._shop.task("fail", kwargs=f'{{"password": "{SECRET}"}}', headers=(("x-key", SECRET),))
+
+    def refused(self) -> Action:
+        return CeleryTaskAction("shop.ok", "somewhere-else")
+
+
+HARNESSES: dict[str, Callable[[ExitStack, Callable[[str], Any]], Harness]] = {
+    harness.name: harness for harness in (HttpHarness, CommandHarness, CeleryTaskHarness)
 }
 
 

@@ -17,11 +17,13 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.field_types import Corrupt
 from scheduler_app.domain.origin import MAX_ORIGIN
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.embedded.redis_server import Redis
 from scheduler_app.store import Store
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.schedules.corrupt import read
 from scheduler_app.store.schedules.sealed_parts import WIPE
 from tests.builders import event, schedule
+from tests.celery_application import CeleryApplication, celery_application
 from tests.conformance.action.harness import HARNESSES, SECRET, Harness, missing, resources
 from tests.integration.conftest import settings, store
 from tests.processes import wait_until
@@ -40,9 +42,21 @@ def stack() -> Iterator[ExitStack]:
         yield opened
 
 
+@pytest.fixture(scope="session")
+def shop(redis_server: Redis) -> Iterator[CeleryApplication]:
+    """An application of a user's with one worker, which these tests share."""
+    with celery_application(redis_server) as application:
+        worker = application.worker()
+        try:
+            worker.wait_for("ready")
+            yield application
+        finally:
+            worker.kill()
+
+
 @pytest.fixture(params=sorted(KINDS))
 def harness(request: pytest.FixtureRequest, stack: ExitStack) -> Harness:
-    return HARNESSES[request.param](stack)
+    return HARNESSES[request.param](stack, request.getfixturevalue)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,23 @@ def test_what_failed_is_tried_again_by_its_policy(
     assert last_line(bench, event_id) == "Attempt 2 failed, and it was the last one: its receiver says so"
 
 
+def judge_nothing(schedule_id: str, now: datetime) -> bool:
+    return False
+
+
+def test_failures_that_are_told_pause_a_schedule(client: FlaskClient, bench: Bench, journal: Journal) -> None:
+    policies: dict[str, Any] = {"max_retries": 0, "pause_after_failures": 2}
+    for times in (2, 1):
+        event_id, token = awaited(bench, journal, times=times, **policies)
+        found = bench.store.schedules.get("s1", tenant=TENANT)
+        assert isinstance(found, Schedule)
+        assert found.state == "active"
+        assert tell(client, event_id, "fail", token)[1]["state"] == "error"
+    found = bench.store.schedules.get("s1", tenant=TENANT)
+    assert isinstance(found, Schedule)
+    assert found.state == "paused"
+
+
 def overdue(bench: Bench, event_id: str) -> None:
     which, past = {"_id": event_id}, clock.now() - SECOND
     bench.store.mongo.collection("events").update_one(which, {"$set": {"due_at": past}})
@@ -119,7 +136,7 @@ def test_what_is_not_completed_in_time_has_failed(
     client: FlaskClient, bench: Bench, journal: Journal
 ) -> None:
     event_id, token = awaited(bench, journal, completion_timeout_seconds=5.0)
-    timeouts = CompletionTimeouts(bench.store)
+    timeouts = CompletionTimeouts(bench.store, judge_nothing)
     assert timeouts.end_overdue(clock.now()) == 0
     assert bench.state(event_id) == "running"
     assert timeouts.end_overdue(clock.now() + 6 * SECOND) == 1
@@ -137,7 +154,7 @@ def test_the_last_attempt_that_is_not_completed_in_time_is_an_error(
 ) -> None:
     event_id, token = awaited(bench, journal, max_retries=0)
     overdue(bench, event_id)
-    assert CompletionTimeouts(bench.store).end_overdue(clock.now()) == 1
+    assert CompletionTimeouts(bench.store, judge_nothing).end_overdue(clock.now()) == 1
     assert bench.state(event_id) == "error"
     assert bench.document(event_id)["notify"]["when"] == "on_failure"
     status, problem = tell(client, event_id, "complete", token)
@@ -312,7 +329,7 @@ def test_a_bent_record_of_completion_is_set_aside_alone(bench: Bench, journal: J
     documents.update_one({"_id": bent}, {"$set": {"completion.tokens": 5}})
     overdue(bench, bent)
     overdue(bench, sound)
-    assert CompletionTimeouts(bench.store).end_overdue(clock.now()) == 1
+    assert CompletionTimeouts(bench.store, judge_nothing).end_overdue(clock.now()) == 1
     assert bench.state(bent) == "error"
     assert bench.state(sound) == "retrying"
 

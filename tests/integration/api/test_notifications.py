@@ -30,7 +30,11 @@ def test_a_schedule_says_who_is_told(client: FlaskClient) -> None:
     assert answer.status_code == 200
     shown = client.get("/api/schedules/n1").get_json()
     assert (shown.get("on_failure"), shown["on_success"]) == (None, "told")
-    assert client.get("/api/schedules/export").text.count('"on_success":"told"') == 1
+    exported = client.get("/api/schedules/export").text
+    for change in ({"on_success": None}, {"on_success": "told"}, {"on_success": None, "rrule": "FREQ=DAILY"}):
+        assert client.put("/api/schedules/n1", json=change).status_code == 200
+        assert client.get("/api/schedules/n1").get_json().get("on_success") == change["on_success"]
+    assert exported.count('"on_success":"told"') == 1
 
 
 @pytest.mark.parametrize("field", ["on_success", "on_failure"])

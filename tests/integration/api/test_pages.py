@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -202,6 +202,7 @@ def test_an_edit_in_the_form_changes_what_was_changed_in_it_alone(
     assert "s3cr3t" not in page
     form = fields_of(page)
     form["name"], form["max_retries"], form["tags"] = "renamed", "3", ""
+    form["edit_note"] = "as Bob asked"
     saved = client.post(path, data=form)
     assert saved.status_code == 303, saved.text
     after = client.get(f"/api/schedules/{made['id']}").json
@@ -209,6 +210,9 @@ def test_an_edit_in_the_form_changes_what_was_changed_in_it_alone(
     assert (after["name"], after["max_retries"], after.get("tags", [])) == ("renamed", 3, [])
     assert (after["version"], after["revision"]) == (2, made["revision"])
     assert after["recurrence"] == made["recurrence"]
+    (edit,) = client.get(f"/api/schedules/{made['id']}/edits").get_json()["edits"]
+    assert (edit["note"], edit["after"]["name"]) == ("as Bob asked", "renamed")
+    assert "note" not in after
     assert client.post(path, data=form).status_code == 409, "the form is of another version by now"
     form["version"], form["max_retries"] = "2", "many"
     refused = client.post(path, data=form)
@@ -230,3 +234,84 @@ def test_an_edit_that_moves_occurrences_is_shown_before_it_is_saved(
     assert client.post(path, data=again).status_code == 303
     after = client.get(f"/api/schedules/{made['id']}").json
     assert "COUNT=2" in after["recurrence"]  # type: ignore[index]
+
+
+def test_messages_calendars_and_destinations_have_a_page_and_say_what_to_do_first(
+    client: FlaskClient, create: Create
+) -> None:
+    for path, words in (
+        ("/messages", "There is no message"),
+        ("/calendars", "There is no calendar"),
+        ("/destinations", "There is no destination"),
+    ):
+        assert words in client.get(path).text, path
+    client.post(
+        "/api/messages",
+        json={
+            "callback_url": "http://127.0.0.1:9/?t=s3cr3t",
+            "event_name": "order.paid",
+            "payload": {"a": "s3cr3t"},
+            "delay_seconds": 3_600,
+        },
+    )
+    client.put("/api/calendars/zurich", json={"country": "CH"})
+    client.put("/api/destinations/crm", json={"url": "http://127.0.0.1:9/", "rate_per_second": 5})
+    create(calendar="zurich", rrule="FREQ=DAILY")
+    messages = client.get("/messages?event_name=order.paid").text
+    assert messages.count('data-test="message"') == 1
+    assert "s3cr3t" not in messages
+    assert "No message matches" in client.get("/messages?state=completed").text
+    assert "1 schedule<" in client.get("/calendars").text
+    assert "5.0 a second" in client.get("/destinations").text
+
+
+def test_one_goes_to_a_page_a_schedule_or_an_event_by_a_word(client: FlaskClient, create: Create) -> None:
+    made = create(name="Nightly report")
+    event_id = client.post(f"/api/schedules/{made['id']}/trigger").get_json()["event_id"]
+    for wanted, where in (
+        ("dead", "/dead-letters"),
+        ("nightly REP", f"/schedules/{made['id']}"),
+        (event_id, f"/events/{event_id}"),
+        (made["id"], f"/schedules/{made['id']}"),
+    ):
+        answer = client.get("/go", query_string={"to": wanted})
+        assert (answer.status_code, answer.headers.get("Location")) == (303, where), wanted
+    found = client.get("/go?to=e", headers={"HX-Request": "true"}).text
+    assert f'href="/schedules/{made["id"]}"' in found
+    assert "<html" not in found
+    assert "Nothing has this in its name" in client.get("/go?to=zzz", headers={"HX-Request": "true"}).text
+
+
+def test_what_is_loaded_again_is_sent_only_where_it_differs(client: FlaskClient) -> None:
+    first = client.get("/calendars")
+    again = client.get("/calendars", headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
+    client.put("/api/calendars/zurich", json={"country": "CH"})
+    changed = client.get("/calendars", headers={"If-None-Match": first.headers["ETag"]})
+    assert changed.status_code == 200
+
+
+def test_a_calendar_counts_each_event_on_its_day_in_the_zone_that_is_asked_for(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    made = create(tags=["t"])
+    late = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)
+    fail(store, str(made["id"]), late, 503)
+    utc = client.get("/calendar?on=2026-03-02&tag=t").text
+    tokyo = client.get("/calendar?on=2026-03-02&tag=t&timezone=Asia/Tokyo").text
+    assert "from=2026-03-02T00:00" in utc.replace("%3A", ":")
+    assert "from=2026-03-03T00:00" in tokyo.replace("%3A", ":")
+    assert 'data-test="ran"' not in client.get("/calendar?on=2026-03-02&tag=other").text
+    assert client.get("/calendar?timezone=Mars/Base").status_code == 422
+    coming = client.get(f"/calendar?on=2040-01-01&schedule_id={made['id']}").text
+    assert coming.count('data-test="comes"') == 1
+
+
+def test_the_forecast_says_how_much_falls_due_and_for_whom(client: FlaskClient, create: Create) -> None:
+    create(run_at=(clock.now() + timedelta(hours=1)).isoformat())
+    for path in ("/forecast", "/forecast/next-day", "/forecast?hours=168"):
+        page = client.get(path)
+        assert page.status_code == 200, page.text
+        assert "callbacks fall due" in page.text
+    assert "http://127.0.0.1:9" in client.get("/forecast").text
+    assert client.get("/forecast?hours=5").status_code == 422

@@ -23,7 +23,7 @@ TOKEN = "what the callback carried"
 def awaited(mongod_server: Mongod, database_name: str, scheduler: Scheduler) -> Iterator[str]:
     """The id of an event whose request was answered 202."""
     made = scheduler.schedule(
-        "http://127.0.0.1:9/", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY", completion="callback"
+        "https://example.com/", rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=DAILY", completion="callback"
     )
     event_id = scheduler.trigger(made.id)
     kept = {"tokens": [digest(TOKEN)], "attempt": 1, "seconds": 60.0, "awaiting": True}

@@ -89,7 +89,7 @@ def test_commands_for_destinations(shell: Shell, scheduler: Scheduler, tag: str)
     made = shell.json("destination", "set", tag, *options, *breaker, "--retry-code", "503")
     assert made["result"] == "created"
     assert made["breaker"] == {"failures": 5, "open_seconds": 30}
-    assert (made["rate_per_second"], made["retry_codes"]) == (2.5, [503])
+    assert (made["rate_per_second"], made["retry_codes"]) == (2.5, ["503"])
     changed = shell.json("destination", "set", tag, "--concurrency", "4")
     assert (changed["concurrency"], changed["rate_per_second"], changed["result"]) == (4, 2.5, "changed")
     shown = shell.run("destination", "list", "--limit", "100").stdout

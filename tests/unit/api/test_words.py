@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from api.pages.words import duration, instant, relative
+from api.pages.words import duration, in_zone, instant, minute, relative
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -24,3 +24,9 @@ def test_an_exact_time_names_its_zone_and_its_milliseconds() -> None:
 
 def test_a_duration_has_the_unit_that_suits_it() -> None:
     assert (duration(12.4), duration(1_540)) == ("12 ms", "1.5 s")
+    assert (duration(600_000), duration(9_000_000)) == ("10.0 min", "2.5 h")
+
+
+def test_a_local_time_names_its_day_and_its_offset() -> None:
+    assert in_zone(NOON, "Europe/Berlin") == "Mon 2026-03-02 13:00:00+01:00"
+    assert minute(NOON + timedelta(seconds=59)) == "2026-03-02 12:00 UTC"

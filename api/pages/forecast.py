@@ -1,0 +1,92 @@
+"""The forecast: how many callbacks fall due when, before they come."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Lock
+
+from flask import Blueprint, current_app, render_template
+from marshmallow import fields, validate
+
+from api.json_types import Loaded, View
+from api.pages.charts import stacked
+from api.pages.forms import Nothing, takes_query
+from api.problems import RETRY_AFTER_SECONDS, Problem
+from api.services import services
+from api.tenancy import tenant
+from api.wire.forecast import buckets_of, forecast_shown
+from api.wire.input_schema import InputSchema
+from scheduler_app.clock import monotonic
+
+HOURS = {"6": "6 hours", "24": "a day", "168": "a week"}
+CHART = (600.0, 120.0)
+#: However many pages are open, each process makes one forecast of a length in so many seconds.
+KEPT_SECONDS = 60.0
+#: Parts of the day on the overview, 48 of half an hour.
+NEXT_DAY = "24"
+
+
+class ForecastQuery(InputSchema):
+    hours = fields.String(validate=validate.OneOf(list(HOURS)), load_default=NEXT_DAY)
+
+
+@dataclass
+class _Kept:
+    """The newest forecast of each length; one is made at a time."""
+
+    lock: Lock = field(default_factory=Lock)
+    made: dict[tuple[str, str], tuple[float, View]] = field(default_factory=dict)
+
+
+def register(blueprint: Blueprint) -> None:
+    blueprint.add_url_rule("/forecast", view_func=forecast, methods=["GET"])
+    blueprint.add_url_rule("/forecast/next-day", view_func=next_day, methods=["GET"])
+
+
+@takes_query(ForecastQuery)
+def forecast(query: Loaded) -> str:
+    found = _forecast(query["hours"])
+    return render_template("forecast.html", hours=query["hours"], choices=HOURS, **_drawn(found))
+
+
+@takes_query(Nothing)
+def next_day(_: Loaded) -> str:
+    """The part of the overview that is loaded after the rest of it."""
+    return render_template("next_day.html", **_drawn(_forecast(NEXT_DAY)))
+
+
+def _forecast(hours: str) -> View:
+    """Raises Problem while another one is being made and there is no older one: nobody waits for it in a
+    thread that others need."""
+    key, kept = (tenant(), hours), _kept()
+    made_at, found = kept.made.get(key, (0.0, {}))
+    if found and monotonic() - made_at < KEPT_SECONDS:
+        return found
+    if not kept.lock.acquire(blocking=False):
+        if found:
+            return found
+        raise Problem(
+            503,
+            "another forecast is being made; load the page again in a few seconds",
+            headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+        )
+    try:
+        made, now = services(), services().now()
+        buckets = buckets_of({"start": now, "end": now + timedelta(hours=int(hours))}, now)
+        found = forecast_shown(made.forecasts.forecast(buckets, now, tenant=tenant()))
+        kept.made[key] = (monotonic(), found)
+    finally:
+        kept.lock.release()
+    return found
+
+
+def _kept() -> _Kept:
+    """Of the application at hand."""
+    found: _Kept = current_app.extensions.setdefault("forecasts_of_pages", _Kept())
+    return found
+
+
+def _drawn(found: View) -> View:
+    buckets = found["buckets"]
+    assert isinstance(buckets, list)  # noqa: S101 (as ForecastOutput says)
+    columns = [(f"{each['start']:%a %H:%M} UTC", {"to_come": each["count"]}) for each in buckets]
+    return {"found": found, "bars": stacked(columns, ["to_come"], *CHART), "chart": CHART}

@@ -1,0 +1,143 @@
+"""Executes Celery tasks: the seam's side. Each broker has a thread of its own, which may wait for it."""
+
+import heapq
+import itertools
+import queue
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from scheduler_app.actions.celery_task.asked import Asked, Told
+from scheduler_app.actions.celery_task.broker_thread import BrokerThread
+from scheduler_app.actions.executor import Outcome, Verdict
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.celery_task_action import CeleryTaskAction
+from scheduler_app.domain.deliverable import Deliverable
+from scheduler_app.domain.event import Event
+
+#: How long `close` waits for a thread that is amid a call to its broker, in seconds.
+CLOSE_SECONDS = 5.0
+
+
+class CeleryTaskExecutor:
+    """An `Executor` of tasks. The courier's thread owns the attempts, and ends them at their time whatever
+    the broker does."""
+
+    def __init__(
+        self,
+        brokers: Mapping[str, str],
+        result_backends: Mapping[str, str],
+        *,
+        concurrency: int,
+        ready: Callable[[], None],
+    ) -> None:
+        """URLs by name. `concurrency`: attempts of one broker. `ready` is called when there is a verdict to
+        collect."""
+        self.concurrency = concurrency
+        self._brokers = brokers
+        self._result_backends = result_backends
+        self._ready = ready
+        self._told: queue.SimpleQueue[Told | None] = queue.SimpleQueue()
+        self._threads: dict[str, BrokerThread] = {}
+        self._serials = itertools.count()
+        self._pending: dict[str, tuple[Asked, float]] = {}
+        """By event, with the monotonic time at which the attempt began."""
+        self._ends: list[tuple[float, int, str]] = []
+
+    def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:
+        action = deliverable.action
+        if not isinstance(action, CeleryTaskAction):
+            raise TypeError(f"an action of kind {action.kind} is no Celery task")
+        began = monotonic()
+        asked = Asked(next(self._serials), event, action, began + deliverable.timeout_seconds)
+        self._pending[event.id] = asked, began
+        heapq.heappush(self._ends, (asked.until, asked.serial, event.id))
+        if action.broker not in self._brokers:
+            # And therefore not permanent: a worker with other settings may know it.
+            self._tell(_not_named(asked, "CELERY_BROKERS"))
+        elif action.wait and action.broker not in self._result_backends:
+            self._tell(_not_named(asked, "CELERY_RESULT_BACKENDS"))
+        else:
+            self._thread(action.broker).put(asked)
+
+    def wait(self, timeout: float) -> Sequence[Verdict]:
+        found = self._overdue()
+        until = monotonic() + timeout
+        while not found:
+            ends = min(until, self._ends[0][0]) if self._ends else until
+            left = ends - monotonic()
+            try:
+                told = self._told.get(timeout=left) if left > 0 else self._told.get_nowait()
+            except queue.Empty:
+                found = self._overdue()
+                if found or monotonic() >= until:
+                    return found
+                continue
+            if told is None:
+                break
+            found += self._verdict(told)
+        while not self._told.empty():
+            if (told := self._told.get()) is not None:
+                found += self._verdict(told)
+        return found
+
+    def wake(self) -> None:
+        self._told.put(None)
+
+    def interrupt(self) -> None:
+        self._pending.clear()
+        self._ends.clear()
+
+    def close(self) -> None:
+        self.interrupt()
+        for thread in self._threads.values():
+            thread.stop()
+        for thread in self._threads.values():
+            thread.join(CLOSE_SECONDS)
+        self._threads.clear()
+
+    def _thread(self, broker: str) -> BrokerThread:
+        thread = self._threads.get(broker)
+        if thread is None:
+            backend = self._result_backends.get(broker)
+            thread = self._threads[broker] = BrokerThread(broker, self._brokers[broker], backend, self._tell)
+            thread.start()
+        return thread
+
+    def _tell(self, told: Told) -> None:
+        self._told.put(told)
+        self._ready()
+
+    def _verdict(self, told: Told) -> list[Verdict]:
+        """None for an attempt that was interrupted or has ended before."""
+        pending = self._pending.get(told.event_id)
+        if pending is None or pending[0].serial != told.serial:
+            return []
+        del self._pending[told.event_id]
+        return [_ended(told, pending[1])]
+
+    def _overdue(self) -> list[Verdict]:
+        """The attempts whose time is over."""
+        now = monotonic()
+        found: list[Verdict] = []
+        while self._ends and self._ends[0][0] <= now:
+            _, serial, event_id = heapq.heappop(self._ends)
+            pending = self._pending.get(event_id)
+            if pending is None or pending[0].serial != serial:
+                continue
+            asked, began = pending
+            del self._pending[event_id]
+            doing = "end" if asked.action.wait else "reach its broker"
+            reason = f"the task did not {doing} within {asked.until - began:g} s"
+            found.append(_ended(Told(serial, event_id, Outcome.RETRY, reason), began))
+        return found
+
+
+def _not_named(asked: Asked, setting: str) -> Told:
+    reason = f"this worker's {setting} does not name {asked.action.broker}"
+    return Told(asked.serial, asked.event.id, Outcome.RETRY, reason)
+
+
+def _ended(told: Told, began: float) -> Verdict:
+    error = told.reason or None
+    duration_ms = (monotonic() - began) * 1000
+    return Verdict(told.event_id, told.outcome, None, error, told.snippet, duration_ms, told.reason)

@@ -1,0 +1,125 @@
+"""Schedules that send tasks to a user's own Celery application: real workers on both sides."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from scheduler_app.embedded import Redis
+from tests.acceptance.stack import Stack
+from tests.celery_application import BROKER, CeleryApplication, celery_application
+from tests.processes import Program, wait_until
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CeleryApplication]:
+    with Redis(tmp_path_factory.mktemp("shop-redis")) as redis, celery_application(redis) as application:
+        yield application
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack], shop: CeleryApplication) -> Stack:
+    ready = make_stack(
+        CELERY_BROKERS=f"{BROKER}={shop.broker}", CELERY_RESULT_BACKENDS=f"{BROKER}={shop.results}"
+    )
+    ready.all()
+    return ready
+
+
+@pytest.fixture
+def worker(shop: CeleryApplication) -> Iterator[Program]:
+    shop.forget_records()
+    started = shop.worker()
+    started.wait_for("ready")
+    yield started
+    started.kill()
+
+
+def create(stack: Stack, name: str, rule: str, **fields: object) -> str:
+    action = {"type": "celery_task", "task": name, "broker": BROKER} | fields
+    body = {"name": name, "rrule": rule, "action": action, "max_retries": 5, "timeout_seconds": 20}
+    made: str = stack.post("/schedules", body)["id"]
+    return made
+
+
+def each_second(count: int) -> str:
+    begin = datetime.now(UTC) + timedelta(seconds=2)
+    return f"DTSTART:{begin:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;COUNT={count}"
+
+
+def test_a_task_runs_with_the_event_s_id_and_its_result_completes_the_event(
+    stack: Stack, shop: CeleryApplication, worker: Program
+) -> None:
+    schedule = create(
+        stack, "shop.record", each_second(3), args=[1], kwargs={"a": 2}, event_kwarg="event", wait=True
+    )
+    events = stack.finished(schedule, 3)
+    assert {event["state"] for event in events} == {"completed"}
+    assert sorted(shop.recorded()) == sorted(event["_id"] for event in events)
+    snippet = events[0]["attempts"][0]["snippet"]
+    assert "'args': [1]" in snippet
+    assert events[0]["_id"] in snippet
+
+
+def test_without_wait_the_event_is_completed_when_the_broker_has_the_task(
+    stack: Stack, shop: CeleryApplication
+) -> None:
+    shop.forget_records()
+    schedule = create(stack, "shop.record", each_second(2))
+    events = stack.finished(schedule, 2)  # nobody runs the tasks yet
+    assert {event["state"] for event in events} == {"completed"}
+    assert shop.recorded() == []
+    late = shop.worker()
+    try:
+        wait_until(lambda: len(shop.recorded()) == 2, "the tasks to run")
+    finally:
+        late.kill()
+    assert sorted(shop.recorded()) == sorted(event["_id"] for event in events)
+
+
+def test_a_task_that_fails_is_tried_again_under_its_id(
+    stack: Stack, shop: CeleryApplication, worker: Program
+) -> None:
+    action = {"type": "celery_task", "task": "shop.fail", "broker": BROKER, "wait": True}
+    body = {"name": "fails", "rrule": each_second(1), "action": action, "max_retries": 1}
+    schedule = stack.post("/schedules", body)["id"]
+    wait_until(lambda: bool(stack.events(schedule) and stack.events(schedule)[0]["attempts"]), "an attempt")
+    (event,) = stack.events(schedule)
+    assert "the task ended as FAILURE: ValueError: you sent" in str(event["attempts"][0]["error"])
+
+
+def test_the_manual_s_example_is_taken(stack: Stack) -> None:
+    text = (Path(__file__).parent.parent.parent / "docs" / "celery-tasks.md").read_text()
+    (body,) = re.findall(
+        r"run by tests/acceptance/test_celery_tasks.py -->\n```bash\n.*?-d '(.*?)'\n```", text, re.S
+    )
+    made = stack.post("/schedules", json.loads(body))
+    assert made["action"]["task"] == "shop.tasks.bill"
+
+
+@pytest.mark.chaos
+def test_a_thousand_tasks_run_while_workers_of_both_sides_are_killed(
+    stack: Stack, shop: CeleryApplication
+) -> None:
+    shop.forget_records()
+    schedules = [create(stack, "shop.record", each_second(100), wait=number % 2 == 0) for number in range(10)]
+    side = shop.worker()
+    ours = stack.worker("second")
+    for _ in range(3):
+        seen = len(shop.recorded())
+        wait_until(lambda seen=seen: len(shop.recorded()) >= seen + 150, "tasks to run", 90)  # type: ignore[misc]
+        side.kill()
+        side = shop.worker()
+        stack.kill(ours)
+        ours = stack.worker("second")
+    try:
+        wait_until(lambda: all(len(stack.events(each, limit=200)) >= 100 for each in schedules), "all", 180)
+        events = [event for each in schedules for event in stack.finished(each, 100, 180)]
+        wait_until(lambda: len(set(shop.recorded())) == 1000, "each task to run once at least", 120)
+    finally:
+        side.kill()
+    assert set(shop.recorded()) == {event["_id"] for event in events}
+    assert {event["state"] for event in events} == {"completed"}
