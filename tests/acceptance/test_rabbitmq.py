@@ -1,12 +1,15 @@
 """The whole product over RabbitMQ, whose server, workers and queues are lost."""
 
 import os
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 import pytest
 import requests
 
@@ -16,7 +19,7 @@ from scheduler_app.embedded import RabbitMQ, find_rabbitmq_server, free_port
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import hangs
-from tests.processes import wait_until
+from tests.processes import Program, wait_until
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -51,7 +54,16 @@ def control(server: RabbitMQ, *command: str) -> str:
     return done.stdout
 
 
+UP = (sys.executable, "-m", "scheduler_app.cli", "up", "--worker-count", "1", "--broker", "rabbitmq")
 HELD = ("list_queues", "name", "messages_unacknowledged")
+
+
+def runs(process: psutil.Process) -> bool:
+    """Whether it has not ended; what has no parent left may remain a zombie in a container."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def in_seconds(seconds: float) -> str:
@@ -136,3 +148,28 @@ def test_beat_waits_no_longer_than_seconds_for_a_full_rabbitmq(
         control(rabbitmq, "set_vm_memory_high_watermark", "0.4")
     assert completed(stack, made)
     assert len(journal.calls["/full"]) == 5
+
+
+def test_up_runs_everything_over_rabbitmq(tmp_path: Path, run: Callable[..., Program]) -> None:
+    up = run(*UP, "--port", str(free_port()), "--data-dir", str(tmp_path / "data"))
+    up.wait_for(r"^Everything is ready", 120)
+    up.wait_for(r"^  RabbitMQ +amqp://scheduler:\*\*\*@127\.0\.0\.1:\d+//$")
+    api = up.wait_for(r"^  API +(http://\S+)$")[1]
+    assert requests.get(f"{api}/readyz", timeout=10).status_code == 200
+    config = up.wait_for(r"^  Doctor +.*scheduler doctor --config (.*)$")[1]
+    doctor = run(sys.executable, "-m", "scheduler_app.cli", "doctor", "--config", config)
+    assert doctor.wait() == 0, doctor.output
+    assert "rabbitmq alarms" in doctor.output
+    started = up.processes()
+    up.signal(signal.SIGINT)
+    assert up.wait(40) == 0
+    assert not [each for each in started if runs(each)]
+
+
+def test_up_without_a_rabbitmq_server_is_one_sentence(tmp_path: Path, run: Callable[..., Program]) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    up = run(*UP, "--data-dir", str(tmp_path / "data"), PATH=str(empty))
+    assert up.wait() == 1
+    assert "apt install rabbitmq-server" in up.output
+    assert "Traceback" not in up.output

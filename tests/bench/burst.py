@@ -9,7 +9,7 @@ import argparse
 from scheduler_app.domain.schedule import Schedule
 from tests.bench import ceiling, plot
 from tests.bench.arrivals import complete
-from tests.bench.ground import CORES, Ground, ground
+from tests.bench.ground import CORES, Ground, broker, ground
 from tests.bench.planted import delivered, events_at, make_schedules, soon
 from tests.bench.report import Report, Row, middle
 
@@ -25,17 +25,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--horizon", type=float, default=0, metavar="SECONDS", help="DISPATCH_HORIZON_SECONDS"
     )
     parser.add_argument("--concurrency", type=int, default=100, help="WORKER_CONCURRENCY")
+    parser.add_argument("--broker", choices=("redis", "rabbitmq"), default="redis")
     parser.add_argument("--plot", metavar="FILE.svg", help="lag over time of the last run")
 
 
 def run(options: argparse.Namespace) -> Report:
     lead = LEAD_SECONDS + options.horizon
-    with ground(
-        workers=options.workers,
-        beats=options.beats,
-        DISPATCH_HORIZON_SECONDS=str(options.horizon),
-        WORKER_CONCURRENCY=str(options.concurrency),
-    ) as made:
+    with (
+        broker(options.broker) as of_broker,
+        ground(
+            workers=options.workers,
+            beats=options.beats,
+            DISPATCH_HORIZON_SECONDS=str(options.horizon),
+            WORKER_CONCURRENCY=str(options.concurrency),
+            **of_broker,
+        ) as made,
+    ):
         sink = ceiling.of_sink(made)
         schedules = make_schedules(made)
         rows = [one(made, schedules, options.events, options.plot, lead) for _ in range(options.runs)]

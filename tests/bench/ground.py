@@ -13,7 +13,7 @@ import requests
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import LIVING
-from scheduler_app.embedded import Mongod, Redis, free_port
+from scheduler_app.embedded import Mongod, RabbitMQ, Redis, free_port
 from scheduler_app.store import Store
 from tests.acceptance.stack import START_SECONDS, Stack
 from tests.bench.arrivals import Arrival
@@ -95,6 +95,16 @@ class Ground:
             return requests.get(f"{self.stack.url}/health", timeout=1).ok
         except (requests.ConnectionError, requests.Timeout):
             return False
+
+
+@contextmanager
+def broker(name: str) -> Iterator[dict[str, str]]:
+    """The setting of a broker other than the ground's Redis, which runs meanwhile; nothing for that one."""
+    if name == "redis":
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder, RabbitMQ(Path(folder)) as server:
+        yield {"BROKER_URL": server.url}
 
 
 @contextmanager

@@ -25,7 +25,7 @@ ASKED = {
     "dev": [*SERVER, *EMBEDDED, *EXTRAS["dev"]],
 }
 #: `make pin-images` needs docker and a registry, and has not been run yet. A new image comes here, or pinned.
-NOT_PINNED = {"mongo:7.0", "redis:7.4", "python:3.12-slim-bookworm", "docker/dockerfile:1"}
+NOT_PINNED = {"mongo:7.0", "redis:7.4", "rabbitmq:4.1", "python:3.12-slim-bookworm", "docker/dockerfile:1"}
 
 every_lock = pytest.mark.parametrize("name", ["build", "dev", "runtime", "tools", "up"])
 
