@@ -16,6 +16,7 @@ import requests
 from scheduler_app.broker.queues import QUEUE
 from scheduler_app.broker.rabbitmq.names import AHEAD, LANES, lane_queue, name_prefix
 from scheduler_app.embedded import RabbitMQ, find_rabbitmq_server, free_port
+from tests.acceptance.chaos.proxy import Link
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import hangs
@@ -34,8 +35,15 @@ def rabbitmq() -> Iterator[RabbitMQ]:
 
 
 @pytest.fixture(scope="module")
-def stack(make_stack: Callable[..., Stack], rabbitmq: RabbitMQ) -> Stack:
-    ready = make_stack(BROKER_URL=rabbitmq.url)
+def link(rabbitmq: RabbitMQ) -> Iterator[Link]:
+    with Link(rabbitmq.port) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack], rabbitmq: RabbitMQ, link: Link) -> Stack:
+    """All processes reach RabbitMQ by a link that can be cut."""
+    ready = make_stack(BROKER_URL=rabbitmq.url.replace(str(rabbitmq.port), str(link.port)))
     ready.all()
     return ready
 
@@ -64,6 +72,14 @@ def runs(process: psutil.Process) -> bool:
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def beat_log(stack: Stack) -> str:
+    return (stack.folder / "beat.log").read_text()
+
+
+def worker_log(stack: Stack) -> str:
+    return (stack.folder / "worker.log").read_text()
 
 
 def in_seconds(seconds: float) -> str:
@@ -142,12 +158,27 @@ def test_beat_waits_no_longer_than_seconds_for_a_full_rabbitmq(
     control(rabbitmq, "set_vm_memory_high_watermark", "0.000001")
     try:
         made = stack.create_many(5, journal.url("/full"), run_at=in_seconds(1))
-        beat_log = stack.folder / "beat.log"
-        wait_until(lambda: "confirmed no message" in beat_log.read_text(), "beat to give a publish up", 40)
+        wait_until(lambda: "confirmed no message" in beat_log(stack), "beat to give a publish up", 40)
     finally:
         control(rabbitmq, "set_vm_memory_high_watermark", "0.4")
     assert completed(stack, made)
     assert len(journal.calls["/full"]) == 5
+
+
+def test_a_cut_line_holds_nobody_up_for_long_and_loses_nothing(
+    stack: Stack, journal: Journal, link: Link
+) -> None:
+    link.cut()
+    try:
+        before = beat_log(stack).count("broker")
+        made = stack.create_many(5, journal.url("/cut"), run_at=in_seconds(1))
+        wait_until(lambda: beat_log(stack).count("broker") > before, "beat to give a publish up", 60)
+        # The worker has heartbeats, and looks for another connection.
+        wait_until(lambda: "Too many heartbeats missed" in worker_log(stack), "the worker to notice", 60)
+    finally:
+        link.restore()
+    assert completed(stack, made, seconds=90)
+    assert len(journal.calls["/cut"]) == 5
 
 
 def test_up_runs_everything_over_rabbitmq(tmp_path: Path, run: Callable[..., Program]) -> None:
