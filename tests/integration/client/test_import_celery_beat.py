@@ -323,6 +323,8 @@ def test_an_application_s_beat_schedule_becomes_schedules(
     shell: Shell, scheduler: Scheduler, url: str, tmp_path: Path
 ) -> None:
     (tmp_path / "shop_app.py").write_text(APPLICATION)
+    # Celery's class needs ephem to exist, and nothing of it until somebody asks when the sun sets.
+    (tmp_path / "ephem.py").write_text("class Observer:\n    pass\n")
     (tmp_path / "broken_app.py").write_text("raise RuntimeError('no settings')\n")
 
     def run(place: str) -> subprocess.CompletedProcess[str]:
