@@ -29,6 +29,7 @@ _KINDS: Final = {
     "solar": "solarschedule",
 }
 _PERIODS: Final = frozenset(("days", "hours", "minutes", "seconds", "microseconds"))
+_CUT: Final = f"only the first {MAX_PURPOSE:,} characters of its description are taken over"
 Tables = Mapping[str, Mapping[str, Json]]
 
 
@@ -103,6 +104,7 @@ class _Row:
             enabled=enabled,
             once_after=(start or changed) if once else None,
             purpose=purpose,
+            notes=(_CUT,) if len(purpose) > MAX_PURPOSE else (),
         )
 
     def _kind(self) -> str:

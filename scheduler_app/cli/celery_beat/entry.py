@@ -19,7 +19,7 @@ DISABLED_NOTE: Final = "disabled in Celery beat"
 SOLAR: Final = (
     "a solar event moves with the sun at a place, which no calendar's rule says; give the task a time of day"
 )
-_MAX_PURPOSE: Final = 2_000
+MAX_PURPOSE: Final = 2_000
 _MAX_ID: Final = 64
 _SLUG: Final = 32
 _DIGEST: Final = 12
@@ -68,7 +68,7 @@ def schedule_of(entry: Entry, broker: str) -> Json:
     action |= _arguments(entry) | _options(entry.options)
     schedule = {"name": entry.name, "tags": [TAG], "action": action, **entry.trigger}
     if entry.purpose:
-        schedule["purpose"] = entry.purpose[:_MAX_PURPOSE]
+        schedule["purpose"] = entry.purpose[:MAX_PURPOSE]
     if not entry.enabled:
         schedule |= {"state": "paused", "note": DISABLED_NOTE}
     return schedule

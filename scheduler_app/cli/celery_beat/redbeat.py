@@ -171,6 +171,7 @@ def _datetime(given: object) -> datetime | None:
     zone = given.get("timezone", "UTC")
     try:
         offset = ZoneInfo(zone) if isinstance(zone, str) else timezone(timedelta(seconds=zone))
-        return datetime(*(int(given[name]) for name in names), tzinfo=offset)
+        year, month, day, hour, minute, second = (int(given[name]) for name in names)
+        return datetime(year, month, day, hour, minute, second, tzinfo=offset)
     except (KeyError, TypeError, ValueError, OverflowError):
         raise NotImportable("its last_run_at is not as RedBeat writes it") from None

@@ -8,6 +8,7 @@ from typing import IO
 from zoneinfo import ZoneInfo
 
 import click
+from click.core import ParameterSource
 
 from scheduler_app.cli.celery_beat.application import read_application
 from scheduler_app.cli.celery_beat.django_dump import read_dump
@@ -118,21 +119,28 @@ def import_celery_beat(
 def _found(
     app: str | None, dump: IO[str] | None, redbeat: str | None, redbeat_prefix: str, timezone: str | None
 ) -> Iterator[Found]:
-    if app is not None and dump is None:
-        return read_application(app, timezone)
-    if dump is not None and app is None:
-        return read_dump(dump, timezone or "UTC", datetime.now(UTC))
-    if redbeat is not None and app is None:
-        return read_redbeat(redbeat, redbeat_prefix, timezone or "UTC")
+    source = click.get_current_context().get_parameter_source("redbeat")
+    if source is ParameterSource.ENVIRONMENT and (app is not None or dump is not None):
+        redbeat = None
+    if sum(each is not None for each in (app, dump, redbeat)) == 1:
+        if app is not None:
+            return read_application(app, timezone)
+        if dump is not None:
+            return read_dump(dump, timezone or "UTC", datetime.now(UTC))
+        if redbeat is not None:
+            return read_redbeat(redbeat, redbeat_prefix, timezone or "UTC")
     raise click.UsageError("give one of --app, --dump and --redbeat: where the beat keeps its schedules")
 
 
 def _show(done: list[Taken]) -> None:
     """One line for each: what it becomes, and when it runs next, in UTC."""
+    # Imported here: a command that shows no table need not wait for rich.
+    from rich.markup import escape
+
     columns = ("entry", "id", "result", "becomes", "next three, in UTC")
     rows = [
         (
-            each.name.replace("[", "\\["),
+            escape(each.name),
             each.schedule_id,
             f"{each.result}, paused" if each.paused else each.result,
             each.trigger,

@@ -155,6 +155,30 @@ def test_a_dry_run_shows_what_comes_and_changes_nothing(shell: Shell, scheduler:
     assert imported(scheduler, shell.prefix) == {}
 
 
+def test_other_people_s_words_are_shown_as_they_are_and_cut_with_a_note(
+    shell: Shell, scheduler: Scheduler, tmp_path: Path
+) -> None:
+    odd = changed_dump(tmp_path, "Poll", name="[red]Poll\x1b[2J", description="why " * 1_000)
+    done = shell.run("--dump", odd, "--dry-run", status=1)
+    assert "[red]Poll" in done.stdout
+    assert "\x1b" not in done.output
+    assert "only the first 2,000 characters of its description" in done.stderr
+    shell.run("--dump", odd, status=1)
+    (made,) = (each for name, each in imported(scheduler, shell.prefix).items() if "Poll" in name)
+    assert len(made["purpose"]) == 2_000
+
+
+def test_two_entries_of_one_name_are_not_one_schedule(
+    shell: Shell, scheduler: Scheduler, tmp_path: Path
+) -> None:
+    twice = changed_dump(tmp_path, "Poll", name="Go live")
+    assert (
+        "Go live: cannot be taken over: another entry has the same name"
+        in shell.run("--dump", twice, status=1).stderr
+    )
+    assert imported(scheduler, shell.prefix)["Go live"]["action"]["task"] == "shop.tasks.poll"
+
+
 def test_a_dump_has_bounds_and_says_what_is_wrong_with_it(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,7 +192,12 @@ def test_a_dump_has_bounds_and_says_what_is_wrong_with_it(
     assert "more than 15 periodic tasks" in refused(DUMP.read_text())
     monkeypatch.setattr(django_dump, "MAX_BYTES", 1_000)
     assert "larger than" in refused(DUMP.read_text())
-    assert "give one of --app, --dump and --redbeat" in shell.run(status=64).stderr
+    for given in (
+        (),
+        ("--dump", str(DUMP), "--app", "shop"),
+        ("--dump", str(DUMP), "--redbeat", "redis://h"),
+    ):
+        assert "give one of --app, --dump and --redbeat" in shell.run(*given, status=64).stderr
 
 
 def test_a_broker_that_the_api_does_not_know_is_refused_by_each(shell: Shell, scheduler: Scheduler) -> None:
@@ -190,7 +219,13 @@ class RedBeat:
     def save(
         self, name: str, schedule: object, *, enabled: bool = True, ran: object = None, **fields: Any
     ) -> None:
-        definition = {"name": name, "task": "shop.tasks.report", "args": [], "kwargs": {}, "options": {}}
+        definition: dict[str, Any] = {
+            "name": name,
+            "task": "shop.tasks.report",
+            "args": [],
+            "kwargs": {},
+            "options": {},
+        }
         definition |= {"schedule": schedule, "enabled": enabled, **fields}
         key = self.prefix + name
         self.client.hset(key, "definition", json.dumps(definition))
@@ -223,7 +258,14 @@ def test_redbeat_s_keys_become_schedules(shell: Shell, scheduler: Scheduler, bea
     keys = RedBeat(beat_redis)
     keys.save("nightly", CRONTAB, options={"queue": "slow", "expires": 60.0}, args=["x"])
     keys.save("poll", {"__type__": "interval", "every": 90.0, "relative": True}, ran=RAN, enabled=False)
-    rule = {"__type__": "rrule", "freq": 1, "interval": 2, "wkst": None, "count": None, "bysetpos": -1}
+    rule: dict[str, Any] = {
+        "__type__": "rrule",
+        "freq": 1,
+        "interval": 2,
+        "wkst": None,
+        "count": None,
+        "bysetpos": -1,
+    }
     rule |= {
         "byweekday": [{"__type__": "weekday", "wkday": 0}, 4],
         "byhour": [9],
