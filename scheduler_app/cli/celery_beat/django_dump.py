@@ -10,6 +10,7 @@ from scheduler_app.cli.celery_beat.crontab import crontab_trigger
 from scheduler_app.cli.celery_beat.entry import (
     MAX_BYTES,
     MAX_ENTRIES,
+    MAX_PURPOSE,
     SOLAR,
     Entry,
     Found,

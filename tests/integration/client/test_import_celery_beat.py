@@ -62,9 +62,9 @@ def imported(scheduler: Scheduler, prefix: str) -> dict[str, Any]:
     return {each["name"]: each for each in found}
 
 
-def changed_dump(tmp_path: Path, name: str, **fields: Any) -> str:
+def changed_dump(tmp_path: Path, task: str, /, **fields: Any) -> str:
     rows = json.loads(DUMP.read_text())
-    (row,) = (row for row in rows if row["fields"].get("name") == name)
+    (row,) = (row for row in rows if row["fields"].get("name") == task)
     row["fields"] |= fields
     (tmp_path / "dump.json").write_text(json.dumps(rows))
     return str(tmp_path / "dump.json")
@@ -158,14 +158,15 @@ def test_a_dry_run_shows_what_comes_and_changes_nothing(shell: Shell, scheduler:
 def test_other_people_s_words_are_shown_as_they_are_and_cut_with_a_note(
     shell: Shell, scheduler: Scheduler, tmp_path: Path
 ) -> None:
-    odd = changed_dump(tmp_path, "Poll", name="[red]Poll\x1b[2J", description="why " * 1_000)
+    odd = changed_dump(tmp_path, "Poll", name="[red]Poll", description="why " * 1_000)
     done = shell.run("--dump", odd, "--dry-run", status=1)
     assert "[red]Poll" in done.stdout
-    assert "\x1b" not in done.output
     assert "only the first 2,000 characters of its description" in done.stderr
     shell.run("--dump", odd, status=1)
-    (made,) = (each for name, each in imported(scheduler, shell.prefix).items() if "Poll" in name)
-    assert len(made["purpose"]) == 2_000
+    assert imported(scheduler, shell.prefix)["[red]Poll"]["purpose"] == "why " * 500
+    refused = shell.run("--dump", changed_dump(tmp_path, "Poll", name="Poll\x1b[2J"), status=1)
+    assert "cannot be taken over: " in refused.stderr
+    assert "\x1b" not in refused.output
 
 
 def test_two_entries_of_one_name_are_not_one_schedule(
