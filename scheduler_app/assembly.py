@@ -24,6 +24,7 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.usecases.backfills import BackfillDuty, BackfillService
 from scheduler_app.usecases.backlog import BacklogService
+from scheduler_app.usecases.blackouts import BlackoutService
 from scheduler_app.usecases.calendar_feeds import CalendarFeedService
 from scheduler_app.usecases.calendars import CalendarService
 from scheduler_app.usecases.completions import CompletionService, CompletionTimeouts
@@ -80,6 +81,7 @@ class Assembly:
     completion_timeouts: CompletionTimeouts
     resumption: Resumption
     failure_pausing: FailurePausing
+    blackouts: BlackoutService
     kill_switches: KillSwitchService
     held_events: HeldEvents
     rezoning: Rezoning
@@ -159,6 +161,7 @@ class Assembly:
             ),
             messages=messages,
             destinations=destinations,
+            blackouts=BlackoutService(store),
             backfills=BackfillService(store),
             backlog=BacklogService(store),
             kill_switches=KillSwitchService(store),
@@ -233,6 +236,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         recovery=Recovery(store),
         completion_timeouts=CompletionTimeouts(store, failure_pausing.judge),
         resumption=Resumption(store),
+        blackouts=BlackoutService(store),
         failure_pausing=failure_pausing,
         kill_switches=KillSwitchService(store),
         held_events=HeldEvents(store),

@@ -12,6 +12,7 @@ from api.services import services
 from api.tenancy import tenant
 from scheduler_app.domain.event import LIVING, State
 from scheduler_app.health.agreement import check_settings
+from scheduler_app.health.kill_switches import check_kill_switches
 from scheduler_app.health.ready import check_ready
 from scheduler_app.health.receivers import check_receivers
 from scheduler_app.store.paging import Window
@@ -50,10 +51,12 @@ def overview(_: Loaded) -> str:
     nodes = store.processes.alive()
     checks = check_ready(store, made.publisher)
     checks += [check_settings(nodes, store.processes.settings, __version__), check_receivers(nodes)]
+    targets = sorted(store.kill_switches.everybodys().targets, key=str)
+    stopped = [check_kill_switches(targets)] if targets else []
     return render_template(
         "overview.html",
-        checks=checks,
-        wrong=[check for check in checks if not check.ok],
+        checks=[*stopped, *checks],
+        wrong=[*stopped, *(check for check in checks if not check.ok)],
         most=MOST_COUNTED,
         schedules=store.schedules.count_by_state(tenant=tenant(), most=MOST_COUNTED),
         dead=store.events.dead_letters(tenant=tenant(), most=MOST_COUNTED),

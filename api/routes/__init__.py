@@ -7,6 +7,7 @@ from api import converters
 from api.routes import (
     backfills,
     backlog,
+    blackouts,
     bulk,
     bulk_edits,
     calendar_feeds,
@@ -51,6 +52,7 @@ def register(app: Flask) -> Api:
             calendar_feeds,
             destinations,
             kill_switch,
+            blackouts,
             backfills,
             backlog,
             forecast,

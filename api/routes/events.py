@@ -79,7 +79,7 @@ def complete_event(event_id: str) -> View:
 
 
 @blueprint.route("/<event:event_id>/fail", methods=["POST"])
-@blueprint.arguments(FailureInput, required=False)
+@blueprint.arguments(FailureInput, required=False, example=examples.FAILURE)
 @blueprint.response(200, EventOutput)
 def fail_event(given: Loaded, event_id: str) -> View:
     """Say that the work of an event failed, so that its next attempt follows; its callback's token is needed,

@@ -1,10 +1,13 @@
 """/api/schedules/preview: the next occurrences of a trigger, saved or not."""
 
+from typing import Any, cast
+
 from api.blueprint import ApiBlueprint
 from api.json_types import Loaded, View
 from api.services import services
 from api.tenancy import tenant
 from api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
+from api.wire.blackout import note_blackouts
 from api.wire.jittered import Jitter
 from api.wire.previewed import previewed, previewed_input
 
@@ -30,4 +33,6 @@ def preview_schedule(query: Loaded, schedule_id: str) -> View:
     schedule = services().manager.get(schedule_id, tenant=tenant())
     after = query.get("after", services().now())
     jitter = Jitter(schedule.jitter_seconds, schedule.id)
-    return previewed(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query, jitter)
+    view = previewed(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query, jitter)
+    note_blackouts(cast("list[dict[str, Any]]", view["occurrences"]), schedule, services().store)
+    return view

@@ -41,6 +41,14 @@ class AttemptLine(OutputSchema):
     )
 
 
+class MissedOutput(OutputSchema):
+    """Occurrences that were too late when a beat came to them, and that one record tells of."""
+
+    first = Instant(required=True, metadata={"description": "The first of them"})
+    last = Instant(required=True, metadata={"description": "The last of them"})
+    count = fields.Integer(required=True, metadata={"description": "How many there are"})
+
+
 class EventOutput(OutputSchema):
     """An event with its history."""
 
@@ -76,6 +84,13 @@ class EventOutput(OutputSchema):
     )
     created_at = Instant(metadata={"description": "When it was planned"})
     archived_at = Instant(metadata={"description": "When it was finished"})
+    missed = fields.Nested(
+        MissedOutput,
+        metadata={
+            "description": "Only in a record of missed occurrences, which stands for all of them; its"
+            " `run_time` is the last one's"
+        },
+    )
     corrupt = fields.Dict(
         keys=fields.String(),
         values=fields.String(),

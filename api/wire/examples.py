@@ -68,7 +68,16 @@ DESTINATION: View = {
 }
 DESTINATION_CHANGE: View = {"rate_per_second": 20, "breaker": None}
 PAUSE: View = {"until": "2040-01-01T00:00:00Z", "note": "the receiver moves"}
+FAILURE: View = {"reason": "the disk is full"}
 KILL_SWITCH: View = {"tag": "billing", "note": "the billing system is being restored"}
+BLACKOUT: View = {
+    "cron": "0 22 * * *",
+    "timezone": "Europe/Zurich",
+    "duration_seconds": 28_800,
+    "policy": "postpone",
+    "tag": "billing",
+    "note": "no calls from 22:00 to 06:00",
+}
 TASK: View = {"id": "my-task-1", "name": "My Task", "command": "echo hello"}
 TASK_CHANGE: View = {"name": "Updated Name"}
 TASK_TIME: View = {"scheduled_at": "2040-12-01T15:00:00Z"}

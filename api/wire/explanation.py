@@ -43,8 +43,8 @@ class ReasonOutput(OmitNone):
         metadata={
             "description": "The part of RFC 5545 that leaves the instant out (`DTSTART`, `INTERVAL`, `BYDAY`,"
             " `UNTIL`, `EXDATE`, …), or in small letters what else does: `holiday`, `gap`, `overlap`,"
-            " `run_at`, `on_demand`, `created`, `cut`, `paused`, `error`, `finished`, `deleted`, or the"
-            " state of its event (`cancelled`, `expired`, `skipped`)",
+            " `run_at`, `on_demand`, `created`, `cut`, `paused`, `blackout`, `error`, `finished`, `deleted`,"
+            " or the state of its event (`cancelled`, `expired`, `skipped`)",
             "example": "BYDAY",
         },
     )

@@ -25,7 +25,7 @@ from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 SHARED: tuple[str, ...] = (
     *("callback_url", "destination", "path", "method", "headers", "body", "body_base64"),
     *("max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds", "retry_codes"),
-    *("timeout_seconds", "success_codes", "on_success", "on_failure", "signing"),
+    *("timeout_seconds", "success_codes", "on_success", "on_failure", "expire_after_seconds", "signing"),
 )
 BODY_FIELDS = ("payload", "body", "body_base64")
 _ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_MESSAGE_ID}}}\Z")

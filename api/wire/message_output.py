@@ -144,6 +144,7 @@ def _content(message: Message) -> View:
         "retry_codes": message.retry.codes,
         "timeout_seconds": message.timeout_seconds,
         "success_codes": message.success,
+        "expire_after_seconds": message.lateness.expire_after_seconds,
         "on_success": message.on_success,
         "on_failure": message.on_failure,
         "signing": message.signing is not None,

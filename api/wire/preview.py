@@ -66,6 +66,18 @@ class PreviewInput(PreviewQuery):
     )
 
 
+class OccurrenceBlackout(OutputSchema):
+    """The blackout that an occurrence falls into."""
+
+    name = fields.String(required=True)
+    until = Instant(required=True, metadata={"description": "When nothing keeps it from being sent any more"})
+    policy = fields.String(
+        required=True,
+        validate=validate.OneOf(["skip", "postpone"]),
+        metadata={"description": "Whether it is skipped, or sent then"},
+    )
+
+
 class OccurrenceOutput(OmitNone):
     """One occurrence."""
 
@@ -94,6 +106,10 @@ class OccurrenceOutput(OmitNone):
         }
     )
     latest = Instant(metadata={"description": "And when at the latest"})
+    blackout = fields.Nested(
+        OccurrenceBlackout,
+        metadata={"description": "Of a saved schedule: what keeps it from being sent at its time"},
+    )
     rolled_from = fields.String(
         metadata={
             "description": "The local time from which a closed day of the calendar moved it",

@@ -33,6 +33,7 @@ _COMMANDS = {
     "history": "history:history",
     "import": "import_:import_schedules",
     "import-celery-beat": "import_celery_beat:import_celery_beat",
+    "blackout": "blackout:blackout",
     "kill-switch": "kill_switch:kill_switch",
     "list": "list:list_schedules",
     "message": "message:messages",

@@ -161,6 +161,15 @@ class AsyncScheduler:
     async def kill_switches(self) -> tuple[KillSwitch, ...]:
         return await self._http.send(operations.kill_switches())
 
+    async def put_blackout(self, name: str, fields: Mapping[str, Any]) -> Json:
+        return await self._http.send(operations.put_blackout(name, fields))
+
+    async def blackouts(self) -> tuple[Json, ...]:
+        return await self._http.send(operations.blackouts())
+
+    async def delete_blackout(self, name: str) -> None:
+        await self._http.send(operations.delete_blackout(name))
+
     async def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         return await self._http.send(operations.trigger(schedule_id, idempotency_key))
 

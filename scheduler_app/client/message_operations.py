@@ -24,6 +24,9 @@ class MessageFields(TypedDict, total=False):
     retry_codes: Annotated[Sequence[int | str], "The statuses after which an attempt is retried"]
     timeout_seconds: Annotated[float, "How long the whole answer may take"]
     success_codes: Annotated[Sequence[int | str], "The statuses that complete the message"]
+    expire_after_seconds: Annotated[
+        float, "How long after it was due the message is given up, its retries included"
+    ]
     on_success: Annotated[str, "The name of a destination that is told when the message was delivered"]
     on_failure: Annotated[str, "The name of a destination that is told when it ended in error"]
     signing: Annotated[bool, "Whether the callback is signed"]

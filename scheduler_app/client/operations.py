@@ -144,6 +144,25 @@ def kill_switches() -> Call[tuple[KillSwitch, ...]]:
     return get("/api/kill-switch", read)
 
 
+def put_blackout(name: str, fields: Mapping[str, Any]) -> Call[Json]:
+    return put(_blackout_path(name), dict, dict(fields))
+
+
+def blackouts() -> Call[tuple[Json, ...]]:
+    def read(answer: Json) -> tuple[Json, ...]:
+        return tuple(answer["blackouts"])
+
+    return get("/api/blackouts", read)
+
+
+def delete_blackout(name: str) -> Call[None]:
+    return delete(_blackout_path(name))
+
+
+def _blackout_path(name: str) -> str:
+    return f"/api/blackouts/{quote(name, safe='')}"
+
+
 def stopped_by(everything: bool, tag: str | None, destination: str | None) -> Json:
     """What a kill switch stops. Raises ValueError unless it is one of the three."""
     which = {"all": everything or None, "tag": tag, "destination": destination}

@@ -60,6 +60,8 @@ class Event(Record):
     attempts: tuple[Attempt, ...] = ()
     created_at: datetime | None = None
     archived_at: datetime | None = None
+    #: Of a record of missed occurrences, for which it stands: `first`, `last` and `count`.
+    missed: Mapping[str, Any] | None = None
     #: The fields of its stored document that are corrupt, each with the reason.
     corrupt: Mapping[str, str] | None = None
 

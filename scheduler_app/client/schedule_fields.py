@@ -186,6 +186,23 @@ class NewScheduleFields(TriggerFields, total=False):
         "Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the only"
         " one that shows it",
     ]
+    catch_up: Annotated[
+        Literal["all", "latest", "none"],
+        "Which occurrences are still sent that were missed: `all`; `latest`, the newest one alone; "
+        "`none`. The others expire",
+    ]
+    catch_up_window_seconds: Annotated[
+        float,
+        "With `catch_up` `latest`: how late the newest one may still be sent. `all` means all, however late",
+    ]
+    late_after_seconds: Annotated[
+        float,
+        "How late an occurrence must be to count as missed, for `catch_up`",
+    ]
+    expire_after_seconds: Annotated[
+        float | None,
+        "How long after it was due an event is given up, its retries included; null for never",
+    ]
     run_overlap: Annotated[
         Literal["allow", "skip", "queue", "cancel_earlier"],
         "What an occurrence does while an earlier one is not finished: it runs beside it (`allow`), is "

@@ -121,6 +121,16 @@ class ScheduleValues(Record):
     signing_since: datetime | None = None
     #: Until when an older secret signs as well
     signing_overlap_until: datetime | None = None
+    #: Which occurrences are still sent that were missed: `all`; `latest`, the newest one alone;
+    #: `none`. The others expire
+    catch_up: str | None = None
+    #: With `catch_up` `latest`: how late the newest one may still be sent. `all` means all, however
+    #: late
+    catch_up_window_seconds: float | None = None
+    #: How late an occurrence must be to count as missed, for `catch_up`
+    late_after_seconds: float | None = None
+    #: How long after it was due an event is given up, its retries included; null for never
+    expire_after_seconds: float | None = None
     #: What an occurrence does while an earlier one is not finished: it runs beside it (`allow`), is
     #: left out (`skip`), waits for it (`queue`), or runs and ends the earlier one's retries
     #: (`cancel_earlier`)

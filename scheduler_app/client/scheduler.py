@@ -197,6 +197,17 @@ class Scheduler:
         """Those that are on."""
         return self._http.send(operations.kill_switches())
 
+    def put_blackout(self, name: str, fields: Mapping[str, Any]) -> Json:
+        """Sets a blackout, or replaces the one of that name; `fields` are those of the API."""
+        return self._http.send(operations.put_blackout(name, fields))
+
+    def blackouts(self) -> tuple[Json, ...]:
+        """All blackouts as the API shows them, each with its present or next window."""
+        return self._http.send(operations.blackouts())
+
+    def delete_blackout(self, name: str) -> None:
+        self._http.send(operations.delete_blackout(name))
+
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
         return self._http.send(operations.trigger(schedule_id, idempotency_key))

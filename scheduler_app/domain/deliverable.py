@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.signing import Signing
 
@@ -16,6 +17,11 @@ class Deliverable(Protocol):
     @property
     def retry(self) -> RetryPolicy:
         """When a failed attempt is tried again."""
+        ...
+
+    @property
+    def lateness(self) -> Lateness:
+        """When it is too late for it."""
         ...
 
     @property

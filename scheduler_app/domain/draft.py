@@ -13,12 +13,13 @@ from scheduler_app.domain.command_action import COMMAND, CommandAction
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
+from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.pause import Pause, pause_after_edit
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
 from scheduler_app.domain.retry import Codes, RetryPolicy
-from scheduler_app.domain.schedule import CarriedOver, Schedule, ScheduleState
+from scheduler_app.domain.schedule import DEFAULT_LATENESS, CarriedOver, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
 
@@ -63,6 +64,11 @@ class Draft(CarriedOver):
     backoff_seconds: float | NotGiven = NOT_GIVEN
     backoff_max_seconds: float | NotGiven = NOT_GIVEN
     retry_codes: Codes | NotGiven = NOT_GIVEN
+    catch_up: CatchUp | NotGiven = NOT_GIVEN
+    catch_up_window_seconds: float | NotGiven = NOT_GIVEN
+    late_after_seconds: float | NotGiven = NOT_GIVEN
+    expire_after_seconds: float | NotGiven | None = NOT_GIVEN
+    """None: its events never expire by it."""
     signing: bool | NotGiven = NOT_GIVEN
     """Whether callbacks are signed; whoever stores the schedule makes the secret."""
     queue: str | NotGiven = NOT_GIVEN
@@ -103,6 +109,7 @@ class Draft(CarriedOver):
             zone_data=trigger.zone_data(),
             **({"name": ""} | self.carried_over()),
             calendar=calendar,
+            lateness=self.late(DEFAULT_LATENESS),
             pause=self._pause(None, None, state),
         )
         _check_completion(made)
@@ -129,6 +136,7 @@ class Draft(CarriedOver):
             action=action,
             queue=queue,
             retry=self._retry(schedule.retry),
+            lateness=self.late(schedule.lateness),
             version=schedule.version + 1,
             updated_at=now,
             **self.carried_over(),
@@ -160,6 +168,15 @@ class Draft(CarriedOver):
         """The retry policy of something new; `max_retries` is for a draft that names none. Raises
         InvalidField."""
         return self._retry(self._default_retry(max_retries))
+
+    def late(self, old: Lateness) -> Lateness:
+        """What becomes of late events, where `old` held before."""
+        return Lateness(
+            _given(self.catch_up, old.catch_up),
+            _given(self.catch_up_window_seconds, old.window_seconds),
+            _given(self.late_after_seconds, old.late_after_seconds),
+            _given(self.expire_after_seconds, old.expire_after_seconds),
+        )
 
     def observed(
         self, old: CalendarUse | None, trigger: Trigger, old_trigger: Trigger | None = None

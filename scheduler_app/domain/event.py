@@ -75,7 +75,10 @@ LIFE: dict[State, Life] = {
     ),
     State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True),
     State.SKIPPED: Life(
-        "an earlier event was not finished, and run_overlap said no", "retention", "", final=True
+        "an earlier event was not finished, or a blackout lasted, and its policy said no",
+        "retention",
+        "",
+        final=True,
     ),
 }
 
@@ -103,6 +106,8 @@ TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
     # Its destination has no room before later; it keeps its place in the line.
     "put_off": _move(set(WAITING), {State.READY_QUEUE}),
+    # It falls due within a blackout that says so.
+    "skip_waiting": _move({State.READY_QUEUE}, {State.SKIPPED}),
     # A kill switch stops it; it has its own time again when that is off.
     "hold": _move(set(WAITING), {State.READY_QUEUE}),
     "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
@@ -112,7 +117,9 @@ TRANSITIONS: dict[str, Transition] = {
     "claim": _move(set(UNCLAIMED), {State.RUNNING}),
     # Any living state while `owner` is still the claim's token: recovery ends the lease of a worker that was
     # only slow and leaves the token, and dispatch may be quicker than that worker's record.
-    "record": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
+    "record": _move(
+        {State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR, State.EXPIRED}
+    ),
     # Its receiver goes on working, and says later how that went.
     "await_completion": _move({State.RUNNING, *UNCLAIMED}, {State.RUNNING}),
     # The receiver said how it went, or its time is over.
@@ -121,6 +128,8 @@ TRANSITIONS: dict[str, Transition] = {
     # Its origin has no room: it comes again later, and no attempt is counted.
     "postpone": _move({State.RUNNING}, {State.READY_QUEUE}),
     "cancel_claimed": _move({State.RUNNING}, {State.CANCELLED}),
+    # Too late by a policy of its schedule or message: no request is made.
+    "expire_claimed": _move({State.RUNNING}, {State.EXPIRED}),
     "cancel": _move(set(UNCLAIMED), {State.CANCELLED}),
     # A person gives up what is late.
     "expire": _move(set(UNCLAIMED), {State.EXPIRED}),
@@ -232,6 +241,8 @@ class Event(NamedTuple):
     """Callbacks of ours, one after another, that led to the request that made it."""
     queue: str = CALLBACKS
     """Its message travels in it, and only workers that serve it claim the event."""
+    due_since: datetime | None = None
+    """Since when it counts as late, where that is not its run time: a redrive begins anew."""
     completion_token: CompletionToken | None = None
     """With which its receiver says how its work went; None where the response does, and where no request is
     about to be made."""

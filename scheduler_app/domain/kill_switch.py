@@ -16,6 +16,8 @@ class Scope(StrEnum):
     ALL = "all"
     TAG = "tag"
     DESTINATION = "destination"
+    SCHEDULE = "schedule"
+    """Of blackouts alone: a single schedule is paused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,18 @@ class Target:
             return None
         return cls(tenant, Scope(scope), name)
 
+    @classmethod
+    def asked(
+        cls, tenant: str, schedule_id: str, tags: Collection[str], destination: str | None
+    ) -> "list[Target]":
+        """All that may stop an event; `schedule_id` (empty for a message) and `destination` are own ids."""
+        found = [cls(tenant, Scope.ALL)]
+        if schedule_id:
+            found.append(cls(tenant, Scope.SCHEDULE, schedule_id.rpartition(":")[2]))
+        if destination is not None:
+            found.append(cls(tenant, Scope.DESTINATION, destination.rpartition(":")[2]))
+        return found + [cls(tenant, Scope.TAG, tag) for tag in tags]
+
     def __str__(self) -> str:
         return "everything" if self.scope is Scope.ALL else f"the {self.scope.value} {self.name}"
 
@@ -64,15 +78,14 @@ class KillSwitches:
     def __bool__(self) -> bool:
         return bool(self.targets)
 
+    def __str__(self) -> str:
+        return ", ".join(sorted(map(str, self.targets))) or "none"
+
     def stopping(self, event_id: str, tags: Collection[str], destination: str | None) -> Target | None:
         """The one that stops an event; None where none does. `destination` is its destination's own id."""
         if not self.targets:
             return None
-        tenant = tenant_of(event_id)
-        asked = [Target(tenant, Scope.ALL)]
-        if destination is not None:
-            asked.append(Target(tenant, Scope.DESTINATION, destination.rpartition(":")[2]))
-        asked += [Target(tenant, Scope.TAG, tag) for tag in tags]
+        asked = Target.asked(tenant_of(event_id), "", tags, destination)
         return next((each for each in asked if each in self.targets), None)
 
 

@@ -8,9 +8,10 @@ from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction
 from scheduler_app.domain.instants import whole_milliseconds
+from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.masking import MASK, split_query
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
-from scheduler_app.domain.schedule import DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
+from scheduler_app.domain.schedule import DEFAULT_LATENESS, DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.domain.signing import Signing
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
@@ -65,6 +66,7 @@ class Message:
     signing: Signing | None = None
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
+    lateness: Lateness = DEFAULT_LATENESS
     on_success: str | None = None
     """The name of the destination of its tenant that is told when it was delivered."""
     on_failure: str | None = None
@@ -99,6 +101,7 @@ class Message:
             *(action, self.event_name, self.timing, self.retry, self.timeout_seconds, self.success),
             *(self.on_success, self.on_failure),
             signed,
+            self.lateness,
         )
 
 
@@ -143,6 +146,7 @@ class MessageDraft:
             event_name=self.event_name,
             timing=self.timing,
             retry=self.draft.new_retry(max_retries),
+            lateness=self.draft.late(DEFAULT_LATENESS),
             **self.draft.carried_over(),
         )
 

@@ -10,6 +10,7 @@ from scheduler_app.domain.action import Action
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.completion import DEFAULT_TIMEOUT_SECONDS as DEFAULT_COMPLETION_TIMEOUT
 from scheduler_app.domain.completion import Completion
+from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.overlap import DEFAULT_QUEUE_LIMIT, OverlapScope, RunOverlap
 from scheduler_app.domain.owed import OwedRange
@@ -27,6 +28,7 @@ MAX_PURPOSE = 2_000
 DEFAULT_TIMEOUT_SECONDS = 10.0
 
 DEFAULT_RETRY = RetryPolicy()
+DEFAULT_LATENESS = Lateness()
 
 #: Events of older revisions are judged by the oldest cut that is kept: edits made within one timeframe.
 KEPT_CUTS = 100
@@ -145,6 +147,7 @@ class Schedule:
     last_run: LastRun | None = None
     """Workers note it within seconds of a run; an edit leaves it alone."""
     calendar: CalendarUse | None = None
+    lateness: Lateness = DEFAULT_LATENESS
     run_overlap: RunOverlap = "allow"
     """What an event does while an earlier one is not finished."""
     overlap_scope: OverlapScope = "event"

@@ -132,7 +132,7 @@ class Backfills:
     def ended(self, backfill: Backfill, state: State, *, most: int) -> int:
         """How many of its events are in a final state; no more than `most` are counted."""
         which = _own(backfill) | {"state": state.value}
-        return self._events.count_documents(which, hint="schedule_v2", limit=most)
+        return self._events.count_documents(which, hint="schedule_v1", limit=most)
 
     def there(
         self, schedule_id: str, since: datetime, until: datetime, number: str, *, limit: int
@@ -146,7 +146,7 @@ class Backfills:
             "kind": {"$in": [Kind.SCHEDULED.value, Kind.BACKFILL.value]},
         }
         own = f"{schedule_id}-backfill{number}-"
-        rows = self._events.find(which, {"run_time": 1}, hint="schedule_v2").limit(limit)
+        rows = self._events.find(which, {"run_time": 1}, hint="schedule_v1").limit(limit)
         return {row["run_time"] for row in rows if not str(row["_id"]).startswith(own)}
 
     def remove(self, schedule_id: str) -> None:

@@ -70,6 +70,12 @@ EVENTS = [
         name="dead_v2",
         partialFilterExpression={"state": "error"},
     ),
+    # The records of missed occurrences, and nothing else.
+    IndexModel(
+        [("schedule_id", ASCENDING), ("run_time", ASCENDING)],
+        name="missed_v1",
+        partialFilterExpression={"missed.first": {"$exists": True}},
+    ),
     # Until when receivers may say how their work went; written for events that wait for that alone.
     IndexModel(
         [("due_at", ASCENDING)],

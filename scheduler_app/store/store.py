@@ -4,16 +4,19 @@ from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
 from scheduler_app.store.backfills import Backfills
 from scheduler_app.store.backlogs import Backlogs
+from scheduler_app.store.blackouts import BlackoutDocuments
 from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.destinations.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.edits import Edits
 from scheduler_app.store.encryption import SecretBox
+from scheduler_app.store.events.blacked_out import BlackedOut
 from scheduler_app.store.events.cancellations import Cancellations
 from scheduler_app.store.events.claims import Claims
 from scheduler_app.store.events.completions import Completions
 from scheduler_app.store.events.events import Events
+from scheduler_app.store.events.expirations import Expirations
 from scheduler_app.store.events.figures import EventFigures
 from scheduler_app.store.events.holding import Holding
 from scheduler_app.store.events.lists import EventLists
@@ -29,6 +32,7 @@ from scheduler_app.store.idempotency import Idempotency
 from scheduler_app.store.indexes import ensure_indexes
 from scheduler_app.store.inspections import Inspections
 from scheduler_app.store.kill_switches import KillSwitchDocuments
+from scheduler_app.store.missed import MissedOccurrences
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.processes import Processes
 from scheduler_app.store.schedules.cursors import Cursors
@@ -52,11 +56,15 @@ class Store:
         self.secret_box = SecretBox(settings.secrets_key)
         self.events = Events(self.mongo)
         self.outbox = Outbox(self.mongo)
+        self.blackouts = BlackoutDocuments(self.mongo)
+        self.blacked_out = BlackedOut(self.mongo)
         self.holding = Holding(self.mongo)
         self.kill_switches = KillSwitchDocuments(self.mongo)
         self.claims = Claims(self.mongo, self.secret_box)
         self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)
+        self.expirations = Expirations(self.mongo)
+        self.missed = MissedOccurrences(self.mongo)
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.event_figures = EventFigures(self.mongo)

@@ -25,6 +25,11 @@ paused_after_failures = Counter(
     "scheduler_schedules_paused_after_failures_total", "Schedules paused because their last events all failed"
 )
 held = Counter("scheduler_held_total", "Events held because a kill switch was on when they fell due")
+blacked_out = Counter(
+    "scheduler_blacked_out_total",
+    "Events that fell due within a blackout, by what became of them",
+    ["policy"],
+)
 flow_put_off = Counter(
     "scheduler_flow_put_off_total", "Events put off to a place in their destination's line, without a message"
 )
@@ -53,6 +58,11 @@ heartbeat_failures = Counter(
     "scheduler_heartbeat_failures_total",
     "Steps of the heartbeat that failed by an unexpected error",
     ["step"],
+)
+expired = Counter(
+    "scheduler_events_expired_total",
+    "Events that expired, and occurrences that were missed, by policy",
+    ["policy"],
 )
 messages = Counter("scheduler_messages_published_total", "Messages published")
 recovered = Counter("scheduler_recovered_total", "Events that recovery repaired, by what was lost", ["lost"])
@@ -121,6 +131,8 @@ OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
         (expanded, dispatched, flow_put_off, messages, pages_discarded, completions),
         frozenset({Role.API, Role.BEAT}),
     ),
+    blacked_out: frozenset({Role.BEAT}),
+    expired: frozenset({Role.BEAT, Role.WORKER}),
     held: frozenset({Role.BEAT, Role.WORKER}),
     paused_after_failures: frozenset({Role.WORKER}),
     requests: frozenset({Role.API}),

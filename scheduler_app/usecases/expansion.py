@@ -10,6 +10,7 @@ from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.jitter import jittered
 from scheduler_app.domain.lane import FRESH_FOR
+from scheduler_app.domain.missed import MissedStep, Range, missed_step
 from scheduler_app.domain.owed import BeforeCut, OwedRange
 from scheduler_app.domain.schedule import TICK, Schedule, ScheduleState
 from scheduler_app.parallel import Parallel
@@ -20,6 +21,7 @@ from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.store.schedules.cursors import Advance, Ready
 from scheduler_app.store.schedules.set_aside import report_set_aside
 from scheduler_app.telemetry import metrics
+from scheduler_app.usecases.missed import MISSED_SECONDS, after, past, settle
 
 SCHEDULES_A_PAGE = 1_000
 PARTS_AT_ONCE = 4
@@ -183,18 +185,19 @@ class Expansion:
         events: list[Event] = []
         advances: list[Advance] = []
         left_for_later: list[str] = []
-        unfit = 0
+        unfit, missed, settled = 0, 0, False
+        had_time = after(MISSED_SECONDS)
         for schedule in claimed:
             if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
                 left_for_later.append(schedule.schedule_id)  # to a beat of another release
             elif isinstance(schedule, CorruptSchedule):
                 self._set_aside(schedule.schedule_id, token, schedule.reason, now)
-            elif len(events) >= limit:
+            elif len(events) + missed >= limit:
                 left_for_later.append(schedule.id)
                 unfit += 1
             else:
                 try:
-                    filled = self._occurrences(schedule, now, until)
+                    filled = self._occurrences(schedule, now, until, had_time)
                 except STORE_FAULTS:
                     raise
                 except Exception as error:  # one schedule's fault is its own: the others go on
@@ -202,6 +205,10 @@ class Expansion:
                     continue
                 if filled is None:
                     left_for_later.append(schedule.id)
+                    continue
+                if isinstance(filled, MissedStep):
+                    missed += filled.documents
+                    settled = self._settle(filled, token, now) or settled
                     continue
                 instants, advance = filled
                 events += _events(schedule, instants)
@@ -214,15 +221,18 @@ class Expansion:
         if left_for_later:
             self._store.cursors.release(left_for_later, token)
         half = now + self._timeframe / 2
-        full = len(events) >= limit or any(
-            advance.next_run_at and advance.next_run_at < half for advance in advances
+        full = (
+            bool(settled)
+            or len(events) + missed >= limit
+            or any(advance.next_run_at and advance.next_run_at < half for advance in advances)
         )
         return ExpandResult(claimed=len(claimed), unfit=unfit, events=tuple(events), full=full)
 
     def _occurrences(
-        self, schedule: Schedule, now: datetime, until: datetime
-    ) -> tuple[list[datetime], Advance] | None:
-        """The occurrences to make up to `until` and the cursor after them; None when the cut has to wait."""
+        self, schedule: Schedule, now: datetime, until: datetime, spent: Callable[[], bool]
+    ) -> tuple[list[datetime], Advance] | MissedStep | None:
+        """The occurrences to make up to `until` and the cursor after them, or a step for what was missed
+        before; None when the cut has to wait."""
         recurrence = schedule.recurrence()
         start = schedule.next_run_at
         if schedule.cut_pending:
@@ -230,6 +240,14 @@ class Expansion:
             if cut is None:
                 return None
             start = recurrence.after(cut)
+        if start is not None and schedule.lateness.judges:
+            origin, queue = schedule.action.isolation_key, schedule.queue
+            of = Range(
+                *(schedule.id, schedule.revision, recurrence, start, schedule.lateness, origin, queue),
+                jitter_seconds=schedule.jitter_seconds,
+            )
+            if step := missed_step(of, now, spent):
+                return step
         instants, following = (
             recurrence.between_and_next(start, until, OCCURRENCES_A_SCHEDULE) if start else ([], None)
         )
@@ -259,6 +277,16 @@ class Expansion:
         if past.running:
             return None
         return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
+
+    def _settle(self, step: MissedStep, token: str, now: datetime) -> bool:
+        """Whether what was missed is written, and the schedule released: the next page goes on with it."""
+        try:
+            if settle(self._store, step, past(self._store, step, token), now):
+                return True
+            self._store.cursors.release([step.schedule_id], token)
+        except REJECTED as error:
+            self._set_aside(step.schedule_id, token, f"what it missed cannot be stored: {error}", now)
+        return False
 
     def _insert_sound(self, events: Sequence[Event], token: str, now: datetime) -> set[str]:
         """Makes the events; sets schedules aside whose events MongoDB rejects, and returns their ids."""

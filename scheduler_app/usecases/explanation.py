@@ -5,15 +5,16 @@ from datetime import datetime
 
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import Kind
+from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
 from scheduler_app.domain.local_time import instant_at
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import Reason, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.record import EventRecord
 from scheduler_app.store.paging import Window
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
+from scheduler_app.usecases.blackouts import cover_of
 
 #: Events of one schedule at one instant that are looked at: its revisions', and those made by hand.
 EVENTS_AT_ONCE = 100
@@ -37,15 +38,29 @@ def explain_schedule(
         # No edit withdraws what somebody asked for.
         revision = schedule.revision if event.kind is Kind.BACKFILL else event.revision
         facts = EventFacts(revision, event.state, last.get("message", ""))
-    found = explain(schedule, schedule.recurrence().why(at), at, facts, now)
+    verdict = schedule.recurrence().why(at)
+    if facts is None and verdict.fires and at <= now:
+        facts = _missed(store, schedule, at)
+    found = explain(schedule, verdict, at, facts, now)
+    if at >= now:
+        found = _withheld(store, schedule, found)
+    return schedule, found, event
+
+
+def _withheld(store: Store, schedule: Schedule, found: Explanation) -> Explanation:
+    """The explanation of an instant to come, with what kill switches and blackouts say of it."""
+    said: list[str] = []
     stopped = store.kill_switches.everybodys().stopping(
         schedule.id, schedule.tags, destination_of(schedule.action)
     )
-    if stopped is not None and at >= now:
-        found = replace(
-            found, warnings=(*found.warnings, f"Nothing is sent now: the kill switch of {stopped} is on.")
-        )
-    return schedule, found, event
+    if stopped is not None:
+        said.append(f"Nothing is sent now: the kill switch of {stopped} is on.")
+    cover = cover_of(store.blackouts.everybodys(), schedule, found.at)
+    if cover is not None and found.fires and cover.skips(found.at):
+        found = replace(found, fires=False, reasons=(Reason("blackout", cover.skipped_line),))
+    elif cover is not None and found.fires:
+        said.append(cover.postponed_line)
+    return replace(found, warnings=(*found.warnings, *said))
 
 
 def zone_of(schedule: Schedule) -> str:
@@ -61,6 +76,12 @@ def _schedule(store: Store, schedule_id: str, tenant: str) -> Schedule:
     if not isinstance(found, Schedule) or found.tenant != tenant:
         raise NotFound(f"there is no schedule {schedule_id}")
     return store.calendars.attach([found])[0]
+
+
+def _missed(store: Store, schedule: Schedule, at: datetime) -> EventFacts | None:
+    """What a record tells of an occurrence that was missed with many others."""
+    found = store.missed.at(schedule.id, at, tenant=schedule.tenant)
+    return None if found is None else EventFacts(found[0], State.EXPIRED, found[1])
 
 
 def _event(store: Store, schedule: Schedule, at: datetime) -> EventRecord | None:

@@ -1,28 +1,25 @@
 """Kill switches: people turn them on and off, every process obeys, beats release what they held."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import schedule_of
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target, held_line
-from scheduler_app.store import STORE_FAULTS, Store, within
+from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due
 from scheduler_app.store.kill_switches import MAX_SWITCHES, CorruptSwitch
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.polled import Polled
 
 log = get_logger(__name__)
 
 #: How old what a process knows may be before it looks again. A switch is effective within a second: one look
 #: that just missed it, and the next one with its answer, are well within that.
 LOOK_SECONDS: Final = 0.25
-#: A look that takes longer is given up, and the last known state holds.
-ANSWER_SECONDS: Final = 0.5
 EVENTS_A_PAGE: Final = 1_000
 MOST_HELD: Final = 10_000
 
@@ -86,60 +83,14 @@ class KillSwitchService:
         return [Shown(each, self.store.holding.count(each.target.key, most=MOST_HELD)) for each in found]
 
 
-class KillSwitchView:
-    """What one process knows of the kill switches. Threads may share it.
-
-    While MongoDB does not answer, the last known state holds: a switch that is on stays on. What a process
-    that is cut off from MongoDB has claimed ends with its leases.
-    """
+class KillSwitchView(Polled[KillSwitches]):
+    """What one process knows of the kill switches: one that is on stays on while MongoDB does not answer.
+    What a process that is cut off from MongoDB has claimed ends with its leases."""
 
     def __init__(self, store: Store) -> None:
-        self._documents = store.kill_switches
-        self._lock = threading.Lock()
-        self._known = KillSwitches()
-        self.looked_at = float("-inf")
-        """When the last look began, in monotonic seconds."""
-        self.is_away = False
-        """Whether MongoDB did not answer it."""
-
-    @property
-    def known(self) -> KillSwitches:
-        """As of the last look; for who must not wait."""
-        return self._known
-
-    def current(self) -> KillSwitches:
-        """No older than `LOOK_SECONDS`, where MongoDB answers."""
-        if monotonic() - self.looked_at >= LOOK_SECONDS:
-            with self._lock:
-                if monotonic() - self.looked_at >= LOOK_SECONDS:
-                    self.look()
-        return self._known
-
-    def look(self) -> None:
-        """Reads them; it never raises."""
-        began = monotonic()
-        try:
-            with within(ANSWER_SECONDS):
-                found = self._documents.everybodys()
-        except STORE_FAULTS as error:
-            if not self.is_away:
-                log.warning(
-                    "kill_switch.unknown",
-                    message="The kill switches cannot be read; as they were last known, they hold",
-                    error=str(error)[:300],
-                )
-            self.is_away = True
-        else:
-            self.is_away = False
-            if found != self._known:
-                log.warning(
-                    "kill_switch.changed",
-                    message="Other kill switches are on than before",
-                    stops=sorted(map(str, found.targets))[:20],
-                    count=len(found.targets),
-                )
-            self._known = found
-        self.looked_at = began
+        super().__init__(
+            store.kill_switches.everybodys, KillSwitches(), name="kill_switch", seconds=LOOK_SECONDS
+        )
 
 
 class KillSwitchGate:

@@ -240,6 +240,7 @@ class MessageService:
             run_time=instant,
             # A time that has passed is no lateness of ours.
             due_at=max(instant, now),
+            due_since=now if message.lateness.judges and instant < now else None,
             kind=Kind.MESSAGE,
             origin=message.action.isolation_key,
             hops=hops,

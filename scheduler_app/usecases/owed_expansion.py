@@ -6,12 +6,16 @@ from datetime import datetime
 from scheduler_app.config import EXPAND_LEASE_SECONDS
 from scheduler_app.domain import event
 from scheduler_app.domain.jitter import jittered
+from scheduler_app.domain.missed import MissedStep, Range, missed_step
+from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.schedule import TICK
 from scheduler_app.store import Store
+from scheduler_app.store.missed import Move
 from scheduler_app.store.schedules.owed import ClaimedOwed
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.usecases.expansion import cancel_late_inserts, insert_occurrences
+from scheduler_app.usecases.missed import MISSED_SECONDS, after, settle
 
 log = get_logger(__name__)
 
@@ -49,6 +53,9 @@ class OwedExpansion:
             self._drop(claimed, token, claimed.reason, now)
             return
         try:
+            if step := self._missed(claimed, claimed.range, claimed.created_at, now):
+                settle(self._store, step, self._past(claimed, claimed.range, step, token), now)
+                return
             instants, remainder = _occurrences(claimed.range, claimed.created_at, limit)
         except Exception as error:  # one schedule's fault is its own: the others go on
             self._drop(claimed, token, f"{type(error).__name__}: {error}", now)
@@ -69,6 +76,30 @@ class OwedExpansion:
                 revision=revision,
                 until=claimed.range.until.isoformat(),
             )
+
+    def _missed(
+        self, claimed: ClaimedOwed, owed: OwedRange, created_at: datetime, now: datetime
+    ) -> MissedStep | None:
+        if not claimed.lateness.judges:
+            return None
+        of = Range(
+            claimed.schedule_id,
+            owed.revision,
+            owed.recurrence(created_at),
+            owed.next_run_at,
+            claimed.lateness,
+            UNKNOWN_ORIGIN,
+            claimed.queue,
+            owed.until + TICK,
+            owed.jitter_seconds,
+        )
+        return missed_step(of, now, after(MISSED_SECONDS))
+
+    def _past(self, claimed: ClaimedOwed, owed: OwedRange, step: MissedStep, token: str) -> Move:
+        left = None
+        if step.following is not None:
+            left = replace(owed, next_run_at=step.following, checkpoint=step.checkpoint)
+        return lambda session: self._store.owed.advance(claimed.schedule_id, token, left, session)
 
     def _drop(self, claimed: ClaimedOwed, token: str, why: str, now: datetime) -> None:
         lost = "occurrences that an earlier change had left to beats"

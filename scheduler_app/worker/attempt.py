@@ -89,6 +89,9 @@ class Attempt:
             )
         due_at = ended_at + timedelta(seconds=policy.delay(tries, retry_after=verdict.retry_after))
         due_at = whole_milliseconds(due_at)
+        too_late = self.deliverable.lateness.too_late_for(self.event, due_at)
+        if too_late is not None:
+            return State.EXPIRED, None, f"Expired: attempt {self.number} failed: {verdict.reason}; {too_late}"
         return (
             State.RETRYING,
             due_at,

@@ -23,9 +23,9 @@ from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.job import Job
-from scheduler_app.worker.kill_switch_watch import KillSwitchWatch, held, stopping
 from scheduler_app.worker.origins import Load, OriginQueues, Postponed
 from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder
+from scheduler_app.worker.withholding import Withholding
 
 log = get_logger(__name__)
 
@@ -62,10 +62,10 @@ class Courier(EssentialThread):
         capacity: Capacity,
         *,
         now: Callable[[], datetime],
-        kill_switches: KillSwitchWatch,
+        withholding: Withholding,
     ) -> None:
         super().__init__("courier")
-        self._kill_switches = kill_switches
+        self._withholding = withholding
         self._executors = executors
         self._recorder = recorder
         self._backlog = backlog
@@ -173,7 +173,7 @@ class Courier(EssentialThread):
                 self._start(next_job, at)
 
     def _is_behind(self) -> bool:
-        return self._backlog.is_behind(monotonic()) or not self._kill_switches.may_start()
+        return self._backlog.is_behind(monotonic()) or not self._withholding.may_start()
 
     def _pause(self) -> float:
         if self._queues.waiting:
@@ -197,8 +197,8 @@ class Courier(EssentialThread):
             self._unleased.append(job)
             return
         started_at = self._now()
-        if (stopped := stopping(job, self._kill_switches.view.known)) is not None:
-            self._recorder.put([held(job, stopped, started_at)])
+        if (withheld := self._withholding.withheld(job, started_at)) is not None:
+            self._recorder.put([withheld])
             return
         try:
             deliverable = job.attempt.deliverable

@@ -12,6 +12,7 @@ from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, Kind
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.lateness import Expiry
 from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import STORE_FAULTS, Store
@@ -27,9 +28,10 @@ from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.job import Job
+from scheduler_app.worker.late_events import LateEvents
 from scheduler_app.worker.lease import Lease, Leases, timeout_class
 from scheduler_app.worker.overlap import Held, Overlap
-from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder, Result, Voided
+from scheduler_app.worker.recorder import Delayed, Expired, GivenBack, Outcome, Recorder, Result, Voided
 
 log = get_logger(__name__)
 
@@ -80,6 +82,7 @@ class Handover:
         self._flow_control = flow_control
         self._recorder = recorder
         self._leases = leases
+        self._late_events = LateEvents(store)
         self._followers = followers
         self._overlap = Overlap(store, now=now)
         self._now = now
@@ -164,12 +167,46 @@ class Handover:
         # A claim brings messages whole.
         ids = {event.schedule_id for event in batch.events if event.kind is not Kind.MESSAGE}
         schedules = self._read(list(ids)) if ids else {}
-        destinations = None if schedules is None else self._destinations_of(batch.events, schedules)
-        held = None if schedules is None else self._held_back(batch, schedules)
-        if schedules is None or destinations is None or held is None:
+        expired = None if schedules is None else self._expired(batch, schedules)
+        if schedules is None or expired is None:
+            self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
+            return
+        if expired:
+            # Before what holds events back: nothing waits, and no line is held, for what is not sent.
+            batch = self._expire(batch, schedules, expired)
+        destinations = self._destinations_of(batch.events, schedules)
+        held = self._held_back(batch, schedules)
+        if destinations is None or held is None:
             self._recorder.put([GivenBack(event.id, batch.lease) for event in batch.events])
         elif jobs := self._jobs(batch, schedules, destinations, held):
             self._send(jobs, destinations)
+
+    def _expired(
+        self, batch: ClaimedBatch, schedules: Mapping[str, Schedule | CorruptSchedule]
+    ) -> Mapping[str, Expiry] | None:
+        """Those that are too late by a policy of their own: most have none. None as in `_read`."""
+        judged = [
+            (event, asked)
+            for event in batch.events
+            if isinstance(asked := event.message or schedules.get(event.schedule_id), Schedule | Message)
+            and asked.lateness.judges
+            and not (isinstance(asked, Schedule) and _withdrawn(event, asked))
+        ]
+        return self._asked(lambda: self._late_events.expired(judged, self._now())) if judged else {}
+
+    def _expire(
+        self,
+        batch: ClaimedBatch,
+        schedules: Mapping[str, Schedule | CorruptSchedule],
+        expired: Mapping[str, Expiry],
+    ) -> ClaimedBatch:
+        """Gives the late events to the recorder, and returns the batch without them."""
+        late = [event for event in batch.events if event.id in expired]
+        # What waits for one of them goes on.
+        owners = ((event, schedules.get(event.schedule_id)) for event in late)
+        self._followers.note([(event, owner) for event, owner in owners if isinstance(owner, Schedule)])
+        self._recorder.put([Expired(event.id, batch.lease, expired[event.id]) for event in late])
+        return batch._replace(events=[event for event in batch.events if event.id not in expired])
 
     def _held_back(
         self, batch: ClaimedBatch, schedules: Mapping[str, Schedule | CorruptSchedule]

@@ -15,10 +15,10 @@ from scheduler_app.worker.delivery import Delivery
 from scheduler_app.worker.flow_control import FlowControl
 from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.handover import Handover
-from scheduler_app.worker.kill_switch_watch import KillSwitchWatch
 from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
 from scheduler_app.worker.reports import Reports
+from scheduler_app.worker.withholding import Withholding
 
 #: How long `stop` waits for each thread, in seconds.
 END_SECONDS = 5.0
@@ -54,14 +54,14 @@ class Pipeline:
         self.recorder = Recorder(
             store, self.backlog, self.capacity, now=now, worker=worker, recorded=self.reports.note
         )
-        self.kill_switches = KillSwitchWatch(store)
+        self.withholding = Withholding(store)
         self.courier = Courier(
             executors,
             self.recorder,
             self.backlog,
             self.capacity,
             now=now,
-            kill_switches=self.kill_switches,
+            withholding=self.withholding,
         )
         self.flow_control = FlowControl(limiter, self.courier, self.recorder, now=now)
         self.followers = Followers(store, now=now)
@@ -96,7 +96,7 @@ class Pipeline:
         self.followers.settled(event_ids)
 
     def start(self) -> None:
-        self.kill_switches.start()
+        self.withholding.start()
         self.flow_control.start()
         for thread in (
             *(self.reports, self.recorder, self.followers),
@@ -124,7 +124,7 @@ class Pipeline:
         """Ends the threads in the order in which events pass them, so that each still accepts what comes."""
         self.followers.stop()
         self.leases.stop()
-        self.kill_switches.stop()
+        self.withholding.stop()
         self.handover.stop()
         self.flow_control.stop()
         self.courier.stop()

@@ -8,8 +8,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.lateness import Expiry
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.expirations import Expiration
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.events.overlaps import Ending
 from scheduler_app.telemetry import get_logger, metrics
@@ -62,6 +64,14 @@ class Delayed(NamedTuple):
         return self.postponement.event_id
 
 
+class Expired(NamedTuple):
+    """A claimed event that is too late by a policy: no request was made."""
+
+    event_id: str
+    lease: Lease
+    expiry: Expiry
+
+
 class Ended(NamedTuple):
     """A claimed event that ends without its request, by a policy of its schedule."""
 
@@ -73,7 +83,7 @@ class Ended(NamedTuple):
         return self.ending.event_id
 
 
-Result = Outcome | GivenBack | Voided | Delayed | Ended
+Result = Outcome | GivenBack | Voided | Delayed | Expired | Ended
 
 
 class Recorder(EssentialThread):
@@ -96,6 +106,7 @@ class Recorder(EssentialThread):
         self._recorded = recorded
         self._outcomes = store.outcomes
         self._claims = store.claims
+        self._expirations = store.expirations
         self._overlaps = store.overlaps
         self._backlog = backlog
         self._capacity = capacity
@@ -221,6 +232,12 @@ class Recorder(EssentialThread):
             self._claims.give_back(ids, token, now, f"Given back by {self._worker}")
         for token, ids in voided.items():
             self._claims.cancel_claimed(ids, token, now, WITHDRAWN)
+        late = [result for result in results if isinstance(result, Expired)]
+        if late:
+            expirations = [Expiration(each.event_id, each.lease.token, each.expiry.message) for each in late]
+            self._expirations.expire_claimed(expirations, now)
+            for each in late:
+                metrics.expired.labels(each.expiry.policy).inc()
         postponed = [result.postponement for result in results if isinstance(result, Delayed)]
         if postponed:
             self._claims.postpone(postponed, now)

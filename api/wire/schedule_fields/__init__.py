@@ -19,6 +19,7 @@ from api.wire.schedule_fields.jitter import JITTER
 from api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
 from api.wire.schedule_fields.naming import NAMING
 from api.wire.schedule_fields.overlap import OVERLAP
+from api.wire.schedule_fields.policies import POLICIES
 from api.wire.schedule_fields.request import BODY_FIELDS, REQUEST
 from api.wire.schedule_fields.trigger import TRIGGER
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
@@ -47,6 +48,7 @@ SCHEDULE_FIELDS: tuple[ScheduleField, ...] = (
     *REQUEST,
     *ACTION,
     *DELIVERY,
+    *POLICIES,
     *OVERLAP,
     *JITTER,
     *LIFECYCLE,

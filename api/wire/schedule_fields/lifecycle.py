@@ -13,7 +13,7 @@ MAX_TAG = 64
 MAX_REASON = 2_000
 #: The states that a request may name.
 STATES = tuple(each.value for each in ScheduleState if each is not ScheduleState.DELETED)
-LAST_OUTCOMES = (State.COMPLETED.value, State.ERROR.value, State.RETRYING.value)
+LAST_OUTCOMES = (State.COMPLETED.value, State.ERROR.value, State.RETRYING.value, State.EXPIRED.value)
 
 
 class LastRunOutput(OmitNone):
@@ -22,7 +22,9 @@ class LastRunOutput(OmitNone):
     time = Instant(required=True, metadata={"description": "The event's run time"})
     outcome = fields.String(
         required=True,
-        metadata={"description": "`completed`, `error`, or `retrying` while another attempt follows"},
+        metadata={
+            "description": "`completed`, `error`, `retrying` while another attempt follows, or `expired`"
+        },
     )
     event_id = fields.String(required=True)
     ended_at = Instant(metadata={"description": "When that attempt ended"})

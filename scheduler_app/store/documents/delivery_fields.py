@@ -6,7 +6,18 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
-from scheduler_app.domain.field_types import Corrupt, fields, instant, items, number, one_of, text, whole
+from scheduler_app.domain.field_types import (
+    Corrupt,
+    fields,
+    instant,
+    items,
+    number,
+    one_of,
+    optional,
+    text,
+    whole,
+)
+from scheduler_app.domain.lateness import LEAST_SECONDS, MAX_SECONDS, CatchUp, Lateness
 from scheduler_app.domain.notification import Notifying
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes, RetryPolicy
 from scheduler_app.domain.signing import Retiring, Signing
@@ -101,6 +112,41 @@ def read_codes(value: Any, name: str) -> Codes:
         return _codes(tuple(written))
     except ValueError as error:
         raise Corrupt(f"{name}: {error}") from None
+
+
+_CATCH_UP = tuple(each.value for each in CatchUp)
+_NEVER_LATE = Lateness()
+
+
+def lateness_document(lateness: Lateness) -> Document | None:
+    """What `read_lateness` reads; None for what a document without the field means."""
+    if lateness == _NEVER_LATE:
+        return None
+    document: Document = {
+        "catch_up": lateness.catch_up.value,
+        "window_seconds": lateness.window_seconds,
+        "late_after_seconds": lateness.late_after_seconds,
+    }
+    if lateness.expire_after_seconds is not None:
+        document["expire_after_seconds"] = lateness.expire_after_seconds
+    return document
+
+
+def read_lateness(value: Any) -> Lateness:
+    """Raises Corrupt."""
+    if value is None:
+        return _NEVER_LATE
+    row = fields(value, "lateness")
+
+    def seconds(given: Any, name: str) -> float:
+        return number(given, f"lateness.{name}", least=LEAST_SECONDS, most=MAX_SECONDS)
+
+    return Lateness(
+        CatchUp(one_of(row.get("catch_up"), "lateness.catch_up", _CATCH_UP)),
+        seconds(row.get("window_seconds"), "window_seconds"),
+        seconds(row.get("late_after_seconds"), "late_after_seconds"),
+        optional(seconds, row.get("expire_after_seconds"), "expire_after_seconds"),
+    )
 
 
 def unsealed(value: Any, name: str, secret_box: SecretBox) -> str:

@@ -37,6 +37,7 @@ CLAIMED = {
     "lost_leases": 1,
     "tenant": 1,
     "postponed_from": 1,
+    "due_since": 1,
     "origin": 1,
     "hops": 1,
     "queue": 1,
@@ -79,9 +80,19 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
     }
     if event.queue != CALLBACKS:
         document["routed"] = True
+    if event.due_since is not None:
+        document["due_since"] = event.due_since
     if event.hops:
         document["hops"] = event.hops
     return document
+
+
+def to_expired_document(event: Event, now: datetime, message: str) -> Document:
+    """A new event that nobody has to do anything about: its occurrence was missed."""
+    document = to_document(event, now, message)
+    del document["due_at"]
+    said = [line(now, State.EXPIRED, message)]
+    return document | {"state": State.EXPIRED.value, "status": said, "archived_at": now}
 
 
 def to_event(row: Document) -> Event:
@@ -103,6 +114,7 @@ def to_event(row: Document) -> Event:
         origin=stored_origin(row),
         queue=stored_queue(row),
         postponed_from=optional(instant, row.get("postponed_from"), "postponed_from"),
+        due_since=optional(instant, row.get("due_since"), "due_since"),
     )
 
 

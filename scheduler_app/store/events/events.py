@@ -65,6 +65,7 @@ class Events:
                 "$set": {
                     "state": State.READY_QUEUE,
                     "due_at": due_at,
+                    "due_since": due_at,
                     "attempts_before": "$attempt",
                     "lost_leases": 0,
                     "isolated_losses": 0,
@@ -106,7 +107,7 @@ class Events:
         rows = self._events.find(
             {"schedule_id": schedule_id, "run_time": times, "state": ended},
             {"state": 1},
-            hint="schedule_v2",
+            hint="schedule_v1",
             max_time_ms=LOOK_MS,
         )
         return [(row["_id"], State(row["state"])) for row in rows.sort("run_time", -1).limit(limit)]

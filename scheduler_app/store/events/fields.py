@@ -22,6 +22,7 @@ from scheduler_app.domain.field_types import (
     wrong,
 )
 from scheduler_app.domain.message_ids import is_message
+from scheduler_app.domain.missed import Missed
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.tenants import tenant_of
@@ -63,6 +64,16 @@ def _list_of_lines(value: Any, name: str) -> list[Any]:
         if not isinstance(line, dict):
             raise wrong(f"an item of {name}", line, "an object")
     return list(value)
+
+
+def read_missed(value: Any, name: str) -> Missed:
+    """What a record of missed occurrences tells of. Raises Corrupt."""
+    row = fields(value, name)
+    return Missed(
+        instant(row.get("first"), f"{name}.first"),
+        instant(row.get("last"), f"{name}.last"),
+        whole(row.get("count"), f"{name}.count"),
+    )
 
 
 def read_owed(value: Any, name: str) -> OwedNotification:
@@ -116,6 +127,8 @@ OPTIONAL: dict[str, Callable[[Any, str], Any]] = {
     "origin": text,
     "routed": flag,
     "postponed_from": instant,
+    "due_since": instant,
+    "missed": read_missed,
     "held": text,
     "isolated": text,
     "completion": check_completion,

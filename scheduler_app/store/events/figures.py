@@ -51,7 +51,7 @@ class EventFigures:
         if tenant_of(schedule_id) != tenant:
             return []
         which: Document = {"schedule_id": schedule_id, "run_time": {"$gte": since, "$lt": until}}
-        return self._outcomes(which, "schedule_v2", most)
+        return self._outcomes(which, "schedule_v1", most)
 
     def last_of_each(
         self, schedule_ids: Iterable[str], until: datetime, *, tenant: str, most: int

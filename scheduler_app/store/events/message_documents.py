@@ -15,8 +15,10 @@ from scheduler_app.domain.message import Message, Timing, UnreadableMessage
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
+    lateness_document,
     notifies_document,
     read_delivery,
+    read_lateness,
     read_notifies,
     read_signing,
     signing_document,
@@ -37,6 +39,7 @@ CONTENT = {
     "retry": 1,
     "timeout_seconds": 1,
     "success": 1,
+    "lateness": 1,
     "wiped": 1,
     "notifies": 1,
 }
@@ -61,6 +64,7 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
             "delay_seconds": message.timing.delay_seconds,
         },
         **delivery_document(message.retry, message.timeout_seconds, message.success),
+        "lateness": lateness_document(message.lateness),
         "notifies": notifies_document(message.on_success, message.on_failure),
         **sealed_content(message, secret_box),
     }
@@ -105,6 +109,7 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
         success=success,
         signing=read_signing(row.get("signing"), secret_box),
         hops=whole(row.get("hops") or 0, "hops"),
+        lateness=read_lateness(row.get("lateness")),
         wiped=row.get("wiped") is True,
         **read_notifies(row.get("notifies")),
     )

@@ -127,6 +127,7 @@ class Messages:
                         "state": State.READY_QUEUE,
                         "due_at": due_at,
                         "run_time": run_time,
+                        "due_since": due_at,
                         "status": appended("status", line(now, State.READY_QUEUE, message)),
                     }
                 },
@@ -189,6 +190,7 @@ def _new(event: Event, document: Document) -> MessageRecord:
         created_at=document["created_at"],
         due_at=event.due_at,
         archived_at=None,
+        missed=None,
         corrupt=None,
     )
     return MessageRecord(record, event.message)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
 from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.tenants import tenant_of
@@ -52,6 +52,8 @@ class EventRecord(NamedTuple):
     """The next attempt; None for a finished event."""
     archived_at: datetime | None
     """When it was finished; None for one that is not."""
+    missed: Mapping[str, Any] | None
+    """Of a record of missed occurrences: `first`, `last`, `count`; None for an event."""
     corrupt: Mapping[str, str] | None
     """The fields of its document that are wrong, or were, each with the reason."""
 
@@ -77,5 +79,6 @@ def to_record(row: Document) -> EventRecord:
         created_at=shown["created_at"],
         due_at=shown.get("due_at"),
         archived_at=shown.get("archived_at"),
+        missed=shown.get("missed"),
         corrupt=shown.get("corrupt"),
     )

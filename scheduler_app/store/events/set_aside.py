@@ -31,6 +31,7 @@ _OF_THE_LIVING = (
     "dispatcher",
     "isolated",
     "postponed_from",
+    "due_since",
     "waits_for",
     "superseded_by",
     "held",

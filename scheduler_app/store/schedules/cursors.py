@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from pymongo.client_session import ClientSession
 from pymongo.errors import AutoReconnect
 
 from scheduler_app.actions.registry import KINDS
@@ -118,16 +119,24 @@ class Cursors:
         def move(part: Sequence[Advance]) -> int:
             ids = [advance.schedule_id for advance in part]
             row = {"$set": {"row": own_value(ids, list(map(_row, part)))}}
-            moved = {key: or_unset(f"$row.{key}") for key in ("next_run_at", "finishes_at", "checkpoint")}
             return self._schedules.update_many(
                 {"_id": {"$in": ids}, "owner": token},
-                [row, {"$set": moved}, {"$unset": ["row", "cut_pending", "owner", "lease_until"]}],
+                [row, *_MOVED],
             ).matched_count
 
         def condemn(advance: Advance, error: Exception) -> bool:
             return self.condemn(advance.schedule_id, error)
 
         return sum(isolated(advances, move, condemn).results)
+
+    def advance_within(self, session: ClientSession, advance: Advance, token: str) -> bool:
+        """As `advance` for one schedule, in the session's transaction; False when the claim was lost."""
+        moved = self._schedules.update_one(
+            {"_id": advance.schedule_id, "owner": token},
+            [{"$set": {"row": {"$literal": _row(advance)}}}, *_MOVED],
+            session=session,
+        )
+        return moved.matched_count == 1
 
     def release(self, ids: Sequence[str], token: str) -> None:
         """Releases claimed schedules unchanged; another tick takes them."""
@@ -206,6 +215,13 @@ def free(which: Document) -> Document:
         **which,
         **unclaimed("owner", "lease_until"),
     } | READABLE
+
+
+#: What an update does with the `row` of a schedule's advance.
+_MOVED: list[Document] = [
+    {"$set": {key: or_unset(f"$row.{key}") for key in ("next_run_at", "finishes_at", "checkpoint")}},
+    {"$unset": ["row", "cut_pending", "owner", "lease_until"]},
+]
 
 
 def _row(advance: Advance) -> Document:

@@ -30,8 +30,10 @@ from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
+    lateness_document,
     notifies_document,
     read_delivery,
+    read_lateness,
     read_notifies,
     read_signing,
     signing_document,
@@ -73,6 +75,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "version": schedule.version,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
         **_use_document(schedule.calendar),
+        "lateness": lateness_document(schedule.lateness),
         **revision_document(schedule),
         **overlap_document(schedule),
         "signing": signing_document(schedule.signing),
@@ -142,6 +145,7 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
         calendar=_use(row),
+        lateness=read_lateness(get("lateness")),
         **read_overlap(row),
         **read_notifies(get("notifies")),
         jitter_seconds=_jitter(row),

@@ -9,12 +9,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from pymongo.client_session import ClientSession
 from pymongo.errors import AutoReconnect
 
+from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.domain.schedule import DEFAULT_LATENESS
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.calendars.calendars import Calendars
+from scheduler_app.store.documents.delivery_fields import read_lateness
 from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
@@ -29,6 +33,7 @@ class ClaimedOwed:
     created_at: datetime | None
     range: OwedRange | None
     queue: str = CALLBACKS
+    lateness: Lateness = DEFAULT_LATENESS
     reason: str = ""
 
 
@@ -55,7 +60,7 @@ class Owed:
                 hint=BY_ID,
             )
         which = {"_id": {"$in": list(ids)}, "owed_owner": token}
-        rows = self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1})
+        rows = self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1, "lateness": 1})
         return token, [self._claimed(row) for row in rows]
 
     def _claimed(self, row: Document) -> ClaimedOwed:
@@ -64,27 +69,42 @@ class Owed:
             if owed.calendar is not None:
                 use = self._calendars.attached_use(owed.calendar, tenant=tenant_of(row["_id"]))
                 owed = replace(owed, calendar=use)
-            return ClaimedOwed(row["_id"], row["created_at"], owed, row.get("queue") or CALLBACKS)
+            queue, lateness = row.get("queue") or CALLBACKS, read_lateness(row.get("lateness"))
+            return ClaimedOwed(row["_id"], row["created_at"], owed, queue, lateness)
         except STORE_FAULTS:
             raise
         except Exception as error:  # somebody bent the document by hand: any error may come of it
             return ClaimedOwed(row["_id"], None, None, reason=f"{type(error).__name__}: {error}")
 
-    def advance(self, schedule_id: str, token: str, remainder: OwedRange | None) -> bool:
+    def advance(
+        self,
+        schedule_id: str,
+        token: str,
+        remainder: OwedRange | None,
+        session: ClientSession | None = None,
+    ) -> bool:
         """Replaces the oldest range by `remainder`, or removes it for None, and releases the schedule.
 
         Events first, this second: a crash between the two expands once more, onto the same ids. False when
-        the schedule was deleted meanwhile, or the claim was lost.
+        the schedule was deleted meanwhile, or the claim was lost. Within the transaction of `session`, if
+        given.
         """
         first = [to_owed_document(remainder)] if remainder else []
-        return self._replace_oldest(schedule_id, token, first, {})
+        return self._replace_oldest(schedule_id, token, first, {}, session)
 
     def drop(self, schedule_id: str, token: str, reason: str, now: datetime) -> bool:
         """Removes the oldest range, which cannot be expanded; the schedule says why in its `reason`."""
         said = {"reason": {"$literal": reason[:1000]}, "updated_at": now}
         return self._replace_oldest(schedule_id, token, [], said)
 
-    def _replace_oldest(self, schedule_id: str, token: str, first: list[Document], said: Document) -> bool:
+    def _replace_oldest(
+        self,
+        schedule_id: str,
+        token: str,
+        first: list[Document],
+        said: Document,
+        session: ClientSession | None = None,
+    ) -> bool:
         # Edits append ranges meanwhile.
         others = {"$cond": [{"$isArray": "$owed"}, {"$slice": ["$owed", 1, MAX_OWED]}, []]}
         left: Document = {"$concatArrays": [{"$literal": first}, others]}
@@ -95,6 +115,7 @@ class Owed:
                 {"$set": {"owed": {"$cond": [{"$eq": ["$owed", []]}, "$$REMOVE", "$owed"]}}},
                 {"$unset": ["owed_owner", "owed_lease_until"]},
             ],
+            session=session,
         )
         return result.matched_count == 1
 

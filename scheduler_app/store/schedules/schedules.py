@@ -268,7 +268,7 @@ def _last_revision(row: Document) -> int:
 #: What a document has only where the schedule has it, and any edit may take away.
 _TAKEN_AWAY = (
     *("signing", "sealed", "pause_after_failures", "purpose", "notifies", "jitter_seconds", "queue"),
-    *("run_overlap", "overlap_scope", "queue_limit", "completion", "completion_timeout_seconds"),
+    *("lateness", "run_overlap", "overlap_scope", "queue_limit", "completion", "completion_timeout_seconds"),
 )
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (

@@ -16,6 +16,7 @@ from scheduler_app.parallel import Parallel
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due
 from scheduler_app.telemetry import metrics
+from scheduler_app.usecases.blackouts import BlackoutGate
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, Batch, grouped, lane_of
 from scheduler_app.usecases.dispatch.lines import Lines
 from scheduler_app.usecases.dispatch.room import Room, RoomEstimate
@@ -70,6 +71,7 @@ class Dispatch:
         self._outbox = store.outbox
         self._lines = Lines(store, limiter)
         self._gate = KillSwitchGate(store)
+        self._blackouts = BlackoutGate(store)
         self.publisher = publisher
         self._horizon = timedelta(seconds=horizon_seconds)
         self._burst_ahead = min(self._horizon / BURST_AHEAD_SHARE, MAX_BURST_AHEAD)
@@ -110,6 +112,7 @@ class Dispatch:
             if monotonic() - began > SELECTION_SECONDS:
                 return DispatchResult(dispatched, full=True)
             passed = self._gate.passed(_that_have_room(page, now, room), now + self._horizon, now)
+            passed = self._blackouts.passed(passed, now + self._horizon, now)
             done = self._dispatch(passed, now, queue)
             dispatched, room = dispatched + done.events, room.without(done.lanes)
         return DispatchResult(dispatched, full=selection.more)

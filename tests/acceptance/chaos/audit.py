@@ -20,7 +20,7 @@ MOVES = {
     # From one wait to another: put off, or held by a kill switch and released again.
     "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue", "expired"},
     "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying", "expired"},
-    "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped"},
+    "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped", "expired"},
     "retrying": {
         *("ready_queue", "worker_queue", "running", "completed", "error", "retrying", "cancelled"),
         "expired",
@@ -119,15 +119,21 @@ def _audit_schedule(
         )
     moments = owed.run_times(sent, until)
     found.occurrences += len(moments)
+    events, recorded = _without_records(owed, moments, events, found)
     for moment in moments:
         there = [event for event in events.get(moment, ()) if not _is_withdrawn(event, owed)]
         withdrawn = [event for event in events.get(moment, ()) if _is_withdrawn(event, owed)]
         if len(there) > 1:
             found.repeated += [f"{event['_id']}: one of several events of an occurrence" for event in there]
+        elif not there and moment in recorded:
+            continue
         elif not there and not _withdrawal_is_right(owed, moment, withdrawn):
             found.lost.append(f"{owed.schedule_id} at {moment}: {_states(withdrawn) or 'no event'}; {owed}")
         for event in there:
-            _audit_event(event, owed, calls.get(event["_id"], ()), harmed, found)
+            if event["state"] == "expired":
+                _audit_expired(event, owed, moments, calls.get(event["_id"], ()), harmed, found)
+            else:
+                _audit_event(event, owed, calls.get(event["_id"], ()), harmed, found)
     for moment, several in events.items():
         for event in several:
             _audit_history(event, found)
@@ -149,7 +155,7 @@ def _audit_what_was_not_owed(
         # A call without a record, then a withdrawal: only a worker that was harmed leaves that behind.
         if called_at is not None and not _excused(event, harmed):
             found.not_owed.append(f"{event['_id']}: called, though cancelled")
-    elif is_owed:
+    elif is_owed or (event["state"] == "expired" and called_at is None):
         return
     elif called_at is None and event["state"] in LIVING:
         # What an edit withdraws while MongoDB fails may stand until it is due, and is cancelled then.
@@ -181,6 +187,59 @@ def _audit_event(
         (found.permitted if permitted else found.repeated).append(
             f"{name}: {len(calls)} requests instead of {script.requests}"
         )
+
+
+def _audit_expired(
+    event: Mapping[str, Any],
+    owed: Owed,
+    moments: set[datetime],
+    calls: Sequence[float],
+    harmed: set[str],
+    found: Findings,
+) -> None:
+    """An event that was given up: only by the schedule's policy, and only after what it was tried for."""
+    at = event["archived_at"]
+    newest = not any(event["run_time"] < moment <= at for moment in moments)
+    # A retry that would come too late is not waited for.
+    in_vain = owed.lateness.expire_after is not None and event["attempt"] > 0
+    if not in_vain and not owed.lateness.lets_expire(event["run_time"], at, newest=newest):
+        found.lost.append(
+            f"{event['_id']}: expired against {owed.lateness}: {event['status'][-1]['message']}"
+        )
+    reported_late = any(attempt.get("late") for attempt in event.get("attempts", ()))
+    if calls and not (in_vain or reported_late or _excused(event, harmed)):
+        found.not_owed.append(f"{event['_id']}: called, though expired")
+
+
+def _without_records(
+    owed: Owed,
+    moments: set[datetime],
+    events: Mapping[datetime, Sequence[Mapping[str, Any]]],
+    found: Findings,
+) -> tuple[Mapping[datetime, Sequence[Mapping[str, Any]]], set[datetime]]:
+    """The events without the records of missed occurrences, and the occurrences that those tell of."""
+    records = [event for several in events.values() for event in several if "missed" in event]
+    if not records:
+        return events, set()
+    single = {
+        moment: alone
+        for moment, several in events.items()
+        if (alone := [event for event in several if "missed" not in event])
+    }
+    recorded: set[datetime] = set()
+    for record in records:
+        told = record["missed"]
+        covered = {moment for moment in moments if told["first"] <= moment <= told["last"]} - single.keys()
+        if recorded & covered:
+            found.repeated.append(f"{record['_id']}: tells of occurrences that another record tells of")
+        if len(covered) != told["count"]:
+            found.lost.append(f"{record['_id']}: tells of {told['count']}, and {len(covered)} have no event")
+        at = record["created_at"]
+        newest = max(moments, default=None)
+        if not all(owed.lateness.lets_expire(each, at, newest=each == newest) for each in covered):
+            found.lost.append(f"{record['_id']}: missed against {owed.lateness}")
+        recorded |= covered
+    return single, recorded
 
 
 def audit_backfilled(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.acceptance.chaos.cluster import Cluster
-from tests.acceptance.chaos.owed import SECOND, Era, Owed, Script
+from tests.acceptance.chaos.owed import SECOND, SENT_HOWEVER_LATE, Era, Lateness, Owed, Script
 from tests.acceptance.chaos.people import People
 
 LEAD_SECONDS = 3
@@ -23,6 +23,21 @@ FAILS_TWICE = Script("/fail/2", requests=3)
 FAILS_ALWAYS = Script("/fail/99", requests=2, state="error", max_retries=1)
 HELD = Script("/slow/1500")
 MISBEHAVING = tuple(Script(path, requests=2) for path in ("/hang/1", "/late/1", "/bytes/1", "/close/1"))
+
+
+#: Late enough that no sound system expires anything, and soon enough that faults make it.
+POLICIES = (
+    Lateness("none", late_after=4),
+    Lateness("latest", late_after=4),
+    Lateness(expire_after=6),
+)
+
+
+def _policy(lateness: Lateness) -> dict[str, Any]:
+    if lateness == SENT_HOWEVER_LATE:
+        return {}
+    fields = {"catch_up": lateness.catch_up, "late_after_seconds": lateness.late_after}
+    return fields | {"expire_after_seconds": lateness.expire_after}
 
 
 #: Each takes longer than the second to the next one, by more than clocks may differ; or with its retry, where
@@ -64,6 +79,8 @@ class Load:
         self._draft_rules(5, FAILS_ALWAYS, 4)
         for script in MISBEHAVING:
             self._draft_rules(2, script, 5)
+        for lateness in POLICIES:
+            self._draft_rules(10, OK, 2, lateness)
         for policy, script in OVERLAPPING.items():
             self._draft_rules(4, script, 1, run_overlap=policy, queue_limit=QUEUE_LIMIT)
         self._draft_instants()
@@ -83,12 +100,20 @@ class Load:
 
     # -- creating ----------------------------------------------------------------------------------------
 
-    def _draft_rules(self, count: int, script: Script, step: int, **policies: Any) -> None:
+    def _draft_rules(
+        self,
+        count: int,
+        script: Script,
+        step: int,
+        lateness: Lateness = SENT_HOWEVER_LATE,
+        **policies: Any,
+    ) -> None:
         times = max(1, self.window // step)
         rule = f"DTSTART:{self.begins:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;INTERVAL={step};COUNT={times}"
         for _ in range(count):
             since = self.begins - LEAD_SECONDS * SECOND
-            owed = self._draft(script, rrule=rule, **policies)
+            owed = self._draft(script, rrule=rule, **_policy(lateness), **policies)
+            owed.lateness = lateness
             owed.run_overlap = policies.get("run_overlap", "allow")
             owed.eras.append(Era(since, self.begins, step, times))
 

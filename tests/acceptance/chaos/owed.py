@@ -51,6 +51,28 @@ class Script:
     max_retries: int = 6
 
 
+@dataclass(frozen=True)
+class Lateness:
+    """What a schedule says of its late occurrences; seconds."""
+
+    catch_up: str = "all"
+    late_after: float = 60.0
+    window: float = 3_600.0
+    expire_after: float | None = None
+
+    def lets_expire(self, moment: datetime, at: datetime, *, newest: bool) -> bool:
+        """Whether an occurrence may have expired at that instant; `newest`: none that was due came after."""
+        late = (at - moment).total_seconds()
+        if self.expire_after is not None and late > self.expire_after:
+            return True
+        if self.catch_up == "all" or late <= self.late_after:
+            return False
+        return self.catch_up == "none" or late > self.window or not newest
+
+
+SENT_HOWEVER_LATE = Lateness()
+
+
 @dataclass
 class Owed:
     """One schedule of a load and what is to become of it."""
@@ -61,6 +83,7 @@ class Owed:
     instants: tuple[datetime, ...] = ()
     """Of a `run_at`, which knows no eras."""
     deleted_at: datetime | None = None
+    lateness: Lateness = SENT_HOWEVER_LATE
     run_overlap: str = "allow"
     """Its policy: but for `allow`, some of what it owes is skipped or cancelled."""
 

@@ -106,6 +106,7 @@ def test_there_are_so_many_at_most_and_everything_can_be_stopped_by_one(client: 
 def test_an_operator_sees_it(client: FlaskClient, store: Store) -> None:
     client.put(PATH, json={"tag": "billing"})
     assert "scheduler_kill_switches 1.0" in client.get("/metrics").text
+    assert "the tag billing" in client.get("/").text
     check = check_kill_switches(sorted(store.kill_switches.everybodys().targets, key=str))
     assert check.status is Status.NOTE
     assert "the tag billing" in check.found

@@ -172,7 +172,8 @@ def test_lists_are_in_the_order_of_time_and_filtered(store: Store, now: datetime
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("action", 5), ("retry", None), ("success", ["no status"]), ("asked", "x")]
+    ("field", "value"),
+    [("action", 5), ("retry", None), ("success", ["no status"]), ("asked", "x"), ("lateness", 5)],
 )
 def test_a_message_whose_content_is_corrupt_is_shown_with_the_reason(
     store: Store, now: datetime, field: str, value: Any

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from pymongo import monitoring
 
 from scheduler_app.config import Settings
 from scheduler_app.domain.backfill import Backfill
+from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.completion import Told, digest
@@ -19,6 +21,8 @@ from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.event import FINAL, LIVING, State
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
+from scheduler_app.domain.lateness import CatchUp
+from scheduler_app.domain.missed import Range, missed_step
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.pause import Pause
@@ -29,6 +33,7 @@ from scheduler_app.store import Store, paging
 from scheduler_app.store.backlogs import Which
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.completions import Ended, Expected
+from scheduler_app.store.events.expirations import Expiration
 from scheduler_app.store.events.lists import SCHEDULES_MERGED, Narrowing
 from scheduler_app.store.events.outbox import PutOff
 from scheduler_app.store.events.outcomes import Record
@@ -150,6 +155,7 @@ def test_every_verb_s_query_has_an_index(
     _use_edits(store.edits, now)
     _use_inspections(store.inspections, now)
     _use_calendars(store, now)
+    _use_missed(store, now)
     store.processes.report("worker")
     assert store.processes.alive()
     store.processes.leave()
@@ -201,6 +207,8 @@ def _use_events(store: Any, now: datetime) -> None:
     store.claims.give_back(ids[:2], claimed, now, "back")
     store.claims.claim(["gone"], until=due, now=now, lease_seconds=5, worker="w")  # all that it may ask
     store.claims.cancel_claimed(ids[2:3], claimed, now, "void")
+    store.expirations.expire_claimed([Expiration(won[9].id, claimed, "late")], now)
+    assert store.expirations.newest_due(won[0], now + 3600 * SECOND)
     records = [Record(each.id, claimed, State.COMPLETED, "", None, {"number": 1}, now) for each in won[3:9]]
     records[0] = records[0]._replace(owed=OwedNotification(Notifying.ON_SUCCESS, now, "ops"))
     assert store.outcomes.record(records) == []
@@ -321,6 +329,13 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
     assert store.holding.count(key, most=10) == store.holding.release(key, now, limit=10) == 1
     for target in targets:
         assert store.kill_switches.delete(target)
+    night = Blackout.of("b1", targets[0], {"cron": "0 22 * * *"}, 60 * SECOND, "skip", now, timezone="UTC")
+    assert store.blackouts.put(night)
+    assert len(store.blackouts.of(tenant=TENANT)) == len(store.blackouts.everybodys().all) == 1
+    later = now + 9_000 * SECOND
+    assert store.blacked_out.postpone([made.id], later, made.due_at, now, "later") == 1
+    assert store.blacked_out.skip([made.id], now, later, now, "skipped") == 1
+    assert store.blackouts.delete("b1", tenant=TENANT)
 
 
 def _use_calendars(store: Any, now: datetime) -> None:
@@ -357,6 +372,23 @@ def _use_calendars(store: Any, now: datetime) -> None:
     assert store.calendars.delete("c1", now, tenant="default", version=None)
     store.calendars.restore("c1", tenant="default")
     store.calendars.remove("c1", tenant="default")
+
+
+def _use_missed(store: Any, now: datetime) -> None:
+    made = schedule(now, "s410", catch_up=CatchUp.NONE)
+    start: datetime | None = now + SECOND
+    # A record, one more that goes on with it, and what is left as single events.
+    for back in (now + 7_200 * SECOND, now + 10_800 * SECOND, now + 10_800 * SECOND):
+        assert start is not None
+        of = Range("s410", 1, made.recurrence(), start, made.lateness, "unknown", "callbacks")
+        step = missed_step(of, back, lambda: False)
+        assert step is not None
+        token, _ = store.cursors.claim_these(["s410"], lease_seconds=30)
+        advance = Advance("s410", step.following, None, None)
+        move = partial(store.cursors.advance_within, advance=advance, token=token)
+        assert store.missed.settle(step, move, now)
+        start = step.following
+    assert store.missed.at("s410", now + 5 * SECOND, tenant=TENANT)
 
 
 def _use_newest(newest: Any) -> None:
@@ -520,14 +552,15 @@ def _public(kind: type) -> set[str]:
     return {name for name in vars(kind) if not name.startswith("_")}
 
 
+_OF_THE_SESSION = {
+    *("lsid", "txnNumber", "startTransaction", "autocommit"),
+    *("$db", "$clusterTime", "$readPreference", "writeConcern", "readConcern"),
+}
+
+
 def _planned(command: Command) -> list[Command]:
     """The command as `explain` takes it: without the session, and one by one where it is several."""
-    kept = {
-        key: value
-        for key, value in command.items()
-        if key
-        not in ("lsid", "txnNumber", "$db", "$clusterTime", "$readPreference", "writeConcern", "readConcern")
-    }
+    kept = {key: value for key, value in command.items() if key not in _OF_THE_SESSION}
     for several in ("updates", "deletes"):
         if several in kept:
             return [{**kept, several: [single]} for single in kept[several]]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.domain.backfill import RunOverlap
+from scheduler_app.domain.blackout import Blackout
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.completion import digest
@@ -74,6 +75,11 @@ class World:
         assert store.messages.insert(self.message, now)
         begun = store.idempotency.begin("open", "k:1", "digest", tenant=self.owner)
         assert isinstance(begun, Begun)
+        nightly = {"cron": "0 22 * * *"}
+        whole = Target(self.owner, Scope.ALL)
+        hour = timedelta(hours=1)
+        made_blackout = Blackout.of("b1", whole, nightly, hour, "skip", now, timezone="UTC")
+        assert store.blackouts.put(made_blackout)
         asked = Asked(now - SECOND, now, 1.0, RunOverlap.ALLOW, only_missing=True)
         living = store.schedules.get(self.living, tenant=self.owner)
         assert isinstance(living, Schedule)
@@ -96,6 +102,7 @@ class World:
             "calendar_feeds",
             "backfills",
             "kill_switches",
+            "blackouts",
             "edits",
         )
         return {
@@ -181,6 +188,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_lists.dead_letter_causes(tenant=w.stranger, most=9),
         [],
     ),
+    "missed.at": (lambda w: w.store.missed.at(w.living, w.now, tenant=w.stranger), None),
     "schedules.living": (lambda w: w.store.schedules.living([w.living], tenant=w.stranger), set()),
     "schedules.count": (lambda w: w.store.schedules.count(tenant=w.stranger, most=9), (0, False)),
     "event_figures.newest": (
@@ -213,6 +221,8 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "calendars.remove": (lambda w: w.store.calendars.remove("c1", tenant=w.stranger), None),
     "calendars.restore": (lambda w: w.store.calendars.restore("c1", tenant=w.stranger), None),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
+    "blackouts.of": (lambda w: w.store.blackouts.of(tenant=w.stranger), []),
+    "blackouts.delete": (lambda w: w.store.blackouts.delete("b1", tenant=w.stranger), False),
     "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
     "messages.get_many": (lambda w: w.store.messages.get_many([w.message.id], tenant=w.stranger), {}),
@@ -296,6 +306,9 @@ BY_DOCUMENT_OR_TOKEN = {
     *(f"sessions.{verb}" for verb in ("open", "key_of", "close", "close_all", "count_attempt")),
     *(f"calendars.{verb}" for verb in ("insert", "update", "renew", "left", "note", "settle", "attach")),
     # A token names its feed, whoever's it is.
+    *("calendar_feeds.insert", "calendar_feeds.find"),
+    # A kill switch's target, and a blackout's, names its tenant.
+    "blackouts.put",
     # A kill switch's target names its tenant.
     *(f"kill_switches.{verb}" for verb in ("insert", "note", "delete", "stopped_schedules")),
     *("calendar_feeds.insert", "calendar_feeds.find", "edits.add", "edits.new_id"),
@@ -314,6 +327,7 @@ ACROSS_TENANTS = {
     *("calendars.changed", "calendars.with_older_holiday_data", "calendars.deleted_before"),
     *("pauses.over", "pauses.end", "pauses.set_aside"),
     *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
+    *("blackouts.everybodys", "blacked_out.skip", "blacked_out.postpone"),
     *("kill_switches.everybodys", "kill_switches.judged_by"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
@@ -325,6 +339,7 @@ ACROSS_TENANTS = {
     *(f"overlaps.{verb}" for verb in ("unfinished", "supersede", "superseded", "end", "wake_next")),
     *("completions.expect", "completions.overdue", "completions.tell"),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
+    *("expirations.expire_claimed", "expirations.newest_due", "missed.settle", "cursors.advance_within"),
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
@@ -372,6 +387,7 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
+    assert [each.name for each in store.blackouts.of(tenant=owner)] == ["b1"]
     (switch,) = store.kill_switches.of(tenant=owner)
     assert switch.target == Target(owner, Scope.TAG, "t")
     assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)

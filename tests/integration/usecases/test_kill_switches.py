@@ -21,6 +21,7 @@ from scheduler_app.store.events.holding import HELD_FOR
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.kill_switches import EVENTS_A_PAGE, HeldEvents, KillSwitchService, KillSwitchView
 from scheduler_app.worker import Pipeline
+from scheduler_app.worker.withholding import STALE_SECONDS, Withholding
 from tests.acceptance.journal import Journal
 from tests.builders import draft, event, message, schedule
 from tests.documents import event_document
@@ -174,11 +175,11 @@ def test_while_mongodb_does_not_answer_the_last_known_state_holds(
     view = KillSwitchView(store)
     assert view.current().targets == {BILLING}
     away = Store(replace(settings, mongo_uri="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=100"))
-    view._documents = away.kill_switches
+    view._read = away.kill_switches.everybodys
     view.look()
     assert view.is_away
     assert view.known.targets == {BILLING}
-    view._documents = store.kill_switches
+    view._read = store.kill_switches.everybodys
     store.kill_switches.delete(BILLING)
     view.look()
     assert not view.is_away
@@ -232,7 +233,7 @@ def test_what_a_worker_has_claimed_is_judged_again_before_it_is_sent(
     assert found["postponed_from"] == events["tagged"].due_at
     KillSwitchService(store).turn_off(BILLING)
     HeldEvents(store).release_page(clock.now())
-    wait_until(lambda: not pipeline.kill_switches.view.known, "the worker to know that it is off")
+    wait_until(lambda: not pipeline.withholding.kill_switches.known, "the worker to know that it is off")
     assert pipeline.delivery.deliver([events["tagged"].id]) == 1
     assert pipeline.wait_until_empty(20)
     assert [call.key for call in journal.calls["/tagged"]] == [events["tagged"].id]
@@ -279,3 +280,15 @@ def test_a_switch_that_is_on_twice_is_one_and_keeps_since_when(store: Store, now
     (shown,) = service.that_are_on(tenant=TENANT)
     assert shown.switch == KillSwitch(BILLING, now, "second")
     assert again.switch == shown.switch
+
+
+def test_a_worker_that_was_frozen_looks_again_before_it_starts_anything(store: Store) -> None:
+    watch = Withholding(store)
+    assert not watch.may_start()
+    watch.kill_switches.look()
+    assert watch.may_start()
+    watch.kill_switches.looked_at -= STALE_SECONDS
+    assert not watch.may_start()
+    # A MongoDB that does not answer stops no worker: the last known state holds.
+    watch.kill_switches.is_away = True
+    assert watch.may_start()

@@ -1,0 +1,162 @@
+"""Missed occurrences, written together with the cursor that passes them: all of a step, or nothing of it.
+
+Other occurrences become events first, and the cursor follows: a crash in between expands once more, onto the
+same ids. What is counted in a record has no id of its own, and a beat that began anew would count it twice.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any
+
+from pymongo import DESCENDING, ReplaceOne
+from pymongo.client_session import ClientSession
+from pymongo.errors import BulkWriteError
+from pymongo.read_concern import ReadConcern
+from pymongo.write_concern import WriteConcern
+
+from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.missed import Missed, MissedStep, missed_id
+from scheduler_app.domain.tenants import tenant_of
+from scheduler_app.store.events.documents import to_expired_document
+from scheduler_app.store.events.fields import DOCUMENT_VERSION, read_missed
+from scheduler_app.store.events.history import line
+from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, told_apart
+from scheduler_app.store.mongo import Document, Mongo
+
+#: Moves the cursor within the session's transaction; False when the claim was lost.
+Move = Callable[[ClientSession], bool]
+
+
+class _Lost(Exception):
+    """The claim was lost: the transaction is undone."""
+
+
+class MissedOccurrences:
+    def __init__(self, mongo: Mongo) -> None:
+        self._client = mongo.client
+        self._events = mongo.collection("events")
+
+    def settle(self, step: MissedStep, move: Move, now: datetime) -> int | None:
+        """Writes a step and moves its cursor by `move`, in one transaction.
+
+        Returns how many occurrences expired by it: those that are events already are left to their workers.
+        None when another beat was quicker, or MongoDB broke the transaction off: nothing is written then, and
+        whoever has the claim next begins anew.
+        """
+        try:
+            with told_apart(), self._client.start_session() as session, _transaction(session):
+                # The cursor first: of two beats, the second one is refused before it has written anything.
+                if not move(session):
+                    raise _Lost
+                return self._write(step, now, session)
+        except _Lost:
+            return None
+        except STORE_FAULTS:
+            return None
+        except BulkWriteError as error:
+            if not only_duplicates(error):
+                raise
+            return None  # an older beat's insert came in between
+
+    def at(self, schedule_id: str, instant: datetime, *, tenant: str) -> tuple[int, str] | None:
+        """The revision and the sentence of the record that tells of an instant; None where there is none."""
+        if tenant_of(schedule_id) != tenant:
+            return None
+        row = self._events.find_one(
+            {"schedule_id": schedule_id, "run_time": {"$gte": instant}, "missed.first": {"$lte": instant}},
+            {"revision": 1, "status": 1},
+            sort=[("run_time", 1)],
+            hint="missed_v1",
+        )
+        if row is None:
+            return None
+        lines = row.get("status") or [{}]
+        return int(row["revision"]), str(lines[-1].get("message", ""))
+
+    def _write(self, step: MissedStep, now: datetime, session: ClientSession) -> int:
+        if step.record is not None:
+            return self._count(step, step.record, now, session)
+        ids = [event.id for event, _ in step.expired]
+        there = {row["_id"] for row in self._events.find({"_id": {"$in": ids}}, {"_id": 1}, session=session)}
+        documents = [
+            to_expired_document(event, now, expiry.message)
+            for event, expiry in step.expired
+            if event.id not in there
+        ]
+        if documents:
+            self._events.insert_many(documents, session=session)
+        return len(documents)
+
+    def _count(self, step: MissedStep, counted: Missed, now: datetime, session: ClientSession) -> int:
+        # A beat that was killed after its insert left events past its cursor.
+        there = self._events.count_documents(
+            {
+                "schedule_id": step.schedule_id,
+                "revision": step.revision,
+                "kind": Kind.SCHEDULED.value,
+                "run_time": {"$gte": counted.first, "$lte": counted.last},
+            },
+            hint="schedule_v1",
+            session=session,
+        )
+        fresh = counted.count - there
+        if fresh == 0:
+            return 0
+        older = self._just_before(step, counted, session)
+        record = Missed(
+            older.first if older else counted.first, counted.last, fresh + (older.count if older else 0)
+        )
+        # By a bulk, which a dry run knows, too.
+        which = {"_id": missed_id(step.schedule_id, record.first)}
+        written = ReplaceOne(which, _document(step, record, now), upsert=True)
+        self._events.bulk_write([written], session=session)
+        return fresh
+
+    def _just_before(self, step: MissedStep, counted: Missed, session: ClientSession) -> Missed | None:
+        """The record of the step before, which ends where this one begins: nothing lies between the two. A
+        record of an earlier outage has the singles of that one after it."""
+        before = self._events.find_one(
+            {
+                "schedule_id": step.schedule_id,
+                "run_time": {"$lt": counted.first},
+                "kind": Kind.SCHEDULED.value,
+            },
+            {"missed": 1, "revision": 1},
+            sort=[("run_time", DESCENDING), ("_id", DESCENDING)],
+            hint="schedule_v1",
+            session=session,
+        )
+        if before is None or before.get("missed") is None or before.get("revision") != step.revision:
+            return None
+        return read_missed(before["missed"], "missed")
+
+
+def _transaction(session: ClientSession) -> AbstractContextManager[Any]:
+    # It follows no collection's concerns, and the client has none.
+    return session.start_transaction(
+        read_concern=ReadConcern("snapshot"), write_concern=WriteConcern("majority", j=True)
+    )
+
+
+def _document(step: MissedStep, record: Missed, now: datetime) -> Document:
+    told = record.told(step.expiry) if step.expiry else ""
+    document: dict[str, Any] = {
+        "_id": missed_id(step.schedule_id, record.first),
+        "v": DOCUMENT_VERSION,
+        "tenant": tenant_of(step.schedule_id),
+        "schedule_id": step.schedule_id,
+        "revision": step.revision,
+        "kind": Kind.SCHEDULED.value,
+        "run_time": record.last,
+        "state": State.EXPIRED.value,
+        "attempt": 0,
+        "dispatches": 0,
+        "lost_leases": 0,
+        "status": [line(now, State.EXPIRED, told)],
+        "attempts": [],
+        "created_at": now,
+        "archived_at": now,
+        "missed": {"first": record.first, "last": record.last, "count": record.count},
+    }
+    return document

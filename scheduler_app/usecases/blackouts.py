@@ -1,0 +1,111 @@
+"""Blackouts: people set them, beats put off or skip what falls due within them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from scheduler_app.domain.blackout import MAX_BLACKOUTS, Blackout, Blackouts, Cover
+from scheduler_app.domain.destination import destination_of
+from scheduler_app.domain.errors import Conflict, NotFound
+from scheduler_app.domain.event import schedule_of
+from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.domain.kill_switch import Scope, Target
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store import Store
+from scheduler_app.store.blackouts import CorruptBlackout
+from scheduler_app.store.events.outbox import Due
+from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.polled import Polled
+
+log = get_logger(__name__)
+
+#: How old what a process knows of them may be.
+LOOK_SECONDS: Final = 1.0
+
+
+@dataclass(frozen=True)
+class BlackoutService:
+    """What people do with blackouts."""
+
+    store: Store
+
+    def put(self, blackout: Blackout, now: datetime) -> bool:
+        """Sets it under its name; returns whether there was none. Raises Conflict where there are too many,
+        and InvalidField where it would never end together with others of the same target."""
+        tenant = blackout.target.tenant
+        known = self.store.blackouts.of(tenant=tenant)
+        beside = [each for each in known if isinstance(each, Blackout) and each.name != blackout.name]
+        targets = (blackout.target, Target(tenant, Scope.ALL))
+        blackout.check_end(now, [each for each in beside if each.target in targets])
+        if len(known) >= MAX_BLACKOUTS and all(each.name != blackout.name for each in known):
+            raise Conflict(f"there are {MAX_BLACKOUTS} blackouts: delete some that are over")
+        created = self.store.blackouts.put(blackout)
+        log.info("blackout.set", message="A blackout was set", blackout=blackout.name)
+        return created
+
+    def get(self, name: str, *, tenant: str) -> Blackout | CorruptBlackout:
+        """Raises NotFound."""
+        for each in self.store.blackouts.of(tenant=tenant):
+            if each.name == name:
+                return each
+        raise NotFound(f"there is no blackout {name}")
+
+    def delete(self, name: str, *, tenant: str) -> None:
+        """What it has put off comes at the time to which it was put off. Raises NotFound."""
+        if not self.store.blackouts.delete(name, tenant=tenant):
+            raise NotFound(f"there is no blackout {name}")
+        log.info("blackout.deleted", message="A blackout was deleted", blackout=name)
+
+
+class BlackoutView(Polled[Blackouts]):
+    """What one process knows of them."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store.blackouts.everybodys, Blackouts(), name="blackout", seconds=LOOK_SECONDS)
+
+
+class BlackoutGate:
+    """Puts off or skips waiting events that fall due within a blackout, before a message is sent for them."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._view = BlackoutView(store)
+
+    def passed(self, events: Sequence[Due], until: datetime, now: datetime) -> Sequence[Due]:
+        """Those of the events, due up to `until`, that no blackout covers when they are due. It costs nothing
+        where there are none, and no question while none lasts. Raises a STORE_FAULT."""
+        blackouts = self._view.current()
+        if not blackouts or not any(blackouts.active(max(event.due_at, now)) for event in events):
+            return events
+        schedules = {schedule_of(event.id) for event in events} - {""}
+        facts = self._store.kill_switches.judged_by(list(schedules)) if schedules else {}
+        covered: dict[Cover, list[str]] = {}
+        passed: list[Due] = []
+        for event in events:
+            own = schedule_of(event.id)
+            tags, destination = facts.get(own) or ((), _of_message(event))
+            cover = blackouts.covering(max(event.due_at, now), event.id, own, tags, destination)
+            if cover is None:
+                passed.append(event)
+            else:
+                covered.setdefault(cover, []).append(event.id)
+        for cover, ids in covered.items():
+            skipped = 0
+            if cover.skips_from is not None:
+                skipped = self._store.blacked_out.skip(ids, cover.skips_from, until, now, cover.skipped_line)
+                metrics.blacked_out.labels("skip").inc(skipped)
+            if skipped < len(ids):
+                written = self._store.blacked_out.postpone(ids, cover.ends, until, now, cover.postponed_line)
+                metrics.blacked_out.labels("postpone").inc(written)
+        return passed
+
+
+def cover_of(known: Blackouts, schedule: Schedule, at: datetime) -> Cover | None:
+    """What `known` say of an event of the schedule that falls due at `at`."""
+    return known.covering(at, schedule.id, schedule.id, schedule.tags, destination_of(schedule.action))
+
+
+def _of_message(event: Due) -> str | None:
+    named = event.origin.startswith(DESTINATION_PREFIX)
+    return event.origin.removeprefix(DESTINATION_PREFIX) if named else None

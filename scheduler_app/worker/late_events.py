@@ -1,0 +1,99 @@
+"""Which events of a claimed batch are too late by the policies of their schedules and messages."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.event import Event, Kind
+from scheduler_app.domain.jitter import due
+from scheduler_app.domain.lateness import CatchUp, Expiry, Lateness
+from scheduler_app.domain.message import Message
+from scheduler_app.domain.schedule import Schedule, ScheduleState
+from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
+
+Judged = tuple[Event, Schedule | Message]
+#: The revision of a schedule that a later occurrence is asked of.
+_Of = tuple[str, int]
+
+
+class LateEvents:
+    """Judges where events are claimed, before anything else is done for them. Threads share it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def expired(self, judged: Sequence[Judged], now: datetime) -> dict[str, Expiry]:
+        """Those of the events that expire at `now`, by their ids. Raises a STORE_FAULT."""
+        newest = _newest(judged)
+        known: dict[_Of, datetime | None] = {}
+
+        def later(event: Event, asked: Schedule | Message) -> datetime | None:
+            """A later occurrence that is due too. One question for each schedule: what is older than an
+            event of the batch has that one after it."""
+            of = event.schedule_id, event.revision
+            if event.run_time < newest[of].run_time:
+                return newest[of].run_time
+            if of not in known:
+                known[of] = self._later(event, asked, now) if isinstance(asked, Schedule) else None
+            return known[of]
+
+        found = {}
+        for event, asked in judged:
+            try:
+                event = _with_jitter(event, asked)
+                expiry = _lateness(event, asked).expiry(event, now, partial(later, event, asked))
+            except STORE_FAULTS:
+                raise
+            except Exception:  # the others of the batch are judged, and this one is sent
+                log.exception("late.unjudged", message="A late event cannot be judged", event_id=event.id)
+                continue
+            if expiry is not None:
+                found[event.id] = expiry
+        return found
+
+    def _later(self, event: Event, schedule: Schedule, now: datetime) -> datetime | None:
+        if event.revision != schedule.revision:
+            # Its rule may be gone. What became of that, and of the one that came after it, are events.
+            return self._store.expirations.newest_due(event, now)
+        if schedule.state not in (ScheduleState.ACTIVE, ScheduleState.FINISHED):
+            return None  # set aside: nothing later is made
+        if schedule.calendar is not None:
+            calendar = self._store.calendars.attached_use(schedule.calendar, tenant=schedule.tenant)
+            schedule = replace(schedule, calendar=calendar)
+        try:
+            following = schedule.recurrence().after(event.run_time)
+        except InvalidRecurrence:
+            return None  # it is sent: nobody knows of a later one
+        if following is None or due(schedule.id, following, schedule.jitter_seconds) > now:
+            return None
+        return following
+
+
+def _lateness(event: Event, asked: Schedule | Message) -> Lateness:
+    """What holds for the event: whoever waits in turn for an earlier run was not missed."""
+    queues = isinstance(asked, Schedule) and asked.run_overlap == "queue" and event.postponed_from is not None
+    return replace(asked.lateness, catch_up=CatchUp.ALL) if queues else asked.lateness
+
+
+def _with_jitter(event: Event, asked: Schedule | Message) -> Event:
+    """The event, late since its jitter was over."""
+    if isinstance(asked, Message) or not asked.jitter_seconds:
+        return event
+    if event.kind is not Kind.SCHEDULED or event.due_since is not None:
+        return event
+    return event._replace(due_since=due(event.schedule_id, event.run_time, asked.jitter_seconds))
+
+
+def _newest(judged: Sequence[Judged]) -> dict[_Of, Event]:
+    newest: dict[_Of, Event] = {}
+    for event, asked in judged:
+        of = event.schedule_id, event.revision
+        withdrawn = isinstance(asked, Schedule) and asked.voids(event.revision, event.run_time)
+        if not withdrawn and (of not in newest or newest[of].run_time < event.run_time):
+            newest[of] = event
+    return newest

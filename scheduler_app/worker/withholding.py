@@ -1,0 +1,94 @@
+"""What keeps a claimed event from being sent at the last moment: a kill switch, or a blackout.
+
+One thread looks at both several times a second, so that nothing that starts attempts waits for MongoDB.
+"""
+
+import threading
+from datetime import datetime, timedelta
+
+from scheduler_app.clock import monotonic
+from scheduler_app.domain.blackout import Cover
+from scheduler_app.domain.destination import destination_of
+from scheduler_app.domain.instants import whole_milliseconds
+from scheduler_app.domain.kill_switch import Target, held_line
+from scheduler_app.domain.schedule import Schedule
+from scheduler_app.store import Store
+from scheduler_app.store.events.claims import Postponement
+from scheduler_app.store.events.holding import HELD_FOR
+from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.blackouts import BlackoutView
+from scheduler_app.usecases.kill_switches import LOOK_SECONDS, KillSwitchView
+from scheduler_app.worker.job import Job
+from scheduler_app.worker.recorder import Delayed
+
+log = get_logger(__name__)
+
+#: What was known longer ago may no longer hold: this process, or its host, was frozen.
+STALE_SECONDS = 0.75
+#: An event that is to be skipped comes to a beat again, which does it.
+BACK_TO_BEAT = timedelta(seconds=2)
+
+
+class Withholding(threading.Thread):
+    """One thread a worker."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(name="withholding", daemon=True)
+        self.kill_switches = KillSwitchView(store)
+        self.blackouts = BlackoutView(store)
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        while True:
+            try:
+                if self.blackouts.is_old:
+                    self.blackouts.look()
+                self.kill_switches.look()
+            except Exception:  # without this thread nothing would be sent
+                log.exception("withholding.failed", message="A look at kill switches and blackouts failed")
+            if self._ended.wait(LOOK_SECONDS):
+                return
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def may_start(self) -> bool:
+        """Whether what is known is fresh enough to start an attempt by it. A MongoDB that does not answer is
+        no reason to stop: the last known state holds then."""
+        view = self.kill_switches
+        return view.is_away or monotonic() - view.looked_at < STALE_SECONDS
+
+    def withheld(self, job: Job, now: datetime) -> Delayed | None:
+        """What becomes of an attempt that must not start; None where it may. No attempt is counted."""
+        switches, blackouts = self.kill_switches.known, self.blackouts.known
+        if not switches and not blackouts:
+            return None
+        deliverable, event = job.attempt.deliverable, job.attempt.event
+        tags = deliverable.tags if isinstance(deliverable, Schedule) else ()
+        destination = destination_of(deliverable.action)
+        stopped = switches.stopping(event.id, tags, destination)
+        if stopped is not None:
+            return _held(job, stopped, now)
+        cover = blackouts.covering(now, event.id, event.schedule_id, tags, destination)
+        return None if cover is None else _blacked_out(job, cover, now)
+
+
+def _held(job: Job, target: Target, now: datetime) -> Delayed:
+    event = job.attempt.event
+    since = event.postponed_from or event.due_at
+    metrics.held.inc()
+    postponement = Postponement(
+        event.id, job.lease.token, now + HELD_FOR, since, held_line(target), held=target.key
+    )
+    return Delayed(postponement, job.lease)
+
+
+def _blacked_out(job: Job, cover: Cover, now: datetime) -> Delayed:
+    """It was dispatched before the blackout was known, or has waited in this worker until it began."""
+    event = job.attempt.event
+    since = event.postponed_from or event.due_at
+    due_at = cover.ends
+    if cover.skips(event.run_time):
+        due_at = min(due_at, whole_milliseconds(now + BACK_TO_BEAT))
+    postponement = Postponement(event.id, job.lease.token, due_at, since, cover.postponed_line)
+    return Delayed(postponement, job.lease)

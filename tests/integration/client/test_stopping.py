@@ -1,0 +1,62 @@
+"""Pauses, kill switches and blackouts, by the client and by the commands."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduler_app.client import Scheduler, SchedulerError
+from tests.integration.client.test_commands import YEARLY, Shell
+
+URL = "https://example.com/backup"
+FAR = datetime(2040, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def shell(url: str) -> Shell:
+    return Shell(url)
+
+
+def test_a_pause_has_an_end_and_a_note(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    made = scheduler.schedule(URL, rrule=YEARLY, tags=[tag])["id"]
+    paused = scheduler.pause(made, until=FAR, note="why")
+    assert (paused.paused_until, paused.note, paused.reason) == (FAR, "why", "by request")
+    shell.json("pause", made, "--for", "2h")
+    left = scheduler.get(made).paused_until
+    assert left is not None
+    assert timedelta(minutes=119) < left - datetime.now(UTC) <= timedelta(hours=2)
+    scheduler.resume(made)
+    result = scheduler.pause_many(tag=tag, until=FAR, note="all")
+    assert result.count == 1
+    assert scheduler.get(made).note == "all"
+    scheduler.resume(made)
+    shell.run("pause", "--tag", tag, "--until", "2040-01-01T00:00:00Z", "--note", "by hand", "--yes")
+    assert scheduler.get(made).paused_until == FAR
+    shell.run("pause", made, "--until", "2040-01-01T00:00:00Z", "--for", "2h", status=64)
+
+
+def test_a_kill_switch_is_turned_on_and_off(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    scheduler.schedule(URL, rrule=YEARLY, tags=[tag])
+    on = scheduler.kill_switch_on(tag=tag, note="why")
+    assert (on.tag, on.note, on["stopped"]["schedules"]) == (tag, "why", 1)
+    assert [each.tag for each in scheduler.kill_switches() if each.tag == tag] == [tag]
+    assert f"tag {tag}" in shell.run("kill-switch", "list").stdout
+    assert scheduler.kill_switch_off(tag=tag) == 0
+    with pytest.raises(SchedulerError, match="is not on"):
+        scheduler.kill_switch_off(tag=tag)
+    with pytest.raises(ValueError, match="give one of"):
+        scheduler.kill_switch_on()
+    said = shell.run("kill-switch", "on", "--tag", tag).stdout
+    assert f"tag {tag} is stopped: 1 active schedules" in said
+    assert shell.json("kill-switch", "off", "--tag", tag) == {"held": 0}
+    shell.run("kill-switch", "on", "--all", "--tag", tag, status=64)
+
+
+def test_a_blackout_is_set_listed_and_deleted(shell: Shell, scheduler: Scheduler, tag: str) -> None:
+    options = ("--cron", "0 22 * * *", "--timezone", "Europe/Zurich", "--lasts", "8h", "--tag", tag)
+    found = shell.json("blackout", "set", tag, *options, "--policy", "skip")
+    assert (found["duration_seconds"], found["policy"], found["tag"]) == (28_800, "skip", tag)
+    assert tag in shell.run("blackout", "list").stdout
+    assert [each["name"] for each in scheduler.blackouts() if each["name"] == tag] == [tag]
+    shell.run("blackout", "delete", tag)
+    with pytest.raises(SchedulerError, match="no blackout"):
+        scheduler.delete_blackout(tag)

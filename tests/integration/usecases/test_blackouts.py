@@ -1,0 +1,198 @@
+"""Blackouts, as beats and workers obey them."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.clock import clock
+from scheduler_app.config import Settings
+from scheduler_app.domain.blackout import Blackout, Policy
+from scheduler_app.domain.destination import Destination
+from scheduler_app.domain.event import Event, State, manual
+from scheduler_app.domain.kill_switch import Scope, Target
+from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store
+from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.worker import Pipeline
+from tests.acceptance.journal import Journal
+from tests.builders import draft, event, message, schedule
+from tests.documents import event_document
+from tests.executors import executors
+
+SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
+BILLING = Target(TENANT, Scope.TAG, "billing")
+ERP = Target(TENANT, Scope.DESTINATION, "erp")
+ONE = Target(TENANT, Scope.SCHEDULE, "other")
+
+
+def set_blackout(
+    store: Store, now: datetime, target: Target, policy: Policy = "postpone", hours: int = 1
+) -> None:
+    """From five seconds before `now` on."""
+    start = f"DTSTART:{now - 5 * SECOND:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=YEARLY"
+    name = f"{target.scope.value}-{policy}"
+    made = Blackout.of(name, target, {"rrule": start}, hours * HOUR, policy, now, timezone="UTC")
+    assert store.blackouts.put(made)
+
+
+@pytest.fixture
+def dispatch(store: Store, settings: Settings) -> Callable[..., int]:
+    """One page of a beat that has just started."""
+
+    def page(now: datetime) -> int:
+        made = Dispatch(store, CeleryPublisher(make_app(settings)), horizon_seconds=5)
+        return made.dispatch_page(now).dispatched
+
+    return page
+
+
+@pytest.fixture
+def world(store: Store, now: datetime) -> dict[str, Event]:
+    """Due events: of schedules with a tag, with a destination, with neither; a message to that destination; a
+    call by hand, and an occurrence from before the blackouts, of the schedule with a tag."""
+    made = Destination(id="erp", url="http://127.0.0.1:9/", created_at=now, updated_at=now)
+    assert store.destinations.insert(made)
+    store.schedules.insert(schedule(now, "tagged", tags=("billing",)))
+    store.schedules.insert(draft(url=NOT_GIVEN, destination="erp").schedule("erp-1", now, max_retries=1))
+    store.schedules.insert(schedule(now, "other"))
+    events = {name: event(now, name) for name in ("tagged", "erp-1", "other")}
+    events["by-hand"] = manual("tagged", 1, now)
+    events["earlier"] = event(now - 60 * SECOND, "tagged")
+    store.events.insert(list(events.values()), now, "made")
+    events["message"] = message(now, url=NOT_GIVEN, destination="erp")
+    assert store.messages.insert(events["message"], now)
+    return events
+
+
+def states(store: Store, events: dict[str, Event], now: datetime) -> dict[str, str]:
+    """What became of those that were not dispatched: `skipped`, or `later`."""
+    found = {name: event_document(store, made.id) for name, made in events.items()}
+    return {
+        name: "later" if row["state"] == State.READY_QUEUE else str(row["state"])
+        for name, row in found.items()
+        if row["state"] != State.WORKER_QUEUE
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "policy", "stopped"),
+    [
+        (BILLING, "postpone", {"tagged": "later", "by-hand": "later", "earlier": "later"}),
+        # What was not to run within, a call by hand and a message are sent when it is over.
+        (BILLING, "skip", {"tagged": "skipped", "by-hand": "later", "earlier": "later"}),
+        (ERP, "skip", {"erp-1": "skipped", "message": "later"}),
+        (ONE, "skip", {"other": "skipped"}),
+        (Target("acme", Scope.ALL), "skip", {}),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Target | str) else "",
+)
+def test_what_falls_due_within_is_skipped_or_postponed_to_its_end(
+    store: Store,
+    dispatch: Callable[..., int],
+    world: dict[str, Event],
+    now: datetime,
+    target: Target,
+    policy: Policy,
+    stopped: dict[str, str],
+) -> None:
+    set_blackout(store, now, target, policy)
+    assert dispatch(now) == len(world) - len(stopped)
+    assert states(store, world, now) == stopped
+    end = now - 5 * SECOND + HOUR
+    for name, became in stopped.items():
+        found = event_document(store, world[name].id)
+        assert "blackout" in found["status"][-1]["message"]
+        if became == "later":
+            assert found["due_at"] == end
+        else:
+            assert "due_at" not in found
+            assert found["archived_at"] == now
+    # Nothing of it is looked at again before the end, and then it is sent.
+    assert dispatch(now) == 0
+    assert dispatch(end) == sum(became == "later" for became in stopped.values())
+
+
+def test_overlapping_blackouts_postpone_to_the_end_of_both(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    set_blackout(store, now, BILLING, hours=1)
+    set_blackout(store, now, Target(TENANT, Scope.ALL), hours=3)
+    assert dispatch(now) == 0
+    assert event_document(store, world["tagged"].id)["due_at"] == now - 5 * SECOND + 3 * HOUR
+
+
+def test_what_is_due_after_the_end_within_the_horizon_is_dispatched(
+    store: Store, dispatch: Callable[..., int], now: datetime
+) -> None:
+    set_blackout(store, now, Target(TENANT, Scope.ALL))
+    end = now - 5 * SECOND + HOUR
+    store.events.insert([event(end - SECOND), event(end), event(end + SECOND)], now, "made")
+    assert dispatch(end - 2 * SECOND) == 2
+    assert event_document(store, event(end - SECOND).id)["due_at"] == end
+
+
+def test_a_document_that_somebody_bent_stops_nothing_and_no_other(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    set_blackout(store, now, BILLING)
+    set_blackout(store, now, ERP)
+    for change in (
+        {"duration_seconds": "long"},
+        {"duration_seconds": float("nan")},
+        {"pinned": 5},
+        {"target": "default/planet/x"},
+        {"target": "acme/all"},
+        {"policy": "maybe"},
+        {"created_at": "soon"},
+        {"v": 99},
+    ):
+        documents = store.mongo.collection("blackouts")
+        sound = documents.find_one({"_id": "default/tag-postpone"})
+        documents.update_one({"_id": "default/tag-postpone"}, {"$set": change})
+        assert [each.name for each in store.blackouts.everybodys().all] == ["destination-postpone"]
+        assert sound is not None
+        documents.replace_one({"_id": "default/tag-postpone"}, sound)
+    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"pinned": "no rule"}})
+    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"target": "default/all"}})
+    assert dispatch(now) == 4
+    assert states(store, world, now) == {"erp-1": "later", "message": "later"}
+
+
+@pytest.fixture
+def pipeline(store: Store) -> Iterator[Pipeline]:
+    made = Pipeline(
+        store,
+        executors(origin_concurrency=200),
+        now=clock.now,
+        worker="w1",
+        horizon_seconds=5,
+        max_events=10_000,
+    )
+    made.start()
+    yield made
+    made.stop_starting()
+    made.interrupt()
+    made.stop()
+
+
+def test_a_worker_sends_nothing_within_a_blackout_that_it_was_dispatched_before(
+    store: Store, pipeline: Pipeline
+) -> None:
+    journal = Journal()
+    now = clock.now()
+    due = now + 3 * SECOND
+    store.schedules.insert(schedule(now, "tagged", tags=("billing",), url=journal.url("/tagged")))
+    store.schedules.insert(schedule(now, "other", url=journal.url("/other")))
+    events = {name: event(due, name) for name in ("tagged", "other")}
+    store.events.insert(list(events.values()), now, "made")
+    assert pipeline.delivery.deliver([made.id for made in events.values()]) == 2
+    set_blackout(store, now.replace(microsecond=0), BILLING)
+    assert pipeline.wait_until_empty(20)
+    journal.close()
+    assert list(journal.calls) == ["/other"]
+    found = event_document(store, events["tagged"].id)
+    assert (found["state"], found["attempt"]) == (State.READY_QUEUE, 0)
+    assert found["due_at"] > now + 3_000 * SECOND
