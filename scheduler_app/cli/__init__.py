@@ -32,6 +32,7 @@ _COMMANDS = {
     "get": "get:get_schedule",
     "history": "history:history",
     "import": "import_:import_schedules",
+    "import-celery-beat": "import_celery_beat:import_celery_beat",
     "blackout": "blackout:blackout",
     "kill-switch": "kill_switch:kill_switch",
     "list": "list:list_schedules",

@@ -105,7 +105,8 @@ class Inspections:
             return False
         found = read(without_request(row), self._secret_box)
         if not isinstance(found, CorruptSchedule):
-            if found.state is not ScheduleState.ACTIVE or found.next_run_at or found.finishes_at:
+            waits = found.next_run_at or found.finishes_at or not found.trigger.fires_by_itself
+            if found.state is not ScheduleState.ACTIVE or waits:
                 return False
             found = CorruptSchedule(
                 found.id, "it is active, and next_run_at and finishes_at are both missing"

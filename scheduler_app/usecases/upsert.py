@@ -66,7 +66,7 @@ def put(
 
 def _missing(draft: Draft) -> list[str]:
     missing = ["name"] if draft.name is NOT_GIVEN else []
-    if draft.url is NOT_GIVEN and draft.destination in (NOT_GIVEN, None):
-        missing.append("callback_url or destination")
+    if draft.action is NOT_GIVEN and draft.url is NOT_GIVEN and draft.destination in (NOT_GIVEN, None):
+        missing.append("callback_url, destination or action")
     timed = draft.trigger is not NOT_GIVEN and names_a_trigger(draft.trigger)
     return missing if timed else [*missing, f"one of {ONE_OF}"]

@@ -26,6 +26,12 @@ def action(**fields: Any) -> dict[str, Any]:
     return BODY | {"action": {"type": "celery_task", "task": "shop.bill", "broker": "shop"} | fields}
 
 
+def test_a_put_creates_a_task_where_there_is_none(client: FlaskClient) -> None:
+    made = client.put(f"{SCHEDULES}/bills", json=action(args=[1]))
+    assert (made.status_code, made.get_json()["result"]) == (201, "created"), made.text
+    assert client.put(f"{SCHEDULES}/bills", json=action(args=[1])).get_json()["result"] == "unchanged"
+
+
 def test_a_task_is_created_shown_and_exported_without_its_arguments(client: FlaskClient) -> None:
     made = client.post(
         SCHEDULES,

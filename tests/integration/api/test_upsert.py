@@ -53,7 +53,7 @@ def test_put_says_what_a_new_schedule_would_need(client: FlaskClient) -> None:
     answer = put(client, {"timeout_seconds": 3, "name": "n"})
     assert answer.status_code == 404
     assert answer.get_json()["detail"].endswith(
-        f"to create it, give callback_url or destination, one of {ONE_OF} too"
+        f"to create it, give callback_url, destination or action, one of {ONE_OF} too"
     )
     assert put(client, BODY | {"id": "other"}).get_json()["errors"][0]["pointer"] == "/id"
     wrong = client.put(f"{SCHEDULES}/a_b", json=BODY)

@@ -36,6 +36,7 @@ def url(
             "MONGO_DATABASE": database_name,
             "BROKER_URL": redis_server.url,
             "API_KEYS": KEY,
+            "CELERY_BROKERS": "shop=redis://127.0.0.1:1/0",
             "SECRETS_KEY": Fernet.generate_key().decode(),
         },
     )

@@ -17,6 +17,7 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import FINAL, State
 from scheduler_app.domain.not_given import NOT_GIVEN
+from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.fleet import check_fleet
@@ -30,7 +31,7 @@ from scheduler_app.usecases.inspection import Inspection
 from scheduler_app.usecases.recovery import Recovery
 from tests import broker_queue
 from tests.acceptance.journal import Journal
-from tests.builders import event, message
+from tests.builders import event, message, schedule
 from tests.corruption import (
     IDEMPOTENCY,
     MISSING,
@@ -276,6 +277,16 @@ def test_a_corrupt_page_of_the_outbox_harms_only_itself(system: System, journal:
     ids, pages = plant_pages(system.store, now, "bad"), system.collection("outbox")
     system.turn_until(lambda: system.are_completed([*healthy, *ids]), "the events of all pages")
     system.turn_until(lambda: pages.count_documents({}) == 0, "the end of all pages")
+
+
+def test_a_schedule_that_runs_on_demand_alone_waits_for_nothing_and_is_not_corrupt(
+    store: Store, now: datetime
+) -> None:
+    store.schedules.insert(schedule(now, on_demand=True))
+    assert Inspection(store).inspect(now) == 0
+    found = store.schedules.for_delivery(["s1"])["s1"]
+    assert isinstance(found, Schedule)
+    assert found.state is ScheduleState.ACTIVE
 
 
 def test_a_corrupt_node_harms_only_itself(store: Store) -> None:

@@ -23,6 +23,7 @@ REMOTE = (
     "preview",
     "export",
     "import",
+    "import-celery-beat",
     "update",
     "schedule",
     "cancel",

@@ -1,0 +1,1 @@
+"""Celery beat's schedules, read where they are kept, as schedules of the API."""
