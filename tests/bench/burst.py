@@ -32,13 +32,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Report:
     lead = LEAD_SECONDS + options.horizon
     with (
-        broker(options.broker) as of_broker,
+        broker(options.broker) as broker_url,
         ground(
             workers=options.workers,
             beats=options.beats,
+            broker_url=broker_url,
             DISPATCH_HORIZON_SECONDS=str(options.horizon),
             WORKER_CONCURRENCY=str(options.concurrency),
-            **of_broker,
         ) as made,
     ):
         sink = ceiling.of_sink(made)

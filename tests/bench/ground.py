@@ -98,17 +98,19 @@ class Ground:
 
 
 @contextmanager
-def broker(name: str) -> Iterator[dict[str, str]]:
-    """The setting of a broker other than the ground's Redis, which runs meanwhile; nothing for that one."""
+def broker(name: str) -> Iterator[str]:
+    """The URL of a broker other than the ground's Redis, which runs meanwhile; empty for that one."""
     if name == "redis":
-        yield {}
+        yield ""
         return
     with tempfile.TemporaryDirectory(prefix="bench-") as folder, RabbitMQ(Path(folder)) as server:
-        yield {"BROKER_URL": server.url}
+        yield server.url
 
 
 @contextmanager
-def ground(*, workers: int = 0, beats: int = 0, apis: int = 0, **settings: str) -> Iterator[Ground]:
+def ground(
+    *, workers: int = 0, beats: int = 0, apis: int = 0, broker_url: str = "", **settings: str
+) -> Iterator[Ground]:
     """Starts everything, and ends it again whatever happens. `settings` are the processes' environment."""
     with (
         tempfile.TemporaryDirectory(prefix="bench-") as folder,
@@ -119,7 +121,7 @@ def ground(*, workers: int = 0, beats: int = 0, apis: int = 0, **settings: str) 
         environment = {
             "MONGO_URI": mongod.uri,
             "MONGO_DATABASE": "bench",
-            "BROKER_URL": redis.url,
+            "BROKER_URL": broker_url or redis.url,
             "CALLBACK_ALLOWED_NETWORKS": "127.0.0.0/8",
             "LOG_LEVEL": "warning",
             **settings,

@@ -24,11 +24,17 @@ class LaneConnection(pyamqp.Connection):
         super().__init__(*args, confirm_publish=True, **kwargs)
 
 
+def _connection(**options: Any) -> pyamqp.Connection:
+    """One of ours, or kombu's own to a broker of somebody else's application (CELERY_BROKERS), whose queues
+    have other names and forms."""
+    return LaneConnection(**options) if "name_prefix" in options else pyamqp.Connection(**options)
+
+
 class LaneTransport(pyamqp.Transport):
-    Connection = LaneConnection
+    Connection = staticmethod(_connection)  # type: ignore[assignment]  # kombu only calls it
 
 
 class LaneSSLTransport(pyamqp.SSLTransport):
     """The same by TLS."""
 
-    Connection = LaneConnection
+    Connection = staticmethod(_connection)  # type: ignore[assignment]  # kombu only calls it

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kombu.connection import Connection
 
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.broker.queues import delivery_queue
@@ -35,7 +36,7 @@ def channel_of(publisher: CeleryPublisher) -> Any:
 def test_a_message_for_a_queue_that_was_deleted_makes_it_again(publisher: CeleryPublisher) -> None:
     publisher.publish([Batch(("a",), None, queue=QUEUE)])
     channel = channel_of(publisher)
-    delivery_queue(QUEUE)(channel).declare()
+    delivery_queue(QUEUE)(channel).declare()  # type: ignore[no-untyped-call]
     channel.queue_delete(QUEUE)
     publisher.publish([Batch(("b",), None, queue=QUEUE)])
     assert publisher.queue_lengths(QUEUE) == QueueLengths(fresh=1)
@@ -62,6 +63,15 @@ def test_a_worker_that_holds_what_is_due_later_starts_what_is_due_now(publisher:
         assert publisher.queue_length() == 0
     channel.return_all_but(set())
     wait_until(lambda: publisher.queue_length() == 31, "what was held to be in the queue again")
+
+
+def test_a_broker_of_another_application_is_kombus_own(publisher: CeleryPublisher) -> None:
+    with Connection(RabbitmqHarness(Path()).url) as theirs:  # type: ignore[no-untyped-call]
+        queue = theirs.SimpleQueue("their own")
+        queue.put({"task": "theirs"})
+        assert queue.get(timeout=20).payload == {"task": "theirs"}
+        assert theirs.default_channel.queue_declare("their own", passive=True).queue == "their own"
+        queue.queue.delete()
 
 
 def drain_until(channel: Any, taken: list[str], count: int) -> None:
