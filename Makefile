@@ -12,8 +12,8 @@ LOCK := $(TOOLS)/uv pip compile --quiet --universal --python-version 3.11 --gene
 .DEFAULT_GOAL := help
 .PHONY: up demo test check long chaos bench docs lock audit pin-images packages clean help
 
-up: .venv/installed ## run everything here: MongoDB, Redis, API, beat, workers, Flower (ARGS="--port 9000")
-	@$(BIN)/scheduler up $(ARGS)
+up: .venv/installed ## run everything here: MongoDB, Redis (or BROKER=rabbitmq), API, beat, workers, Flower (ARGS="--port 9000")
+	@$(BIN)/scheduler up $(if $(BROKER),--broker $(BROKER)) $(ARGS)
 
 demo: .venv/installed ## run everything in ./data/demo, with schedules and a week of made-up history to look at
 	@mkdir -p data/demo
@@ -58,8 +58,8 @@ audit: .venv/installed-tools ## ask PyPI for known vulnerabilities of all that i
 pin-images: ## write the digests of the images that deploy/ names beside their tags (asks their registry, by docker)
 	@$(PYTHON) deploy/pin_images.py
 
-packages: ## install the Debian packages that some tests need (as root): faketime, chromium
-	apt-get update -qq && apt-get install -qq -y --no-install-recommends faketime chromium
+packages: ## install the Debian packages that some tests need (as root): faketime, chromium, rabbitmq-server
+	apt-get update -qq && apt-get install -qq -y --no-install-recommends faketime chromium rabbitmq-server
 
 clean: ## remove what was installed and built; ./data stays
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -7,6 +7,7 @@ from marshmallow import ValidationError, fields, validate, validates_schema
 from api.wire.celery_task_fields import NAMES as OF_A_TASK
 from api.wire.celery_task_fields import CeleryTaskInput
 from api.wire.input_schema import InputSchema
+from api.wire.json_boolean import JsonBoolean
 from scheduler_app.domain.celery_task_action import CELERY_TASK
 from scheduler_app.domain.command_action import COMMAND, MAX_COMMAND_BYTES, MAX_VARIABLES, MAX_WORDS
 
@@ -49,9 +50,7 @@ class ActionInput(CeleryTaskInput, InputSchema):
             "example": ["/opt/jobs/report", "--daily"],
         },
     )
-    shell = fields.Boolean(
-        truthy={True},
-        falsy={False},
+    shell = JsonBoolean(
         metadata={
             "description": "Whether `command`, one text, is run by /bin/sh; a pattern with `shell:` allows it"
         },

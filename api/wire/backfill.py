@@ -5,6 +5,7 @@ from marshmallow import fields, validate
 from api.json_types import View
 from api.wire.field_types import Instant
 from api.wire.input_schema import InputSchema
+from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OmitNone
 from scheduler_app.domain.backfill import (
     DEFAULT_RATE,
@@ -37,18 +38,14 @@ class BackfillInput(InputSchema):
             " the one before, retries included"
         },
     )
-    only_missing = fields.Boolean(
-        truthy={True},
-        falsy={False},
+    only_missing = JsonBoolean(
         load_default=True,
         metadata={
             "description": "Leave out occurrences that have an event that waits, succeeded or ended in"
             " `error`; `false` makes every one once more"
         },
     )
-    dry_run = fields.Boolean(
-        truthy={True},
-        falsy={False},
+    dry_run = JsonBoolean(
         load_default=False,
         metadata={"description": "Only tell what it would do"},
     )

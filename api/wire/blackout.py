@@ -16,6 +16,7 @@ from api.wire.field_types import (
     check_visible,
 )
 from api.wire.input_schema import InputSchema
+from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OmitNone, OutputSchema
 from api.wire.schedule_fields import OUTPUT_FIELDS, PREVIEW_FIELDS
 from scheduler_app.domain.blackout import KINDS, LEAST_DURATION, MAX_DURATION, POLICIES, Blackout, end_of
@@ -51,7 +52,7 @@ class BlackoutInput(InputSchema):
         validate=validate.OneOf(POLICIES),
         metadata={"description": f"What becomes of what falls due within. {_POLICY}"},
     )
-    all = fields.Boolean(truthy={True}, falsy={False}, metadata={"description": "It is of everything"})
+    all = JsonBoolean(metadata={"description": "It is of everything"})
     tag = fields.String(
         validate=[validate.Length(1, 64), check_visible],
         metadata={"description": "It is of what has this tag", "example": "billing"},

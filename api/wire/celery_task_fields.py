@@ -5,6 +5,7 @@ import json
 from marshmallow import Schema, ValidationError, fields, validate
 
 from api.json_types import Loaded, View
+from api.wire.json_boolean import JsonBoolean
 from scheduler_app.domain.celery_task_action import (
     CELERY_TASK,
     MAX_ARGUMENTS_BYTES,
@@ -25,7 +26,8 @@ class _JsonOrMask(fields.Field[object]):
     """A list, or an object, or the mask that stands for the old one."""
 
     def __init__(self, kind: type[list[object]] | type[dict[str, object]], description: str) -> None:
-        shapes = [{"type": "string"}, {"type": self._name(kind)}]
+        shape: View = {"type": self._name(kind)} | ({"items": {}} if kind is list else {})
+        shapes = [{"type": "string"}, shape]
         super().__init__(metadata={"description": description, "oneOf": shapes})
         self._kind = kind
 
@@ -82,9 +84,7 @@ class CeleryTaskInput(Schema):
         values=fields.String(),
         metadata={"description": f"Of a `celery_task`: up to {MAX_HEADERS} headers{_KEPT}"},
     )
-    wait = fields.Boolean(
-        truthy={True},
-        falsy={False},
+    wait = JsonBoolean(
         metadata={
             "description": "Of a `celery_task`: whether the event completes, is tried again or fails with the"
             " task, by its result in CELERY_RESULT_BACKENDS, within `timeout_seconds`; without it, it is"

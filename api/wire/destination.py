@@ -11,6 +11,7 @@ from api.services import services
 from api.wire.callback_input import MAX_HEADER_BYTES
 from api.wire.field_types import BoundedList, Headers, Instant, StatusCodes
 from api.wire.input_schema import InputSchema
+from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OutputSchema
 from api.wire.paging import Listed
 from scheduler_app.actions.http import check_header
@@ -107,9 +108,7 @@ class DestinationChange(InputSchema):
         validate=validate.Length(min=1, max=len(METHODS)),
         metadata=_text("The methods that schedules may use; all of them unless given"),
     )
-    signing = fields.Boolean(
-        truthy={True},
-        falsy={False},
+    signing = JsonBoolean(
         metadata=_text(
             "Whether requests are signed (Standard Webhooks). The answer that generates a secret is the only"
             " one that shows it"
@@ -163,9 +162,7 @@ class DestinationChange(InputSchema):
         allow_none=True,
         metadata=_text("When to stop calling a receiver that fails, and for how long"),
     )
-    paused = fields.Boolean(
-        truthy={True}, falsy={False}, metadata=_text("Nothing is sent; what is due waits until it is resumed")
-    )
+    paused = JsonBoolean(metadata=_text("Nothing is sent; what is due waits until it is resumed"))
 
     @validates_schema
     def check_request(self, data: Loaded, **_: object) -> None:

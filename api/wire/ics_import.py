@@ -7,6 +7,7 @@ from marshmallow import fields, validate
 from api.json_types import Loaded
 from api.wire.bulk import BulkResult
 from api.wire.input_schema import InputSchema
+from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OutputSchema
 from api.wire.schedule_fields import CREATION_FIELDS
 from api.wire.schedule_fields.trigger import MAX_TIMEZONE
@@ -63,7 +64,7 @@ class ImportInput(InputSchema):
             "pattern": "^[a-zA-Z0-9][a-zA-Z0-9-]{0,31}$",
         },
     )
-    update = fields.Boolean(
+    update = JsonBoolean(
         load_default=False,
         metadata={
             "description": "Change the schedules that an earlier import has made of these events and that"

@@ -7,6 +7,7 @@ from marshmallow import ValidationError, fields, validate, validates_schema
 from api.json_types import Loaded, View
 from api.wire.field_types import DestinationName, Instant, check_visible
 from api.wire.input_schema import InputSchema, WriteQuery
+from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.pause import MAX_NOTE
@@ -41,7 +42,7 @@ def target_of(data: Loaded, tenant: str) -> Target:
 class KillSwitchInput(InputSchema):
     """What to stop: one of `all`, `tag` and `destination`."""
 
-    all = fields.Boolean(truthy={True}, falsy={False}, metadata={"description": "Everything"})
+    all = JsonBoolean(metadata={"description": "Everything"})
     tag = _tag()
     destination = DestinationName(metadata={"description": _DESTINATION})
     note = fields.String(

@@ -7,6 +7,7 @@ from marshmallow import ValidationError, fields, validates_schema
 from api.json_types import Loaded
 from api.wire.field_types import Cursor
 from api.wire.input_schema import InputSchema
+from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OutputSchema
 
 
@@ -20,16 +21,12 @@ class Selection(InputSchema):
     #: What is selected, in the singular, for error messages.
     THINGS: ClassVar[str]
 
-    all = fields.Boolean(
-        truthy={True},
-        falsy={False},
+    all = JsonBoolean(
         load_default=False,
         metadata={"description": "Everything there is, instead of a filter"},
     )
     cursor = Cursor(metadata={"description": "The `next_cursor` of the call before"})
-    dry_run = fields.Boolean(
-        truthy={True},
-        falsy={False},
+    dry_run = JsonBoolean(
         load_default=False,
         metadata={"description": "Count what would be done, and do nothing"},
     )

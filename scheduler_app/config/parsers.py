@@ -113,6 +113,12 @@ def broker_url(value: str) -> str:
     return value
 
 
+def flow_control_url(value: str) -> str:
+    if value and urlsplit(value).scheme not in ("redis", "rediss"):
+        raise ValueError("must begin with redis:// or rediss://")
+    return broker_url(value)
+
+
 def database_name(value: str) -> str:
     if not value or len(value) > 38 or set(value) & set('/\\. "$*<>:|?\0'):
         raise ValueError('must have 1 to 38 characters and none of / \\ . " $ * < > : | ?')

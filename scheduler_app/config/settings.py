@@ -47,6 +47,12 @@ class Settings:
     broker_sentinel_master: str = _setting(
         "mymaster", parse.text, "the name under which Sentinel knows the master, for a sentinel:// BROKER_URL"
     )
+    flow_control_url: str = _setting(
+        "",
+        parse.flow_control_url,
+        "a Redis that counts what destinations with limits are sent; for an amqp:// BROKER_URL, else its own",
+        secret=True,
+    )
     prequeuer_ticker_interval_seconds: float = _setting(
         1.0, parse.seconds(0.1, 60), "the longest pause between two ticks of beat"
     )
@@ -223,6 +229,11 @@ def refuse_impossible(settings: Settings) -> None:
         raise InvalidSetting(
             "DISPATCH_HORIZON_SECONDS must not exceed half of PREQUEUER_EVENT_TIMEFRAME_MINUTES:"
             " an event must exist before it can be dispatched"
+        )
+    if settings.flow_control_url and not settings.broker.startswith(("amqp:", "amqps:")):
+        raise InvalidSetting(
+            "FLOW_CONTROL_URL must be empty unless BROKER_URL is a RabbitMQ's: what destinations are sent is"
+            " counted in the broker's own Redis"
         )
     unknown = set(dict(settings.celery_result_backends)) - set(dict(settings.celery_brokers))
     if unknown:

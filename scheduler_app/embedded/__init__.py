@@ -1,13 +1,14 @@
-"""MongoDB and Redis for one machine: real servers, started from installed binaries, ended with their owner.
+"""Real servers for one machine, started from installed binaries and ended with their owner.
 
 with Mongod(Path("data/mongo")) as mongod, Redis(Path("data/redis")) as redis:
     print(mongod.uri, redis.port)
 """
 
-from scheduler_app.embedded.binaries import NoBinary, find_mongod, find_redis_server
+from scheduler_app.embedded.binaries import NoBinary, find_mongod, find_rabbitmq_server, find_redis_server
 from scheduler_app.embedded.mongod import Mongod
 from scheduler_app.embedded.parent_death import with_parent_death_signal
 from scheduler_app.embedded.ports import free_port, is_free
+from scheduler_app.embedded.rabbitmq_server import RabbitMQ
 from scheduler_app.embedded.redis_server import Redis
 from scheduler_app.embedded.server import DidNotStart, Server, write_private
 
@@ -15,9 +16,11 @@ __all__ = [
     "DidNotStart",
     "Mongod",
     "NoBinary",
+    "RabbitMQ",
     "Redis",
     "Server",
     "find_mongod",
+    "find_rabbitmq_server",
     "find_redis_server",
     "free_port",
     "is_free",

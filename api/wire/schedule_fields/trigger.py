@@ -9,6 +9,7 @@ from typing import get_args
 from marshmallow import fields, validate
 
 from api.wire.field_types import CalendarName, Instant, LocalOrInstant
+from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OutputSchema
 from api.wire.schedule_fields.field import AnyField, ScheduleField, Show
 from scheduler_app.domain.recurrence import OnHoliday
@@ -34,7 +35,7 @@ def _whole_input(field: TriggerField) -> AnyField:
 
 def _true_input(field: TriggerField) -> AnyField:
     # The kind refuses `false`: generators of clients do not understand an enumeration of booleans.
-    return fields.Boolean(truthy={True}, falsy={False}, allow_none=True)
+    return JsonBoolean(allow_none=True)
 
 
 #: How a request gives the fields of trigger kinds; null takes one away.

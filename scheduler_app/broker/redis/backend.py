@@ -12,7 +12,7 @@ from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.broker.redis import transport
 from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.broker.redis.health import check_redis
-from scheduler_app.broker.redis.return_unstarted import ReturnUnstarted
+from scheduler_app.broker.return_unstarted import ReturnUnstarted
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
 from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.lane import QueueLengths

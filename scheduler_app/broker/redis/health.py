@@ -20,6 +20,12 @@ def _server(info: Mapping[str, Any], address: str) -> Check:
     found = f"{version} at {address}"
     if info.get("role") == "slave":
         return wrong("redis", f"{found}, a replica", "name its primary")
+    if info.get("redis_mode") == "cluster":
+        return wrong(
+            "redis",
+            f"{found}, a node of a Redis Cluster",
+            "name one Redis, or several behind Sentinel: a cluster keeps a queue's keys on several nodes",
+        )
     if not version.partition(".")[0].isdigit() or int(version.partition(".")[0]) < OLDEST:
         return wrong(
             "redis", found, f"upgrade it: {OLDEST}.0 is the oldest supported release", version=version

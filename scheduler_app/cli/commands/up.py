@@ -20,6 +20,13 @@ from scheduler_app.cli.errors import CannotStart
 )
 @click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
 @click.option("--log-level", help="debug, info, warning, error or critical.  [LOG_LEVEL; default: info]")
+@click.option(
+    "--broker",
+    type=click.Choice(["redis", "rabbitmq"]),
+    default="redis",
+    show_default=True,
+    help="The broker to start, unless one is named.",
+)
 @click.option("--worker-count", help="The number of workers.  [WORKER_COUNT; default: one per core]")
 def up(
     port: str | None,
@@ -27,13 +34,14 @@ def up(
     data_dir: Path,
     config: str | None,
     log_level: str | None,
+    broker: str,
     worker_count: str | None,
 ) -> None:
     """Run everything here, in the foreground, until Ctrl-C.
 
-    This starts MongoDB, Redis, the API, beat, the workers and Flower. To use a MongoDB and a broker of your
-    own instead of the embedded ones, set MONGO_URI, and REDIS_HOST or BROKER_URL, in the environment or in
-    the configuration file.
+    This starts MongoDB, Redis or RabbitMQ, the API, beat, the workers and Flower. To use a MongoDB
+    and a broker of your own instead of the embedded ones, set MONGO_URI, and REDIS_HOST or BROKER_URL, in the
+    environment or in the configuration file.
     """
     # Imported here: they import the drivers of MongoDB and Redis, for which `--help` need not wait.
     from scheduler_app.cli.up.environment import defaults
@@ -52,4 +60,4 @@ def up(
         settings = load_settings(config, defaults(settings) | overrides)
     except InvalidSetting as error:
         raise CannotStart(str(error)) from None
-    sys.exit(run(settings, data_dir))
+    sys.exit(run(settings, data_dir, broker))

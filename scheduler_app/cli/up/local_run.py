@@ -28,8 +28,9 @@ from scheduler_app.config import Settings
 from scheduler_app.embedded import NoBinary
 
 
-def run(settings: Settings, folder: Path) -> int:
-    """Runs in the foreground until it is ended, and returns the exit status. Raises `CannotStart`."""
+def run(settings: Settings, folder: Path, broker: str = "redis") -> int:
+    """Runs in the foreground until it is ended, and returns the exit status. `broker` is the one to start
+    where none is named. Raises `CannotStart`."""
     # Data, logs and secrets: only this user may read what the services write.
     os.umask(0o077)
     with ExitStack() as held:
@@ -38,7 +39,7 @@ def run(settings: Settings, folder: Path) -> int:
         ports.metrics(settings)
         flower_port = ports.flower(settings)
         held.enter_context(data_directory(folder))
-        servers = prepare_servers(settings, folder)
+        servers = prepare_servers(settings, folder, broker)
         login = os.environ.get("FLOWER_BASIC_AUTH") or f"{FLOWER_USER}:{flower_password(folder)}"
         services = _services(settings, servers, folder, flower_port, login)
         held.enter_context(kept_run_file(folder, _run_settings(settings, servers, flower_port)))
@@ -97,7 +98,7 @@ def _addresses(settings: Settings, servers: Servers, folder: Path, flower_port: 
         "MongoDB": f"{servers.mongo} (database {settings.mongo_database})",
         backend_of(servers.broker).title: servers.broker,
         "Data": str(folder),
-        "Secrets": f"{folder / FLOWER_PASSWORD}; those of MongoDB and Redis are in {folder / FILE_NAME}",
+        "Secrets": f"{folder / FLOWER_PASSWORD}; those of the servers are in {folder / FILE_NAME}",
         "Commands": f"{program()} list --url {api_url(settings)}",
         "Doctor": f"{program()} doctor --config {folder / FILE_NAME}",
     }

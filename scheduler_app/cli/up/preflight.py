@@ -7,12 +7,15 @@ from kombu.connection import Connection
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
+from scheduler_app.broker.backends import backend_of
 from scheduler_app.cli.errors import CannotStart
+from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.embedded import is_free
 from scheduler_app.health.driver_errors import error_summary, without_passwords
 from scheduler_app.health.replica_set import REMEDY, is_replica_set
 
 _TIMEOUT_SECONDS = 5
+_BROKER_STEP_SECONDS = 2
 _HIGHEST_PORT = 65_535
 
 
@@ -46,17 +49,25 @@ def check_mongo(uri: str) -> None:
         )
 
 
-def check_broker(setting: str, url: str, sentinel_master: str) -> None:
+def check_broker(setting: str, settings: Settings) -> None:
     """Raises `CannotStart` when the broker does not answer; `setting` is the one that holds its
     address."""
-    options: dict[str, Any] = {"socket_connect_timeout": 2, "socket_timeout": 2, "max_retries": 1}
-    if url.startswith("sentinel:"):
-        options["master_name"] = sentinel_master
     try:
-        with Connection(url, connect_timeout=2, transport_options=options) as connection:  # type: ignore[no-untyped-call]
+        backend = backend_of(settings.broker)
+    except InvalidSetting as error:
+        raise CannotStart(str(error)) from None
+    options = (
+        backend.transport_options(settings)
+        | backend.impatient_options(_BROKER_STEP_SECONDS)
+        | {"max_retries": 1}
+    )
+    try:
+        with Connection(  # type: ignore[no-untyped-call]
+            settings.broker, connect_timeout=_BROKER_STEP_SECONDS, transport_options=options
+        ) as connection:
             connection.channel()
     except Exception as error:  # each transport has errors of its own
-        raise _no_answer(setting, url, error) from None
+        raise _no_answer(setting, settings.broker, error) from None
 
 
 def _no_answer(setting: str, url: str, error: Exception) -> CannotStart:

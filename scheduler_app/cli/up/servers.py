@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from scheduler_app.cli.errors import CannotStart
 from scheduler_app.cli.up.generated_secrets import secrets_keys
 from scheduler_app.cli.up.preflight import check_broker, check_mongo, check_port
 from scheduler_app.config import Settings
-from scheduler_app.embedded import Mongod, Redis, Server
+from scheduler_app.embedded import Mongod, NoBinary, RabbitMQ, Redis, Server, find_rabbitmq_server
 from scheduler_app.health.driver_errors import without_passwords
 
 
@@ -23,9 +24,9 @@ class Servers:
     broker: str
 
 
-def prepare_servers(settings: Settings, folder: Path) -> Servers:
-    """Checks the servers that are named, and prepares embedded ones in `folder` for the others. Raises
-    `CannotStart`.
+def prepare_servers(settings: Settings, folder: Path, kind: str = "redis") -> Servers:
+    """Checks the servers that are named, and prepares embedded ones in `folder` for the others; `kind` is
+    that of the embedded broker, redis or rabbitmq. Raises `CannotStart`.
 
     Embedded servers get new passwords at each start: a password that leaks, to a program that listens on a
     dead server's port, is worth nothing in the next run. A key in `folder` encrypts the secrets that are
@@ -44,12 +45,24 @@ def prepare_servers(settings: Settings, folder: Path) -> Servers:
         environment["SECRETS_KEY"] = secrets_keys(folder, settings.secrets_key)
     if _broker_is_named(settings):
         setting = "BROKER_URL" if settings.broker_url else "REDIS_HOST"
-        check_broker(setting, broker, settings.broker_sentinel_master)
+        check_broker(setting, settings)
+    elif kind == "rabbitmq":
+        rabbitmq = _rabbitmq(folder)
+        embedded.append(rabbitmq)
+        broker = environment["BROKER_URL"] = rabbitmq.url
     else:
         redis = Redis(folder / "redis", _given_redis_port(settings), password=secrets.token_urlsafe(32))
         embedded.append(redis)
         broker = environment["BROKER_URL"] = redis.url
     return Servers(tuple(embedded), environment, without_passwords(uri), without_passwords(broker))
+
+
+def _rabbitmq(folder: Path) -> RabbitMQ:
+    try:
+        find_rabbitmq_server()
+    except NoBinary as error:
+        raise CannotStart(f"--broker: {error}") from None
+    return RabbitMQ(folder / "rabbitmq", password=secrets.token_urlsafe(32))
 
 
 def _mongo_is_named(settings: Settings) -> bool:

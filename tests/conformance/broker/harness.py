@@ -1,16 +1,28 @@
 """What the suite needs to know of each broker: how to run one, and how to put into it what is not ours."""
 
+import atexit
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import amqp
 from redis import Redis as Client
 
 from scheduler_app.broker.backends import BACKENDS
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
+from scheduler_app.broker.rabbitmq.backend import RabbitmqBackend
+from scheduler_app.broker.rabbitmq.channel import QUORUM
+from scheduler_app.broker.rabbitmq.names import LANES, lane_queue, name_prefix
 from scheduler_app.broker.redis.backend import RedisBackend, key_prefix
 from scheduler_app.domain.lane import Lane
-from scheduler_app.embedded import Redis
+from scheduler_app.embedded import RabbitMQ, Redis
+
+#: The deployments of the tests.
+DATABASES = ("ours", "with [brackets]*?")
+_PASSWORD = "only-for-tests"
 
 
 class Harness(ABC):
@@ -33,6 +45,10 @@ class Harness(ABC):
     @abstractmethod
     def start(self) -> None:
         """Starts it again after `kill`, with the same data at the same URL."""
+
+    def end(self) -> None:
+        """Is called when the test is over."""
+        self.kill()
 
     @abstractmethod
     def put(self, raw: bytes, database: str) -> None:
@@ -61,7 +77,60 @@ class RedisHarness(Harness):
             client.rpush(f"{key_prefix(database)}{QUEUE}", raw)
 
 
-HARNESSES: dict[type, Callable[[Path], Harness]] = {harness.backend: harness for harness in (RedisHarness,)}
+class RabbitmqHarness(Harness):
+    """One server for all tests of a process, since it takes many seconds to start."""
+
+    backend = RabbitmqBackend
+    _shared: "RabbitMQ | None" = None
+
+    def __init__(self, folder: Path) -> None:
+        if RabbitmqHarness._shared is None:
+            kept = tempfile.TemporaryDirectory(prefix="rabbitmq-")
+            RabbitmqHarness._shared = RabbitMQ(Path(kept.name), password=_PASSWORD)
+            atexit.register(kept.cleanup)
+            atexit.register(RabbitmqHarness._shared.kill)
+        self._server = RabbitmqHarness._shared
+        if self._server.pid is None:
+            self._server.start()
+
+    @property
+    def url(self) -> str:
+        return self._server.url
+
+    def kill(self) -> None:
+        self._server.kill()
+
+    def start(self) -> None:
+        self._server.start()
+
+    def end(self) -> None:
+        with self._channel() as channel:
+            for database in DATABASES:
+                for lane in LANES:
+                    # Not deleted: RabbitMQ 3.10 does not recover a quorum queue that was deleted and made
+                    # again within minutes before a kill -9.
+                    channel.queue_purge(_declared(channel, database, lane))
+
+    def put(self, raw: bytes, database: str) -> None:
+        with self._channel() as channel:
+            name = _declared(channel, database, Lane.URGENT.value)
+            channel.basic_publish_confirm(amqp.Message(raw), "", name)
+
+    @contextmanager
+    def _channel(self) -> Iterator[Any]:
+        with amqp.Connection(f"127.0.0.1:{self._server.port}", "scheduler", _PASSWORD) as connection:
+            yield connection.channel()
+
+
+def _declared(channel: Any, database: str, lane: str) -> str:
+    name = lane_queue(name_prefix(database), QUEUE, lane)
+    channel.queue_declare(name, durable=True, auto_delete=False, arguments=QUORUM)
+    return name
+
+
+HARNESSES: dict[type, Callable[[Path], Harness]] = {
+    harness.backend: harness for harness in (RedisHarness, RabbitmqHarness)
+}
 
 
 def missing() -> set[type]:

@@ -101,13 +101,13 @@ def test_a_body_must_be_declared_as_json_and_be_one_that_the_path_takes(client: 
             for content_type in ("text/plain", "application/x-www-form-urlencoded", None):
                 answer = client.open(path, method=method, data=b"{}", content_type=content_type)
                 refused(answer, 415, "application/json")
-    pause = f"{SCHEDULES}/{made}/pause"
-    refused(client.post(pause, json={"reason": "holiday"}), 422, "reason: Unknown field", "takes no body")
-    refused(client.post(pause, json=[1]), 422, "takes no body")
-    refused(client.post(pause, data=b"{", content_type="application/json"), 400, "not well-formed")
+    resume = f"{SCHEDULES}/{made}/resume"
+    refused(client.post(resume, json={"reason": "holiday"}), 422, "reason: Unknown field", "takes no body")
+    refused(client.post(resume, json=[1]), 422, "takes no body")
+    refused(client.post(resume, data=b"{", content_type="application/json"), 400, "not well-formed")
     for body in (b"", b"{}", b"null"):  # the client of this project sends {}
-        assert client.post(pause, data=body, content_type="application/json").status_code == 200
-    assert client.post(pause, content_type="application/x-www-form-urlencoded").status_code == 200
+        assert client.post(resume, data=body, content_type="application/json").status_code == 200
+    assert client.post(resume, content_type="application/x-www-form-urlencoded").status_code == 200
 
 
 def test_an_unknown_parameter_is_refused_on_every_route_of_the_url_map(client: FlaskClient) -> None:

@@ -63,6 +63,9 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
 ) -> None:
     waiting = store.mongo.collection("events").find_one({"state": State.READY_QUEUE})["_id"]  # type: ignore[index]
     events = "/api/events"
+    edited = client.put(f"{SCHEDULES}/there", json={"tags": ["first"]})
+    assert edited.status_code == 200
+    edit = client.get(f"{SCHEDULES}/there/edits").get_json()["edits"][0]["id"]
     # Each leaves something to do for the next, when they are done in earnest.
     writes: list[tuple[str, str, Any]] = [
         ("POST", SCHEDULES, BODY | {"id": "new", "signing": True}),
@@ -117,6 +120,13 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
         ("POST", "/api/destinations/billing/test", None),
         ("DELETE", "/api/destinations/billing", None),
         ("DELETE", "/api/destinations/billing", None),
+        ("PUT", "/api/kill-switch", {"tag": "nobody-has-it"}),
+        ("DELETE", "/api/kill-switch?tag=nobody-has-it", None),
+        ("DELETE", "/api/kill-switch?tag=nobody-has-it", None),
+        ("PUT", "/api/blackouts/night", examples.BLACKOUT),
+        ("DELETE", "/api/blackouts/night", None),
+        ("DELETE", "/api/blackouts/night", None),
+        ("POST", f"{SCHEDULES}/there/edits/{edit}/revert", None),
         ("DELETE", f"{SCHEDULES}/there", None),
         ("DELETE", f"{SCHEDULES}/nobody", None),
         ("POST", SCHEDULES, BODY | {"id": "there"}),
@@ -126,11 +136,13 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
     for method, path, body in writes:
         before = everything(store, redis_url)
         headers = {"Idempotency-Key": "k"} if method == "POST" else {}
-        dry = client.open(f"{path}?dry_run=true", method=method, json=body, headers=headers)
+        dry = client.open(
+            f"{path}{'&' if '?' in path else '?'}dry_run=true", method=method, json=body, headers=headers
+        )
         assert everything(store, redis_url) == before, (method, path)
         real = client.open(path, method=method, json=body)
         assert dry.status_code == real.status_code, (method, path, dry.text, real.text)
-        operations.discard((method, generic(path)))
+        operations.discard((method, generic(path.split("?")[0])))
         if dry.status_code in OK:
             shown = dry.get_json()
             assert shown.pop("dry_run") is True
@@ -145,7 +157,29 @@ def test_every_write_has_a_dry_run_which_changes_nothing_and_answers_as_the_writ
             assert dry.get_json() == real.get_json()
         if path.endswith(("/pause", "/resume")) and body is None:
             client.put(f"{SCHEDULES}/there", json={"state": "active"})
+    operations = {each for each in operations if not each[1].startswith("/tasks")}  # below
     assert not operations, "writes without a dry run in this test"
+
+
+def test_a_dry_run_of_the_tasks_of_the_seed_changes_nothing(
+    make_api: Callable[..., Flask], store: Store, redis_url: str
+) -> None:
+    client = make_api(tasks_api=True, allowed_commands=("echo *",)).test_client()
+    task = "/tasks/my-task-1"
+    assert client.post("/tasks", json=examples.TASK).status_code == 201
+    writes: list[tuple[str, str, Any]] = [
+        ("POST", "/tasks", examples.TASK | {"id": "another"}),
+        ("PUT", task, examples.TASK_CHANGE),
+        ("POST", f"{task}/schedule", examples.TASK_TIME),
+        ("POST", f"{task}/execute", None),
+        ("DELETE", task, None),
+    ]
+    for method, path, body in writes:
+        before = everything(store, redis_url)
+        dry = client.open(f"{path}?dry_run=true", method=method, json=body)
+        assert everything(store, redis_url) == before, (method, path)
+        assert client.open(path, method=method, json=body).status_code == dry.status_code, (path, dry.text)
+        assert dry.status_code in OK | {204}
 
 
 def _told(answer: dict[str, Any]) -> dict[str, Any]:
@@ -177,8 +211,11 @@ def generic(path: str) -> str:
             "calendar-feeds": "{feed_id}",
             "messages": "{message_id}",
             "destinations": "{name}",
+            "blackouts": "{name}",
         }
         parts[3] = names.get(parts[2], "{schedule_id}")
+        if len(parts) > 5 and parts[4] == "edits":
+            parts[5] = "{edit_id}"
     return "/".join(parts)
 
 

@@ -23,7 +23,7 @@ def deep(levels: int) -> list[Any]:
     [
         ({"interval": 5}, "interval", "use every_seconds"),
         ({"holidays": "ch"}, "holidays", "use calendar"),
-        ({"run_overlap": "skip"}, "run_overlap", "Unknown field: this takes"),
+        ({"colour": "red"}, "colour", "Unknown field: this takes"),
         ({"dry_run": True}, "dry_run", "?dry_run=true"),
         ({"next_run_at": "2030-01-01T00:00:00Z"}, "next_run_at", "leave it out"),
         ({"version": 3}, "version", "leave it out"),

@@ -121,10 +121,10 @@ def test_a_calendar_is_imported_and_follows_its_file(
     assert shell.run(*options, "--update").stdout == said(0, 1, 0, 1, 0, 1)
     (left,) = scheduler.list(tag=tag)
     assert left["next_run_at"] == "2040-01-02T09:00:00Z"
-    assert "--callback-url or --destination" in shell.run("import", str(file), status=2).stderr
+    assert "--callback-url or --destination" in shell.run("import", str(file), status=64).stderr
     lines = tmp_path / "lines.ndjson"
     lines.write_text("{}")
-    assert "is for a calendar" in shell.run("import", str(lines), "--tag", tag, status=2).stderr
+    assert "is for a calendar" in shell.run("import", str(lines), "--tag", tag, status=64).stderr
 
 
 def test_an_export_restores_what_was_deleted_and_its_states(

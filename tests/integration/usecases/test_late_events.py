@@ -89,7 +89,8 @@ def test_latest_sends_the_newest_alone(bench: Bench, journal: Journal) -> None:
     for each in older:
         bench.deliver([each])
     assert {bench.state(each) for each in older} == {"expired"}
-    assert "catch_up is latest: a later occurrence, of " in last_line(bench, older[0])
+    # The first ones may be beyond the window meanwhile.
+    assert "catch_up is latest: a later occurrence, of " in last_line(bench, older[-1])
     bench.deliver([newest])
     assert bench.state(newest) == "completed"
 

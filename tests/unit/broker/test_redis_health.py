@@ -33,6 +33,7 @@ def worst(**changes: Any) -> dict[str, Status]:
         ({"aof_enabled": 0}, {"redis persistence": Status.WRONG}),
         ({"aof_last_write_status": "err"}, {"redis persistence": Status.WRONG}),
         ({"role": "slave"}, {"redis": Status.WRONG}),
+        ({"redis_mode": "cluster"}, {"redis": Status.WRONG}),
         ({"redis_version": "5.0.14"}, {"redis": Status.WRONG}),
         ({"maxmemory": 2**20}, {"redis memory": Status.NOTE}),
         ({"maxmemory": 2**30}, {}),

@@ -72,6 +72,8 @@ def test_flags_win_over_the_environment_and_that_over_the_file_and_that_over_the
         ("BROKER_URL", "redis://:pass/word@host:6379/0", "write / as %2F"),
         ("BROKER_URL", "redis://host:6379/0?password=s3cret", "in front of the host"),
         ("BROKER_URL", "sentinel://a:1;sentinel://b:x", "must have a number as its port"),
+        ("FLOW_CONTROL_URL", "amqp://host", "redis:// or rediss://"),
+        ("FLOW_CONTROL_URL", "redis://host", "unless BROKER_URL is a RabbitMQ's"),
         ("CALLBACK_DENIED_PORTS", "22,http", "separated by commas"),
         ("CALLBACK_DENIED_PORTS", "6063-6000", "the lower port first"),
         ("CALLBACK_DENIED_PORTS", "0", "1 to 65535"),
@@ -112,7 +114,8 @@ def test_secrets_are_in_no_representation() -> None:
             "API_KEYS": "key-key-key-key-key",
             "SECRETS_KEY": "sesame",
             "MONGO_URI": "mongodb://u:pass@h/",
-            "BROKER_URL": "redis://:pass@h/",
+            "BROKER_URL": "amqp://:pass@h/",
+            "FLOW_CONTROL_URL": "redis://:pass@h/",
         }
     )
     for secret in ("key-key", "sesame", "pass"):

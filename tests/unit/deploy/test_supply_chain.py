@@ -86,7 +86,7 @@ def test_an_image_is_pinned_by_its_digest_or_known_not_to_be() -> None:
     pin_images = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(pin_images)
     found = pin_images.images()
-    assert len(found) == 4
+    assert len(found) == 5
     assert {image for _, image, digest in found if not digest} == NOT_PINNED
     assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", digest) for _, _, digest in found if digest)
     named = [

@@ -1,11 +1,17 @@
 """A step of the worker's blueprint: a worker that ends returns its unstarted messages before it waits."""
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from celery import bootsteps
 from celery.worker import state
 
-from scheduler_app.broker.redis.transport import ResilientChannel
+
+@runtime_checkable
+class Returning(Protocol):
+    """A channel of a broker that can give back what it has fetched."""
+
+    def return_all_but(self, but: set[Any]) -> None:
+        """Gives all messages back that were fetched and not acknowledged, but those with these tags."""
 
 
 class ReturnUnstarted(bootsteps.StartStopStep):  # type: ignore[misc]
@@ -20,7 +26,7 @@ class ReturnUnstarted(bootsteps.StartStopStep):  # type: ignore[misc]
 
     def stop(self, parent: Any) -> None:
         consumer = parent.consumer.task_consumer
-        if consumer is not None and isinstance(consumer.channel, ResilientChannel):
+        if consumer is not None and isinstance(consumer.channel, Returning):
             consumer.channel.return_all_but(
                 {request.message.delivery_tag for request in tuple(state.active_requests)}
             )

@@ -1,0 +1,1 @@
+"""RabbitMQ as a broker: quorum queues, publisher confirms, names of a deployment's own."""

@@ -1,0 +1,70 @@
+"""RabbitMQ as a broker (`amqp://`, `amqps://`)."""
+
+from typing import Any
+
+from kombu.transport import TRANSPORT_ALIASES
+
+from scheduler_app.broker.backend import Backend
+from scheduler_app.broker.queues import QUEUE
+from scheduler_app.broker.rabbitmq import transport
+from scheduler_app.broker.rabbitmq.health import check_rabbitmq
+from scheduler_app.broker.rabbitmq.names import AHEAD, name_prefix
+from scheduler_app.broker.redis.flow_control import RedisLimiter
+from scheduler_app.broker.return_unstarted import ReturnUnstarted
+from scheduler_app.config import Settings
+from scheduler_app.domain.flow import Limiter
+from scheduler_app.domain.lane import QueueLengths
+from scheduler_app.health.check import Check
+
+#: Beat waits so long for RabbitMQ to have a message safe, and no longer: the next tick sends it again.
+CONFIRM_SECONDS = 5.0
+
+_TRANSPORTS = {"amqp": transport.LaneTransport, "amqps": transport.LaneSSLTransport}
+
+
+class RabbitmqBackend(Backend):
+    """Each lane is a quorum queue of its own: see `names`."""
+
+    title = "RabbitMQ"
+    check_name = "rabbitmq"
+    schemes = tuple(_TRANSPORTS)
+    worker_steps = frozenset({ReturnUnstarted})
+
+    def install(self) -> None:
+        for scheme, used in _TRANSPORTS.items():
+            TRANSPORT_ALIASES[scheme] = f"{used.__module__}:{used.__name__}"
+
+    def transport_options(self, settings: Settings) -> dict[str, Any]:
+        return {
+            "name_prefix": name_prefix(settings.mongo_database),
+            "confirm_seconds": CONFIRM_SECONDS,
+            # A server with an alarm reads nothing, and a cut line takes nothing either.
+            "read_timeout": 10,
+            "write_timeout": CONFIRM_SECONDS,
+            # Publishing to a RabbitMQ that is away: one more try at once, and no more, which an API call
+            # would wait for. (The worker's own connection is tried for ever.)
+            "max_retries": 1,
+            "interval_start": 0,
+            "interval_step": 0,
+            "interval_max": 0,
+        }
+
+    def impatient_options(self, seconds: float) -> dict[str, Any]:
+        return super().impatient_options(seconds) | {"confirm_seconds": seconds}
+
+    def limiter(self, settings: Settings) -> Limiter | None:
+        """Only with FLOW_CONTROL_URL, since RabbitMQ cannot count."""
+        if not settings.flow_control_url:
+            return None
+        return RedisLimiter.of_url(settings.flow_control_url, name_prefix(settings.mongo_database))
+
+    def queue_length(self, channel: Any, queue: str = QUEUE) -> int:
+        return sum(channel.lengths(queue).values())
+
+    def queue_lengths(self, channel: Any, queue: str = QUEUE) -> QueueLengths:
+        found = channel.lengths(queue)
+        found["fresh"] += found.pop(AHEAD)
+        return QueueLengths(**found)
+
+    def checks(self, channel: Any, address: str) -> list[Check]:
+        return check_rabbitmq(channel, address)

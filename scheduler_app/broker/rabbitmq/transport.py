@@ -1,0 +1,34 @@
+"""kombu's transport over py-amqp, with connections that know which deployment they are of."""
+
+from typing import Any
+
+from kombu.transport import pyamqp
+
+from scheduler_app.broker.rabbitmq.channel import LaneChannel
+
+#: What kombu reads of the transport's options, and hands to the connection all the same.
+_KOMBUS_OWN = ("max_retries", "interval_start", "interval_step", "interval_max")
+
+
+class LaneConnection(pyamqp.Connection):
+    """`name_prefix` begins each name; a message is confirmed within `confirm_seconds`, or not at all."""
+
+    Channel = LaneChannel
+
+    def __init__(self, *args: Any, name_prefix: str, confirm_seconds: float, **kwargs: Any) -> None:
+        self.name_prefix = name_prefix
+        self.confirm_seconds = confirm_seconds
+        self.in_lanes: set[str] = set()
+        for option in _KOMBUS_OWN:
+            kwargs.pop(option, None)
+        super().__init__(*args, confirm_publish=True, **kwargs)
+
+
+class LaneTransport(pyamqp.Transport):
+    Connection = LaneConnection
+
+
+class LaneSSLTransport(pyamqp.SSLTransport):
+    """The same by TLS."""
+
+    Connection = LaneConnection

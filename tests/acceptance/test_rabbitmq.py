@@ -1,0 +1,138 @@
+"""The whole product over RabbitMQ, whose server, workers and queues are lost."""
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import requests
+
+from scheduler_app.broker.queues import QUEUE
+from scheduler_app.broker.rabbitmq.names import AHEAD, LANES, lane_queue, name_prefix
+from scheduler_app.embedded import RabbitMQ, find_rabbitmq_server, free_port
+from tests.acceptance.journal import Journal
+from tests.acceptance.stack import Stack
+from tests.integration.actions.receiver import hangs
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture(scope="module")
+def rabbitmq() -> Iterator[RabbitMQ]:
+    with (
+        tempfile.TemporaryDirectory(prefix="rabbitmq-") as folder,
+        RabbitMQ(Path(folder), free_port(), password="only-for-tests") as server,
+    ):
+        yield server
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack], rabbitmq: RabbitMQ) -> Stack:
+    ready = make_stack(BROKER_URL=rabbitmq.url)
+    ready.all()
+    return ready
+
+
+def control(server: RabbitMQ, *command: str) -> str:
+    """Runs RabbitMQ's own command for operators."""
+    program = find_rabbitmq_server().with_name("rabbitmqctl")
+    done = subprocess.run(
+        [program, "--quiet", *command],
+        env=os.environ | server.environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+HELD = ("list_queues", "name", "messages_unacknowledged")
+
+
+def in_seconds(seconds: float) -> str:
+    return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
+
+
+def completed(stack: Stack, schedules: list[str], seconds: float = 60) -> bool:
+    return all(stack.finished(each, seconds=seconds)[0]["state"] == "completed" for each in schedules)
+
+
+def test_callbacks_arrive_now_and_on_time(stack: Stack, journal: Journal) -> None:
+    due = in_seconds(3)
+    later = stack.create_many(20, journal.url("/later"), run_at=due)
+    now = stack.create(journal.url("/now"), rrule="FREQ=YEARLY")
+    stack.post(f"/schedules/{now}/trigger", status=202)
+    assert completed(stack, [now])
+    assert completed(stack, later)
+    assert len(journal.calls["/later"]) == 20
+    assert min(call.at for call in journal.calls["/later"]) >= datetime.fromisoformat(due).timestamp()
+
+
+def test_limits_that_nobody_could_keep_are_refused_with_what_to_set(stack: Stack) -> None:
+    body = {"url": "http://127.0.0.1:9/"}
+    assert requests.put(f"{stack.url}/api/destinations/free", json=body, timeout=20).status_code == 201
+    for field, value in (
+        ("rate_per_second", 5),
+        ("concurrency", 1),
+        ("breaker", {"failures": 3, "open_seconds": 5}),
+    ):
+        answer = requests.put(f"{stack.url}/api/destinations/d", json=body | {field: value}, timeout=20)
+        assert answer.status_code == 422, answer.text
+        assert field in answer.text
+        assert "FLOW_CONTROL_URL" in answer.text
+
+
+def test_what_a_killed_worker_held_is_sent_by_the_next(
+    stack: Stack, journal: Journal, rabbitmq: RabbitMQ
+) -> None:
+    made = stack.create_many(20, journal.url("/held"), run_at=in_seconds(9))
+    worker = stack.running[-1]
+    ahead = lane_queue(name_prefix(stack.environment["MONGO_DATABASE"]), QUEUE, AHEAD)
+    wait_until(lambda: f"{ahead}\t1\n" in control(rabbitmq, *HELD), "a message to be held")
+    stack.kill(worker)
+    stack.worker()
+    assert completed(stack, made)
+    assert len(journal.calls["/held"]) == 20
+
+
+def test_a_worker_survives_the_death_of_rabbitmq_and_delivers_when_it_is_back(
+    stack: Stack, journal: Journal, rabbitmq: RabbitMQ
+) -> None:
+    url = journal.script("/slow", hangs)
+    slow = stack.create(url, rrule="FREQ=YEARLY", timeout_seconds=5, max_retries=0)
+    stack.post(f"/schedules/{slow}/trigger", status=202)
+    wait_until(lambda: bool(journal.calls["/slow"]), "the request to be in flight")
+    made = stack.create_many(5, journal.url("/after"), run_at=in_seconds(4))
+    rabbitmq.kill()
+    wait_until(lambda: bool(stack.finished(slow)), "the request to end without RabbitMQ")
+    rabbitmq.start()
+    assert completed(stack, made, seconds=90)
+    assert len(journal.calls["/after"]) == 5
+
+
+def test_queues_that_were_deleted_are_made_again(stack: Stack, journal: Journal, rabbitmq: RabbitMQ) -> None:
+    prefix = name_prefix(stack.environment["MONGO_DATABASE"])
+    for lane in LANES:
+        control(rabbitmq, "delete_queue", lane_queue(prefix, QUEUE, lane))
+    made = stack.create_many(5, journal.url("/emptied"), run_at=in_seconds(3))
+    assert completed(stack, made)
+    assert len(journal.calls["/emptied"]) == 5
+
+
+def test_beat_waits_no_longer_than_seconds_for_a_full_rabbitmq(
+    stack: Stack, journal: Journal, rabbitmq: RabbitMQ
+) -> None:
+    control(rabbitmq, "set_vm_memory_high_watermark", "0.000001")
+    try:
+        made = stack.create_many(5, journal.url("/full"), run_at=in_seconds(1))
+        beat_log = stack.folder / "beat.log"
+        wait_until(lambda: "confirmed no message" in beat_log.read_text(), "beat to give a publish up", 40)
+    finally:
+        control(rabbitmq, "set_vm_memory_high_watermark", "0.4")
+    assert completed(stack, made)
+    assert len(journal.calls["/full"]) == 5
