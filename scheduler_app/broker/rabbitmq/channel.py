@@ -100,7 +100,7 @@ class LaneChannel(ConfirmingChannel):
             self._declare_lane(routing_key, lane, {})
             self.publish_confirmed(msg, lane_queue(self._prefix, routing_key, lane))
 
-    def basic_qos(self, prefetch_size: int, prefetch_count: int, a_global: bool, *_: Any) -> None:
+    def basic_qos(self, _size: int, prefetch_count: int, *_: Any) -> None:
         """Of each consumer that follows. A quorum queue knows no other limit, and what is due later, for
         which Celery would raise the limit again and again, has one of its own."""
         self._prefetch = prefetch_count
