@@ -99,7 +99,7 @@ def test_every_state_can_be_reached_and_every_living_one_left() -> None:
         (backfill_event_id("nightly", "1f", datetime(2026, 3, 2, tzinfo=UTC)), True),
         (backfill_event_id("acme:my-backfill", "1f", datetime(2026, 3, 2, tzinfo=UTC)), True),
         (event_id("my-backfill-1", 2, datetime(2026, 3, 2, tzinfo=UTC)), False),
-        (manual_event_id("backfill"), False),
+        ("backfill-manual-fc391f65166b8e9d45986e87", False),
         ("msg_backfill", False),
         ("msg_a-backfill1-b", False),
         ("acme:msg_a-backfill1-b", False),
