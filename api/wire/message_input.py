@@ -19,12 +19,13 @@ from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.http_action import MAX_HEADERS
 from scheduler_app.domain.message import DEFAULT_METHOD, MAX_EVENT_NAME, METADATA_PREFIX, MessageDraft, Timing
 from scheduler_app.domain.message_ids import MAX_MESSAGE_ID, is_notification
+from scheduler_app.domain.queues import MAX_QUEUE
 from scheduler_app.domain.triggers.delay_seconds import MAX_DELAY_SECONDS
 
 #: The fields that a message has as a schedule has them.
 SHARED: tuple[str, ...] = (
     *("callback_url", "destination", "path", "method", "headers", "body", "body_base64"),
-    *("max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds", "retry_codes"),
+    *("queue", "max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds", "retry_codes"),
     *("timeout_seconds", "success_codes", "on_success", "on_failure", "expire_after_seconds", "signing"),
 )
 BODY_FIELDS = ("payload", "body", "body_base64")
@@ -44,6 +45,8 @@ def _shared(row: ScheduleField) -> fields.Field[Any]:
 _MEANINGS = {
     "on_success": "The name of a destination that is told when the message was delivered, by another message",
     "on_failure": "The same for a message that ended in error",
+    "queue": "Which workers deliver it: those started with `-Q` and this name, of up to"
+    f" {MAX_QUEUE} letters, digits and hyphens",
     "method": f"The HTTP method, in capital letters; the destination's, or {DEFAULT_METHOD}, unless given",
 }
 

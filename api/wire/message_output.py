@@ -138,6 +138,7 @@ def _content(message: Message) -> View:
         "headers": dict(masked(message.headers)),
         "metadata": dict.fromkeys((name for name, _ in message.metadata), MASK),
         **_body(message.action.body),
+        "queue": message.queue,
         "max_retries": message.retry.max_retries,
         "retry_backoff_seconds": message.retry.backoff_seconds,
         "retry_backoff_max_seconds": message.retry.backoff_max_seconds,

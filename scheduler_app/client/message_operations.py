@@ -18,6 +18,7 @@ class MessageFields(TypedDict, total=False):
     path: Annotated[str, "The path and query below the destination's URL"]
     method: Annotated[str, "The HTTP method, in capital letters; the destination's, or POST, unless given"]
     headers: Annotated[Mapping[str, str], "Header names and values"]
+    queue: Annotated[str, "Which workers deliver it: those started with `-Q` and this name"]
     max_retries: Annotated[int, "How many attempts may follow the first one"]
     retry_backoff_seconds: Annotated[float, "The delay before the first retry"]
     retry_backoff_max_seconds: Annotated[float, "The longest delay before a retry"]

@@ -98,7 +98,7 @@ class Draft(CarriedOver):
             id=schedule_id,
             trigger=trigger,
             action=action,
-            queue=self._queue(action, CALLBACKS),
+            queue=self.new_queue(action),
             created_at=now,
             updated_at=now,
             retry=self._retry(self._default_retry(max_retries)),
@@ -252,6 +252,10 @@ class Draft(CarriedOver):
 
     def _pause(self, old: Pause | None, before: ScheduleState | None, state: ScheduleState) -> Pause | None:
         return pause_after_edit(old, before, state, note=self.note, until=self.paused_until)
+
+    def new_queue(self, action: Action) -> str:
+        """The queue of a new deliverable. Raises InvalidField."""
+        return self._queue(action, CALLBACKS)
 
     def _queue(self, action: Action, old: str) -> str:
         """The new queue; `old` is the schedule's."""

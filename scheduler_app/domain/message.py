@@ -10,6 +10,7 @@ from scheduler_app.domain.http_action import MAX_HEADERS, BodyKind, HttpAction
 from scheduler_app.domain.instants import whole_milliseconds
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.masking import MASK, split_query
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.retry import SUCCESS_CODES, Codes, RetryPolicy
 from scheduler_app.domain.schedule import DEFAULT_LATENESS, DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
 from scheduler_app.domain.signing import Signing
@@ -64,6 +65,8 @@ class Message:
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     success: Codes = SUCCESS_CODES
     signing: Signing | None = None
+    queue: str = CALLBACKS
+    """Whose workers deliver it. It is stored as its event's."""
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
     lateness: Lateness = DEFAULT_LATENESS
@@ -102,6 +105,7 @@ class Message:
             *(self.on_success, self.on_failure),
             signed,
             self.lateness,
+            self.queue,
         )
 
 
@@ -144,6 +148,7 @@ class MessageDraft:
         return Message(
             action=replace(action, headers=headers) if self.metadata else action,
             event_name=self.event_name,
+            queue=self.draft.new_queue(action),
             timing=self.timing,
             retry=self.draft.new_retry(max_retries),
             lateness=self.draft.late(DEFAULT_LATENESS),

@@ -243,6 +243,7 @@ class MessageService:
             due_since=now if message.lateness.judges and instant < now else None,
             kind=Kind.MESSAGE,
             origin=message.action.isolation_key,
+            queue=message.queue,
             hops=hops,
             message=replace(message, hops=hops) if hops else message,
         )
@@ -281,4 +282,6 @@ def _waiting(record: MessageRecord, due_at: datetime) -> Event:
     """What dispatch needs to know of a stored message that waits."""
     content = record.content
     event = Event(record.event.id, "", 1, record.event.run_time, due_at, Kind.MESSAGE)
-    return event._replace(origin=content.action.isolation_key) if isinstance(content, Message) else event
+    if not isinstance(content, Message):
+        return event
+    return event._replace(origin=content.action.isolation_key, queue=content.queue)

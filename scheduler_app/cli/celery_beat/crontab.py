@@ -63,11 +63,18 @@ def crontab_trigger(
     parts = [_rule(values)]
     lines = []
     if start is not None:
-        local = start.astimezone(ZoneInfo(timezone))
+        local = start.astimezone(_zone(timezone))
         lines.append(f"DTSTART;TZID={timezone}:{local:%Y%m%dT%H%M%S}")
     if end is not None:
         parts.append(until(end))
     return {"rrule": "\n".join([*lines, "RRULE:" + ";".join(parts)]), "timezone": timezone}
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise NotImportable(f"{name!r} is no zone of IANA's") from None
 
 
 def until(end: datetime) -> str:

@@ -29,6 +29,8 @@ _KINDS: Final = {
     "clocked": "clockedschedule",
     "solar": "solarschedule",
 }
+#: The API stores no date beyond it.
+_LAST_YEAR: Final = 9997
 _PERIODS: Final = frozenset(("days", "hours", "minutes", "seconds", "microseconds"))
 _CUT: Final = f"only the first {MAX_PURPOSE:,} characters of its description are taken over"
 Tables = Mapping[str, Mapping[str, Json]]
@@ -158,7 +160,9 @@ class _Row:
         try:
             read = datetime.fromisoformat(str(given))
         except ValueError:
-            raise NotImportable(f"its {name} is no time") from None
+            read = None
+        if read is None or not 1970 <= read.year <= _LAST_YEAR:
+            raise NotImportable(f"its {name} is no time from 1970 to {_LAST_YEAR}")
         return read if read.tzinfo else read.replace(tzinfo=ZoneInfo(self._timezone))
 
 

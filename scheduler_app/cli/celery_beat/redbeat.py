@@ -41,7 +41,11 @@ def read_redbeat(url: str, prefix: str, zone: str) -> Iterator[Found]:
         raise CannotStart("reading RedBeat's keys needs redis: pip install redis") from None
     try:
         client = Redis.from_url(
-            url, decode_responses=True, socket_timeout=_PATIENCE, socket_connect_timeout=_PATIENCE
+            url,
+            decode_responses=True,
+            encoding_errors="replace",
+            socket_timeout=_PATIENCE,
+            socket_connect_timeout=_PATIENCE,
         )
     except ValueError:
         # Its own message may show a part of the password.
@@ -172,6 +176,6 @@ def _datetime(given: object) -> datetime | None:
     try:
         offset = ZoneInfo(zone) if isinstance(zone, str) else timezone(timedelta(seconds=zone))
         year, month, day, hour, minute, second = (int(given[name]) for name in names)
-        return datetime(year, month, day, hour, minute, second, tzinfo=offset)
+        return datetime(year, month, day, hour, minute, second, tzinfo=offset).astimezone(UTC)
     except (KeyError, TypeError, ValueError, OverflowError):
         raise NotImportable("its last_run_at is not as RedBeat writes it") from None

@@ -1,8 +1,9 @@
 """Events as MongoDB keeps them, and what their transitions have in common."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from typing import Any
 
 from pymongo.errors import AutoReconnect
 
@@ -124,7 +125,7 @@ def stored_origin(row: Document) -> str:
     return origin if isinstance(origin, str) and len(origin) <= MAX_ORIGIN else UNKNOWN_ORIGIN
 
 
-def stored_queue(row: Document) -> str:
+def stored_queue(row: Mapping[str, Any]) -> str:
     """The queue as it was written; CALLBACKS where none was, or nothing that could be one."""
     queue = row.get("queue")
     return str(queue) if row.get("routed") is True and is_queue(queue) else CALLBACKS

@@ -24,7 +24,7 @@ from scheduler_app.store.documents.delivery_fields import (
     signing_document,
 )
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
-from scheduler_app.store.events.documents import to_document
+from scheduler_app.store.events.documents import stored_queue, to_document
 from scheduler_app.store.events.fields import MESSAGE_VERSION
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.sealed_parts import ACTION_WITHOUT_SECRETS, action_kind, opened, sealed
@@ -108,6 +108,7 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
         timeout_seconds=timeout_seconds,
         success=success,
         signing=read_signing(row.get("signing"), secret_box),
+        queue=stored_queue(row),
         hops=whole(row.get("hops") or 0, "hops"),
         lateness=read_lateness(row.get("lateness")),
         wiped=row.get("wiped") is True,

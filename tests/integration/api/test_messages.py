@@ -8,7 +8,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.clock import clock
+from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import Store
@@ -70,6 +72,40 @@ def test_a_message_is_shown_without_its_secrets(client: FlaskClient) -> None:
     assert made["callback_url"] == f"http://127.0.0.1:9/hook?sig={MASK}"
     same = ("event_name", "max_retries", "timeout_seconds", "success_codes", "retry_codes", "signing")
     assert {name: made[name] for name in same} == {name: FULL[name] for name in same}
+
+
+def test_a_message_in_a_queue_reaches_the_workers_of_that_queue(
+    client: FlaskClient, schedule: Callable[..., Any], store: Store, settings: Settings
+) -> None:
+    made = schedule(id="in-eu", queue="eu", scheduled_at=None)
+    assert made["queue"] == client.get("/api/messages/in-eu").get_json()["queue"] == "eu"
+    assert schedule(id="in-none", scheduled_at=None)["queue"] == "callbacks"
+    broker = CeleryPublisher(make_app(settings))
+    assert (broker.queue_lengths("eu").total, broker.queue_lengths("callbacks").total) == (1, 1)
+    # Whatever message a worker gets, it claims the events of its own queues alone.
+    now, ids = clock.now(), ["msg_in-eu", "msg_in-none"]
+    until = now + timedelta(seconds=1)
+    _, others = store.claims.claim(ids, until=until, now=now, lease_seconds=9, worker="w")
+    _, own = store.claims.claim(ids, until=until, now=now, lease_seconds=9, worker="w", queues=("eu",))
+    assert ([each.id for each in others], [each.id for each in own]) == (["msg_in-none"], ["msg_in-eu"])
+
+
+def test_a_message_stays_in_its_queue_when_it_is_moved_and_another_queue_is_another_message(
+    client: FlaskClient, schedule: Callable[..., Any], settings: Settings
+) -> None:
+    schedule(id="moved", queue="eu")
+    schedule(200, id="moved", queue="eu")
+    assert "other content" in schedule(409, id="moved", queue="us")["detail"]
+    assert "other content" in schedule(409, id="moved")["detail"]
+    soon = client.post("/api/messages/moved/reschedule", json={"delay_seconds": 0})
+    assert soon.get_json()["queue"] == "eu"
+    broker = CeleryPublisher(make_app(settings))
+    assert (broker.queue_lengths("eu").total, broker.queue_lengths("callbacks").total) == (1, 0)
+
+
+@pytest.mark.parametrize("queue", ["commands", "tasks", "e u", "", "x" * 65, 1])
+def test_a_queue_that_no_message_may_be_in_is_refused(schedule: Callable[..., Any], queue: object) -> None:
+    assert schedule(422, queue=queue)["errors"][0]["pointer"] == "/queue"
 
 
 def test_an_id_that_is_known_answers_as_the_first_time_or_conflicts(

@@ -201,6 +201,34 @@ def test_a_dump_has_bounds_and_says_what_is_wrong_with_it(
         assert "give one of --app, --dump and --redbeat" in shell.run(*given, status=64).stderr
 
 
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"start_time": "0001-01-01T00:00:00+14:00"}, "its start_time is no time from 1970 to 9997"),
+        ({"start_time": "tomorrow"}, "its start_time is no time"),
+        ({"start_time": "2040-01-01T00:00:00Z", "interval": None, "crontab": 6}, "'Mars/Base' is no zone"),
+        ({"interval": None, "crontab": 6}, "Mars/Base"),
+        ({"interval": None}, "it must have one of a crontab"),
+        ({"task": None}, "task"),
+        ({"headers": "[1]"}, "headers"),
+        ({"priority": "high"}, "priority"),
+        ({"expire_seconds": 0.5}, "whole seconds"),
+        ({"kwargs": "[1]"}, "its kwargs an object"),
+    ],
+    ids=str,
+)
+def test_a_row_that_is_wrong_harms_only_itself(
+    shell: Shell, tmp_path: Path, fields: dict[str, Any], reason: str
+) -> None:
+    rows = json.loads(Path(changed_dump(tmp_path, "Poll", **fields)).read_text())
+    mars = {"minute": "0", "hour": "4", "timezone": "Mars/Base"}
+    rows.append({"model": "django_celery_beat.crontabschedule", "pk": 6, "fields": mars})
+    done = shell.run("--dump", "-", status=1, input=json.dumps(rows))
+    assert done.stdout == "created 7, changed 0, unchanged 0, differs 0, refused 9\n"
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("Poll: "))
+    assert reason in line
+
+
 def test_a_broker_that_the_api_does_not_know_is_refused_by_each(shell: Shell, scheduler: Scheduler) -> None:
     done = shell.run("--dump", str(DUMP), "--broker", "elsewhere", status=1)
     assert "created 0" in done.stdout
@@ -281,14 +309,17 @@ def test_redbeat_s_keys_become_schedules(shell: Shell, scheduler: Scheduler, bea
     keys.client.zadd("redbeat::schedule", {"redbeat:gone": 1})
     keys.client.hset("redbeat:broken", "definition", "{")
     keys.client.zadd("redbeat::schedule", {"redbeat:broken": 1})
+    keys.client.hset("redbeat:bytes", "definition", b"\xff\xfe")
+    keys.client.zadd("redbeat::schedule", {"redbeat:bytes": 1})
     done = shell.run("--redbeat", beat_redis.url, "--timezone", "Europe/Zurich", status=1)
-    assert done.stdout == "created 3, changed 0, unchanged 0, differs 0, refused 5\n"
+    assert done.stdout == "created 3, changed 0, unchanged 0, differs 0, refused 6\n"
     for name, reason in {
         "easter": "BYEASTER is no part of RFC 5545",
         "fast": "every 0.5 s",
         "soon": "options countdown",
         "gone": "its key has no definition",
         "broken": "its definition is not JSON",
+        "bytes": "its definition is not JSON",
     }.items():
         assert f"{name}: cannot be taken over: " in done.stderr
         assert reason in done.stderr
