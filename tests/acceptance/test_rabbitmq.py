@@ -115,6 +115,7 @@ def test_limits_that_nobody_could_keep_are_refused_with_what_to_set(stack: Stack
         assert "FLOW_CONTROL_URL" in answer.text
 
 
+@pytest.mark.chaos
 def test_what_a_killed_worker_held_is_sent_by_the_next(
     stack: Stack, journal: Journal, rabbitmq: RabbitMQ
 ) -> None:
@@ -128,6 +129,7 @@ def test_what_a_killed_worker_held_is_sent_by_the_next(
     assert len(journal.calls["/held"]) == 20
 
 
+@pytest.mark.chaos
 def test_a_worker_survives_the_death_of_rabbitmq_and_delivers_when_it_is_back(
     stack: Stack, journal: Journal, rabbitmq: RabbitMQ
 ) -> None:
@@ -143,6 +145,7 @@ def test_a_worker_survives_the_death_of_rabbitmq_and_delivers_when_it_is_back(
     assert len(journal.calls["/after"]) == 5
 
 
+@pytest.mark.chaos
 def test_queues_that_were_deleted_are_made_again(stack: Stack, journal: Journal, rabbitmq: RabbitMQ) -> None:
     prefix = name_prefix(stack.environment["MONGO_DATABASE"])
     for lane in LANES:
@@ -152,6 +155,7 @@ def test_queues_that_were_deleted_are_made_again(stack: Stack, journal: Journal,
     assert len(journal.calls["/emptied"]) == 5
 
 
+@pytest.mark.chaos
 def test_beat_waits_no_longer_than_seconds_for_a_full_rabbitmq(
     stack: Stack, journal: Journal, rabbitmq: RabbitMQ
 ) -> None:
@@ -165,6 +169,7 @@ def test_beat_waits_no_longer_than_seconds_for_a_full_rabbitmq(
     assert len(journal.calls["/full"]) == 5
 
 
+@pytest.mark.chaos
 def test_a_cut_line_holds_nobody_up_for_long_and_loses_nothing(
     stack: Stack, journal: Journal, link: Link
 ) -> None:
