@@ -100,7 +100,6 @@ def test_a_wrong_setting_is_one_sentence_with_its_name(
             marks=pytest.mark.long,
         ),
         ("BROKER_URL", "amqp://guest:s3cret@127.0.0.1:{port}//"),
-        ("BROKER_URL", "carrier-pigeon://coop"),
     ],
 )
 def test_a_broker_that_does_not_answer_is_one_sentence_without_its_password(
@@ -111,6 +110,16 @@ def test_a_broker_that_does_not_answer_is_one_sentence_without_its_password(
     sentence = _refused(run(*_UP, "--port", str(free_port()), **given))
     assert sentence.startswith(f"Error: {name}: ")
     assert "does not answer" in sentence
+    assert "s3cret" not in sentence
+
+
+def test_a_broker_of_no_known_kind_is_one_sentence_that_names_those_there_are(
+    run: Callable[..., Program],
+) -> None:
+    given = {"BROKER_URL": "carrier-pigeon://keeper:s3cret@coop", "REDIS_PORT": str(free_port())}
+    sentence = _refused(run(*_UP, "--port", str(free_port()), **given))
+    assert sentence.startswith("Error: BROKER_URL ")
+    assert "redis:// or" in sentence
     assert "s3cret" not in sentence
 
 

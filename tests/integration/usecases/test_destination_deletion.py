@@ -191,7 +191,7 @@ def test_a_deletion_that_is_refused_leaves_everything_as_it_was(
 def test_a_change_overtakes_a_deletion(store: Store, destinations: DestinationService) -> None:
     put(store)
     assert store.destinations.begin_deletion("d", tenant=TENANT)
-    destinations.edit("d", DestinationDraft(concurrency=5), clock.now(), tenant=TENANT)
+    destinations.edit("d", DestinationDraft(paused=True), clock.now(), tenant=TENANT)
     assert not store.destinations.delete("d", tenant=TENANT, version=1)
 
 
