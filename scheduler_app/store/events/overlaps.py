@@ -72,7 +72,9 @@ class Overlaps:
         return [
             Unfinished(row["_id"], row["run_time"], State(row["state"]))
             for row in rows
+            # An array matches a query for one of its items.
             if isinstance(row["_id"], str) and isinstance(row["run_time"], datetime)
+            if isinstance(row["state"], str)
         ]
 
     def supersede(self, event: Event, now: datetime) -> None:

@@ -160,7 +160,9 @@ def test_a_backfill_neither_holds_the_living_back_nor_is_held_back(
 def test_an_event_that_cannot_be_read_holds_nobody_back(bench: Bench, journal: Journal) -> None:
     bench.schedule(journal.url("/a"), run_overlap="skip")
     documents = bench.store.mongo.collection("events")
-    for number, bent in enumerate([{"run_time": 5}, {"run_time": "x"}, {"state": "asleep"}], start=2):
+    for number, bent in enumerate(
+        [{"run_time": 5}, {"run_time": "x"}, {"state": "asleep"}, {"state": ["running"]}], start=2
+    ):
         event_id = bench.event(clock.now() - number * SECOND)
         documents.update_one({"_id": event_id}, {"$set": bent})
     sound = bench.event(clock.now())
