@@ -33,9 +33,16 @@ class BrokerThread(threading.Thread):
         self._results = Results(self._application)
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._stopped = False
+        self._first = 0
+        self._looks_at = 0.0
 
     def put(self, asked: Asked) -> None:
         self._asked.put(asked)
+
+    def drop_before(self, serial: int) -> None:
+        """Sends none of the attempts with an earlier serial: they were interrupted, and others have their
+        events."""
+        self._first = serial
 
     def stop(self) -> None:
         """Ends the thread after the call that it is amid."""
@@ -49,10 +56,13 @@ class BrokerThread(threading.Thread):
                     asked = self._asked.get(timeout=POLL_SECONDS if self._results.waited_for else None)
                 except queue.Empty:
                     asked = None
-                if asked is not None and asked.until > monotonic():
+                now = monotonic()
+                if asked is not None and asked.until > now and asked.serial >= self._first:
                     self._take(asked)
-                if self._results.waited_for:
-                    self._look(monotonic())
+                # However many attempts come in: each look asks for all results that are waited for.
+                if self._results.waited_for and now >= self._looks_at:
+                    self._looks_at = now + POLL_SECONDS
+                    self._look(now)
         finally:
             self._application.close()
 

@@ -86,6 +86,9 @@ class CeleryTaskExecutor:
     def interrupt(self) -> None:
         self._pending.clear()
         self._ends.clear()
+        first = next(self._serials)
+        for thread in self._threads.values():
+            thread.drop_before(first)
 
     def close(self) -> None:
         self.interrupt()
