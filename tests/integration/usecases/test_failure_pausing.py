@@ -118,6 +118,18 @@ def test_so_many_failures_in_a_row_pause_it(
         assert told == [("s1", after.revision, FAILURES)]
 
 
+def test_an_event_that_somebody_bent_is_not_counted_and_hides_no_failure(
+    store: Store, pausing: FailurePausing, ended: Callable[[Sequence[str]], None], now: datetime
+) -> None:
+    failing(store, now)
+    ended(["error"] * 4)
+    events = store.mongo.collection("events")
+    newest = events.find_one({}, sort=[("run_time", -1)])
+    assert newest is not None
+    events.update_one({"_id": newest["_id"]}, {"$set": {"state": ["error"]}})
+    assert pausing.judge("s1", now)
+
+
 def test_several_workers_that_judge_at_once_pause_it_once_and_tell_once(
     store: Store, now: datetime, pausing: FailurePausing, ended: Callable[[Sequence[str]], None], told: Told
 ) -> None:
