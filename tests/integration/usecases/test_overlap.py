@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.event import Event, Kind, backfill_event_id, manual
@@ -488,3 +489,24 @@ def test_a_schedule_that_cannot_be_judged_ends_no_worker_and_stops_no_other(
     assert (bench.state(sound), bench.state(broken)) == ("completed", "error")
     assert "a mistake of ours" in last_line(bench, broken)
     assert journal.calls["/broken"] == []
+
+
+def test_a_schedule_whose_next_event_cannot_be_woken_keeps_no_other_waiting(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failures() -> float:
+        found = REGISTRY.get_sample_value("scheduler_worker_failures_total", {"step": "followers"})
+        return found or 0.0
+
+    seen, before = [], failures()
+
+    def wake(schedule_id: str, *_: Any, **__: Any) -> None:
+        seen.append(schedule_id)
+        if schedule_id == "broken":
+            raise ZeroDivisionError("a mistake of ours")
+
+    monkeypatch.setattr(bench.store.overlaps, "wake_next", wake)
+    for name in ("broken", "sound"):
+        bench.pipeline.followers._put((name, "event"))
+    wait_until(lambda: seen == ["broken", "sound"], "both to be looked up")
+    assert failures() - before == 1
