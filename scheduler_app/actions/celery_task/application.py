@@ -6,6 +6,7 @@ from typing import Any
 from celery import Celery
 from kombu.exceptions import EncodeError, KombuError
 
+from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 
 #: For each step of a call to a broker or to a result backend, in seconds.
@@ -21,7 +22,7 @@ class Unsendable(Exception):
 class Application:
     """Belongs to one thread. It connects when it is first used."""
 
-    def __init__(self, url: str, backend: str | None) -> None:
+    def __init__(self, url: str, backend: str | None, tls: BrokerTls = PLAIN_TLS) -> None:
         # It knows no backend: Celery would subscribe to the result of each task that it sends.
         self._app = Celery("rrule-scheduler-tasks", set_as_current=False)
         patience = {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS}
@@ -30,6 +31,7 @@ class Application:
         self._app.conf.update(
             task_serializer="json",
             broker_connection_timeout=PATIENCE_SECONDS,
+            broker_use_ssl=tls.options(url),
             broker_transport_options=confirmed if url.startswith("amqp") else patience,
             task_send_sent_event=False,
         )
@@ -40,7 +42,7 @@ class Application:
         # kombu counts a KeyError of our own among its faults, to survive a race of its own.
         faults: set[type[Exception]] = {OSError, KombuError}
         faults.update(error for error in known if error is not KeyError)
-        self._backend = _results_at(backend) if backend else None
+        self._backend = _results_at(backend, tls) if backend else None
         if self._backend is not None:
             faults.update(self._backend.connection_errors, self._backend.channel_errors)
         self.faults: tuple[type[Exception], ...] = tuple(faults)
@@ -105,7 +107,7 @@ class Application:
         return meta if isinstance(meta, dict) else None
 
 
-def _results_at(url: str) -> Any:
+def _results_at(url: str, tls: BrokerTls) -> Any:
     """A result backend, which connects when it is first asked."""
     app = Celery("rrule-scheduler-results", backend=url, set_as_current=False)
     app.conf.update(
@@ -117,5 +119,6 @@ def _results_at(url: str) -> Any:
         redis_socket_timeout=PATIENCE_SECONDS,
         redis_socket_connect_timeout=PATIENCE_SECONDS,
         redis_retry_on_timeout=False,
+        redis_backend_use_ssl=tls.options(url),
     )
     return app.backend
