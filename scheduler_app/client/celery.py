@@ -11,7 +11,8 @@ It needs Celery, which the application has, and nothing of the scheduler but thi
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from celery import Task
@@ -26,12 +27,17 @@ TIMEOUT_SECONDS = 5.0
 RETRIES = 3
 
 _HEADERS = "scheduler_"
+#: Arguments are secret: what a history shows has this in their place. Shorter texts are parts of words.
+_MASK = "********"
+_LEAST_SECRET = 6
+_MOST_SECRETS = 500
 _log = logging.getLogger(__name__)
 
 
 class ScheduledTask(Task):  # type: ignore[misc]
-    """Completes its event when the task succeeds, and fails it, with the exception, when the task fails for
-    good; Celery's own retries lie in between. A task that no schedule sent is an ordinary one.
+    """Completes its event when the task succeeds, and fails it, with the exception (without the texts among
+    the arguments), when the task fails for good; Celery's own retries lie in between. A task that no schedule
+    sent is an ordinary one.
 
     The API's address is the setting `scheduler_url` of the application, or SCHEDULER_URL in the environment;
     an API key is not needed. A task never fails because the scheduler cannot be told: that is logged, and the
@@ -47,7 +53,7 @@ class ScheduledTask(Task):  # type: ignore[misc]
 
     def on_failure(self, exc: BaseException, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
         super().on_failure(exc, task_id, args, kwargs, einfo)
-        reason = f"{type(exc).__name__}: {exc}"[:MAX_REASON]
+        reason = _without(f"{type(exc).__name__}: {exc}", (args, kwargs))[:MAX_REASON]
         self._tell(lambda scheduler, event, token: scheduler.fail(event, token, reason))
 
     def signature_from_request(self, request: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -77,3 +83,25 @@ class ScheduledTask(Task):  # type: ignore[misc]
 def _headers_of(request: Any) -> Mapping[str, Any]:
     """Those of the scheduler, which Celery makes attributes of the request."""
     return {name: value for name, value in vars(request).items() if name.startswith(_HEADERS)}
+
+
+def _without(text: str, arguments: object) -> str:
+    """`text` with a mask for each text among the arguments; nothing but the mask where they are too many."""
+    secrets = set(islice(_texts(arguments), _MOST_SECRETS + 1))
+    if len(secrets) > _MOST_SECRETS:
+        return _MASK
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, _MASK)
+    return text
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        if len(value) >= _LEAST_SECRET:
+            yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, Sequence):
+        for each in value:
+            yield from _texts(each)

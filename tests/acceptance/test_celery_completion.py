@@ -74,14 +74,15 @@ def test_an_event_runs_until_its_task_has_succeeded(
     assert sorted(shop.recorded()) == sorted(event["_id"] for event in events)
 
 
-def test_a_task_that_fails_fails_its_event_with_the_exception(
+def test_a_task_that_fails_fails_its_event_with_the_exception_but_for_its_arguments(
     stack: Stack, start: Callable[..., Program]
 ) -> None:
-    schedule = create(stack, kwargs={"problem": "no paper"})
+    schedule = create(stack, kwargs={"problem": "hunter2"})
     start()
     (event,) = stack.finished(schedule, 1, 60)
     assert event["state"] == "error"
-    assert "ValueError: no paper" in event["status"][-1]["message"]
+    assert "ValueError: cannot print ********" in event["status"][-1]["message"]
+    assert "hunter2" not in str(event)
 
 
 def test_retries_of_celery_s_own_lie_within_the_attempt(

@@ -45,5 +45,5 @@ def tells(self: Task, problem: str = "", retries: int = 0) -> str:
     if self.request.retries < retries:
         raise self.retry(countdown=0, exc=RuntimeError("not yet"))
     if problem:
-        raise ValueError(problem)
+        raise ValueError(f"cannot print {problem}")
     return "done"
