@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import schedule_of
+from scheduler_app.domain.event_ids import schedule_of
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target, held_line
 from scheduler_app.store import Store

@@ -19,9 +19,9 @@ from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.overlaps import Ending, Unfinished, superseded_by
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.worker.attempt import set_aside
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.recorder import Delayed, Ended, Outcome
+from scheduler_app.worker.unsent import set_aside
 
 log = get_logger(__name__)
 
@@ -76,7 +76,7 @@ class Overlap:
             return {event.id: self._set_aside(event, schedule, reason, lease) for event in events}
 
     def _set_aside(self, event: Event, schedule: Schedule, reason: str, lease: Lease) -> Outcome:
-        return Outcome(set_aside(event, lease.token, self._worker, reason, self._now(), schedule), lease)
+        return set_aside(event, lease, self._worker, reason, self._now(), schedule)
 
     def _cancelled(self, events: Sequence[Event], lease: Lease) -> Held:
         # First what the newest one ends, then what newer ones have ended: of several in one batch the newest

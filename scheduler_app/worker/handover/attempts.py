@@ -7,20 +7,19 @@ from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event, Kind
-from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.destinations.documents import CorruptDestination
-from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.destinations import unreadable
-from scheduler_app.worker.attempt import Attempt, set_aside
+from scheduler_app.worker.attempt import Attempt
 from scheduler_app.worker.handover.batch import ClaimedBatch, Destinations, Schedules
 from scheduler_app.worker.handover.withdrawal import is_withdrawn
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.overlap import Held
 from scheduler_app.worker.recorder import Delayed, Outcome, Recorder, Result, Voided
+from scheduler_app.worker.unsent import postponed, set_aside
 
 log = get_logger(__name__)
 
@@ -127,12 +126,10 @@ class AttemptMaker:
     def _set_aside(
         self, event: Event, lease: Lease, reason: str, deliverable: Deliverable | None = None
     ) -> Outcome:
-        return Outcome(set_aside(event, lease.token, self._worker, reason, self._now(), deliverable), lease)
+        return set_aside(event, lease, self._worker, reason, self._now(), deliverable)
 
     def _left_to_others(self, event: Event, lease: Lease, reason: str, queue: str | None = None) -> Delayed:
         """Nothing is wrong with the event: another worker may have the key, or the release, that it needs. It
         moves to `queue`, which an edit may have changed after the event was made."""
-        due_at = self._now() + LEFT_TO_OTHERS
-        message = f"Postponed to {shown_instant(due_at)}: {self._worker} leaves it to others: {reason}"
-        since = event.postponed_from or event.due_at
-        return Delayed(Postponement(event.id, lease.token, due_at, since, message, queue), lease)
+        reason = f"{self._worker} leaves it to others: {reason}"
+        return postponed(event, lease, self._now() + LEFT_TO_OTHERS, reason, queue=queue)

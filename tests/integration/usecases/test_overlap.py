@@ -12,7 +12,8 @@ import pytest
 from prometheus_client import REGISTRY
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.event import Event, Kind, backfill_event_id, manual
+from scheduler_app.domain.event import Event, Kind, manual
+from scheduler_app.domain.event_ids import backfill_event_id
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store.events.overlaps import Unfinished
 from scheduler_app.usecases.explanation import explain_schedule
