@@ -21,6 +21,7 @@ from scheduler_app.worker import Pipeline, Stopping
 from scheduler_app.worker.backlog import MAX_UNRECORDED
 from scheduler_app.worker.gauges import WorkerGauges
 from scheduler_app.worker.handover import attempts
+from scheduler_app.worker.handover.withdrawal import is_withdrawn
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.documents import event_document
@@ -262,7 +263,7 @@ def test_an_event_that_breaks_our_code_before_its_request_ends_no_worker(
 ) -> None:
     bench.schedule(journal.url("/a"))
     good, poison = bench.event(clock.now()), bench.event(clock.now() - SECOND)
-    withdrawn = attempts.is_withdrawn
+    withdrawn = is_withdrawn
 
     def breaks(event: events.Event, schedule: Schedule) -> bool:
         if event.id == poison:
