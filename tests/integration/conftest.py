@@ -50,3 +50,15 @@ def store(settings: Settings) -> Iterator[Store]:
 def now() -> datetime:
     """A noon; whoever needs another time adds to it."""
     return NOON
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(False, id="two-values-of-each-field"),
+        pytest.param(True, id="all-values", marks=pytest.mark.long),
+    ]
+)
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether a table of corruptions is tried as a whole; see `tests.corruption.corruptions`."""
+    found: bool = request.param
+    return found
