@@ -36,6 +36,7 @@ long: .venv/installed-dev ## run what is left out of `make test`: whole tables, 
 chaos: .venv/installed-dev ## break everything once and audit, then the tests that break one thing (ARGS="redis-killed --seeds 10")
 	@$(BIN)/python -m tests.acceptance.chaos $(ARGS)
 ifndef ARGS
+	@$(BIN)/python -m tests.acceptance.chaos --broker rabbitmq rabbitmq-killed rabbitmq-emptied rabbitmq-full rabbitmq-cut
 	@$(BIN)/python -m pytest -m chaos --timeout 1800
 endif
 
