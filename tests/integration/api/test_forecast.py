@@ -31,9 +31,16 @@ def by_bucket(store: Store, buckets: Buckets, **bounds: Any) -> Counter[int]:
     return counts
 
 
-def test_ten_thousand_schedules_at_midnight_come_as_they_were_foretold(store: Store) -> None:
-    """To the occurrence; and the busiest second has at most three times the mean."""
-    for first in range(0, 10_000, 1_000):
+@pytest.mark.parametrize(
+    ("count", "busiest"),
+    # Of ten thousand, the busiest second has at most three times the mean.
+    [(1_000, 10), pytest.param(10_000, 50, marks=pytest.mark.long)],
+)
+def test_many_schedules_at_midnight_come_as_they_were_foretold(
+    store: Store, count: int, busiest: int
+) -> None:
+    """To the occurrence."""
+    for first in range(0, count, 1_000):
         many = [
             schedule(NOON, f"s{number}", cron="0 0 * * *", jitter_seconds=600.0)
             for number in range(first, first + 1_000)
@@ -47,10 +54,10 @@ def test_ten_thousand_schedules_at_midnight_come_as_they_were_foretold(store: St
         continue
     rows = store.mongo.collection("events").find({}, {"due_at": 1})
     reality = Counter(buckets.of(row["due_at"]) for row in rows)
-    assert reality.total() == 10_000
+    assert reality.total() == count
     within = Counter({bucket: count for bucket, count in reality.items() if bucket is not None})
     assert Counter({cell.bucket: count for cell, count in made.cells.items()}) == within
-    assert max(within.values()) <= 3 * 10_000 / 600
+    assert max(within.values()) <= busiest
     # Now that they are events: the same.
     assert by_bucket(store, buckets, max_seconds=300) == within
 
