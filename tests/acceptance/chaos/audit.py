@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from tests.acceptance.chaos.owed import Owed
+from tests.acceptance.chaos.silences import Silence, is_skipped, withheld_calls
 from tests.overlaps import broken_promises
 
 LIVING = ("ready_queue", "worker_queue", "running", "retrying")
@@ -18,7 +19,7 @@ FINAL = ("completed", "error", "cancelled", "expired", "skipped")
 #: The moves that *The life of an event* knows, written down apart from the product's own table.
 MOVES = {
     # From one wait to another: put off, or held by a kill switch and released again.
-    "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue", "expired"},
+    "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue", "expired", "skipped"},
     "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying", "expired"},
     "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped", "expired"},
     "retrying": {
@@ -52,6 +53,8 @@ class Findings:
     early: list[str] = field(default_factory=list)
     histories: list[str] = field(default_factory=list)
     overlaps: list[str] = field(default_factory=list)
+    withheld: list[str] = field(default_factory=list)
+    """Called, though a kill switch or a blackout stopped it."""
     exited: list[str] = field(default_factory=list)
     last_late_at: float = 0.0
 
@@ -65,6 +68,7 @@ class Findings:
             or self.early
             or self.histories
             or self.overlaps
+            or self.withheld
             or self.exited
         )
 
@@ -75,6 +79,7 @@ def audit(
     events: Sequence[Mapping[str, Any]],
     seen: Sequence[Seen],
     harmed: set[str],
+    silences: Sequence[Silence] = (),
 ) -> Findings:
     """`events` are the documents of these schedules; `harmed` the workers whose requests may be repeated."""
     found = Findings(requests=len(seen))
@@ -87,7 +92,8 @@ def audit(
         calls[key].append(arrived)
     audit_backfilled(events, calls, harmed, found)
     for each in owed:
-        _audit_schedule(each, until, by_schedule[each.schedule_id], calls, harmed, found)
+        mine = [silence for silence in silences if silence.is_of(each)]
+        _audit_schedule(each, until, by_schedule[each.schedule_id], calls, harmed, mine, found)
     known = {event["_id"] for event in events}
     found.not_owed += [f"{key}: called, and no such event is there" for key in calls if key not in known]
     # A policy may make an occurrence wait.
@@ -104,6 +110,7 @@ def _audit_schedule(
     events: Mapping[datetime, Sequence[Mapping[str, Any]]],
     calls: Mapping[str, Sequence[float]],
     harmed: set[str],
+    silences: Sequence[Silence],
     found: Findings,
 ) -> None:
     sent = [
@@ -130,6 +137,8 @@ def _audit_schedule(
         elif not there and not _withdrawal_is_right(owed, moment, withdrawn):
             found.lost.append(f"{owed.schedule_id} at {moment}: {_states(withdrawn) or 'no event'}; {owed}")
         for event in there:
+            if is_skipped(event, silences):
+                continue
             if event["state"] == "expired":
                 _audit_expired(event, owed, moments, calls.get(event["_id"], ()), harmed, found)
             else:
@@ -140,6 +149,7 @@ def _audit_schedule(
             called_at = min(calls.get(event["_id"], ()), default=None)
             if called_at is not None and called_at < moment.timestamp() - EARLY_SECONDS:
                 found.early.append(f"{event['_id']}: called before its time")
+            found.withheld += withheld_calls(event, calls.get(event["_id"], ()), silences)
             _audit_what_was_not_owed(event, owed, moment in moments, called_at, harmed, found)
 
 
