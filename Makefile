@@ -35,6 +35,7 @@ long: .venv/installed-dev ## run the tests that only take long: thousands of gen
 chaos: .venv/installed-dev ## break everything once and audit, then the tests that break one thing (ARGS="redis-killed --seeds 10")
 	@$(BIN)/python -m tests.acceptance.chaos $(ARGS)
 ifndef ARGS
+	@$(BIN)/python -m tests.acceptance.chaos --broker rabbitmq rabbitmq-killed rabbitmq-emptied rabbitmq-full rabbitmq-cut
 	@$(BIN)/python -m pytest -m chaos --timeout 1800
 endif
 

@@ -130,7 +130,10 @@ def _ask_broker(settings: Settings) -> list[Check]:
     backend = backend_of(settings.broker)
     options = backend.transport_options(settings) | backend.impatient_options(STEP_SECONDS)
     with Connection(  # type: ignore[no-untyped-call]
-        settings.broker, connect_timeout=STEP_SECONDS, transport_options=options
+        settings.broker,
+        ssl=settings.broker_tls.options(settings.broker),
+        connect_timeout=STEP_SECONDS,
+        transport_options=options,
     ) as connection:
         channel = connection.channel()
         checks = backend.checks(channel, without_passwords(settings.broker))

@@ -339,8 +339,18 @@ class Draft(CarriedOver):
 
 
 def _check_completion(schedule: Schedule) -> None:
-    if schedule.completion == "callback" and not isinstance(schedule.action, HttpAction):
-        raise InvalidField("completion", "callback is for HTTP requests: a command completes when it exits")
+    if schedule.completion != "callback" or isinstance(schedule.action, HttpAction):
+        return
+    if not isinstance(schedule.action, CeleryTaskAction):
+        raise InvalidField(
+            "completion",
+            "callback is for HTTP requests and Celery tasks: a command completes when it exits",
+        )
+    if schedule.action.wait:
+        raise InvalidField(
+            "completion",
+            "callback and the action's wait both say how a task has ended: leave one of them out",
+        )
 
 
 def _implied(trigger: Trigger) -> OnHoliday:

@@ -49,7 +49,8 @@ class KillSwitchDocuments:
             "since": switch.since,
         }
         try:
-            self._switches.insert_many([row | ({"note": switch.note} if switch.note else {})])
+            given = {"note": switch.note, "by": switch.by}
+            self._switches.insert_many([row | {name: text for name, text in given.items() if text}])
         except BulkWriteError as error:
             if not only_duplicates(error):
                 raise
@@ -128,6 +129,11 @@ def _read(row: Document) -> KillSwitch | CorruptSwitch | None:
         version(row.get("v"), DOCUMENT_VERSION)
         if row.get("tenant") != target.tenant:
             raise Corrupt("tenant does not fit the id")
-        return KillSwitch(target, instant(row.get("since"), "since"), optional(text, row.get("note"), "note"))
+        return KillSwitch(
+            target,
+            instant(row.get("since"), "since"),
+            optional(text, row.get("note"), "note"),
+            optional(text, row.get("by"), "by"),
+        )
     except Corrupt as error:
         return CorruptSwitch(target, str(error))

@@ -9,7 +9,7 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.blackout import MAX_BLACKOUTS, Blackout, Blackouts, Cover
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import schedule_of
+from scheduler_app.domain.event_ids import schedule_of
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.schedule import Schedule

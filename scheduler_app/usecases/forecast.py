@@ -8,7 +8,7 @@ from scheduler_app.clock import monotonic
 from scheduler_app.domain.blackout_outlook import MAX_WINDOWS, Outlook, Outlooks
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.event import schedule_of
+from scheduler_app.domain.event_ids import schedule_of
 from scheduler_app.domain.field_types import EARLIEST
 from scheduler_app.domain.forecast import (
     Buckets,

@@ -42,6 +42,4 @@ def test_all_that_is_owed_is_sent_once_and_costs_one_document_each() -> None:
         assert events.count_documents({"state": "completed"}) == OWED == events.count_documents({})
         first, last = min(each.at for each in seen), max(each.at for each in seen)
         half = sum(each.at < (first + last) / 2 for each in seen)
-        print(
-            f"{OWED} callbacks in {last - first:.1f} s, {half} of them in the first half of it; {costs}"
-        )
+        print(f"{OWED} callbacks in {last - first:.1f} s, {half} of them in the first half of it; {costs}")

@@ -26,7 +26,10 @@ class LaneConnection(pyamqp.Connection):
 
 def _connection(**options: Any) -> pyamqp.Connection:
     """One of ours, or kombu's own to a broker of somebody else's application (CELERY_BROKERS), whose queues
-    have other names and forms."""
+    have other names and forms. By TLS, the certificate has to be the one of the host that it connects to."""
+    if options.get("ssl"):
+        given = options["ssl"] if isinstance(options["ssl"], dict) else {}
+        options["ssl"] = {"server_hostname": options["host"].rpartition(":")[0], **given}
     return LaneConnection(**options) if "name_prefix" in options else pyamqp.Connection(**options)
 
 

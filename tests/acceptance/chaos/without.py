@@ -13,7 +13,7 @@ def _unique_id() -> None:
     """An event's id is drawn, and not derived: the same occurrence may become an event twice."""
     from scheduler_app.domain import event
 
-    derived = event.event_id
+    derived = event.event_id  # type: ignore[attr-defined]
 
     def drawn(schedule_id: str, revision: int, run_time: Any) -> str:
         import secrets
@@ -22,7 +22,7 @@ def _unique_id() -> None:
             f"{schedule_id}-{secrets.randbelow(10**9)}-{derived('', revision, run_time).rpartition('-')[2]}"
         )
 
-    event.event_id = drawn
+    event.event_id = drawn  # type: ignore[attr-defined]
 
 
 def _claim() -> None:

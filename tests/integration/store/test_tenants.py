@@ -15,7 +15,8 @@ from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.edit_record import EditRecord
-from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.event import State
+from scheduler_app.domain.event_ids import event_id
 from scheduler_app.domain.field_types import EARLIEST
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
