@@ -2,11 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
+from tests.acceptance.chaos.findings import Findings
+from tests.acceptance.chaos.histories import wrong_history
 from tests.acceptance.chaos.owed import Owed
 from tests.acceptance.chaos.silences import Silence, is_skipped, withheld_calls
 from tests.overlaps import broken_promises
@@ -16,17 +16,6 @@ LIVING = ("ready_queue", "worker_queue", "running", "retrying")
 BACKFILL = "backfill"
 UNSENT = ("cancelled", "expired", "skipped")
 FINAL = ("completed", "error", "cancelled", "expired", "skipped")
-#: The moves that *The life of an event* knows, written down apart from the product's own table.
-MOVES = {
-    # From one wait to another: put off, or held by a kill switch and released again.
-    "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue", "expired", "skipped"},
-    "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying", "expired"},
-    "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped", "expired"},
-    "retrying": {
-        *("ready_queue", "worker_queue", "running", "completed", "error", "retrying", "cancelled"),
-        "expired",
-    },
-}
 #: How a line begins that tells of a claim whose worker did not say what became of the request.
 UNREPORTED = ("Recovered", "Given back", "Set aside", "Withdrawn")
 NORMAL_LAG_SECONDS = 1.0
@@ -37,40 +26,6 @@ EARLY_SECONDS = 0.002
 SLACK_SECONDS = 0.8
 
 Seen = tuple[float, str, str, str]
-
-
-@dataclass
-class Findings:
-    """What an audit saw; every list but `permitted` names breaks of the promise."""
-
-    occurrences: int = 0
-    requests: int = 0
-    lost: list[str] = field(default_factory=list)
-    not_owed: list[str] = field(default_factory=list)
-    repeated: list[str] = field(default_factory=list)
-    permitted: list[str] = field(default_factory=list)
-    stuck: list[str] = field(default_factory=list)
-    early: list[str] = field(default_factory=list)
-    histories: list[str] = field(default_factory=list)
-    overlaps: list[str] = field(default_factory=list)
-    withheld: list[str] = field(default_factory=list)
-    """Called, though a kill switch or a blackout stopped it."""
-    exited: list[str] = field(default_factory=list)
-    last_late_at: float = 0.0
-
-    @property
-    def broken(self) -> bool:
-        return bool(
-            self.lost
-            or self.not_owed
-            or self.repeated
-            or self.stuck
-            or self.early
-            or self.histories
-            or self.overlaps
-            or self.withheld
-            or self.exited
-        )
 
 
 def audit(
@@ -145,7 +100,7 @@ def _audit_schedule(
                 _audit_event(event, owed, calls.get(event["_id"], ()), harmed, found)
     for moment, several in events.items():
         for event in several:
-            _audit_history(event, found)
+            found.histories += wrong_history(event)
             called_at = min(calls.get(event["_id"], ()), default=None)
             if called_at is not None and called_at < moment.timestamp() - EARLY_SECONDS:
                 found.early.append(f"{event['_id']}: called before its time")
@@ -266,7 +221,7 @@ def audit_backfilled(
     for event in events:
         if event.get("kind") != BACKFILL:
             continue
-        _audit_history(event, found)
+        found.histories += wrong_history(event)
         name, requests = event["_id"], len(calls.get(event["_id"], ()))
         if event["state"] in LIVING:
             found.stuck.append(f"{name}: {event['state']}, {event['status'][-1]['message']}")
@@ -292,21 +247,6 @@ def _ended_by_policy(event: Mapping[str, Any], owed: Owed) -> bool:
 def _is_withdrawn(event: Mapping[str, Any], owed: Owed) -> bool:
     """Whether an edit or a deletion has cancelled it."""
     return event["state"] == "cancelled" and not _ended_by_policy(event, owed)
-
-
-def _audit_history(event: Mapping[str, Any], found: Findings) -> None:
-    """One final line, at the end; every move a known one; the attempts numbered in turn."""
-    states = [line["status"] for line in event["status"]]
-    wrong = [
-        f"{before} → {after}" for before, after in pairwise(states) if after not in MOVES.get(before, ())
-    ]
-    if states and states[-1] != event["state"]:
-        wrong.append(f"ends with {states[-1]} and is {event['state']}")
-    numbers = [attempt["number"] for attempt in event.get("attempts", ()) if not attempt.get("late")]
-    if numbers != list(range(1, event["attempt"] + 1)):
-        wrong.append(f"attempts {numbers}, counted {event['attempt']}")
-    if wrong:
-        found.histories.append(f"{event['_id']}: {'; '.join(wrong)}: {states}")
 
 
 def _without_an_answer(event: Mapping[str, Any]) -> bool:

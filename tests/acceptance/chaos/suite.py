@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from tests.acceptance.chaos.audit import Findings, Seen, audit
+from tests.acceptance.chaos.audit import Seen, audit
 from tests.acceptance.chaos.cluster import Cluster
 from tests.acceptance.chaos.faults import Fault
+from tests.acceptance.chaos.findings import Findings
 from tests.acceptance.chaos.load import Load
 
 BEFORE_THE_STRIKE_SECONDS = 3.0
