@@ -178,6 +178,8 @@ class Cover:
     ends: datetime
     """When none of them covers it any more."""
     name: str
+    given_at: datetime
+    """When that one was given."""
     skips_from: datetime | None
     """The beginning of a window that is to be skipped: occurrences from there on are. None: none are."""
 
@@ -255,6 +257,7 @@ class Blackouts:
         return Cover(
             ends=end_of([self.all[place] for place in its_own], at) or at + _LOOKED_AT_AGAIN,
             name=(skipping or now)[0].name,
+            given_at=(skipping or now)[0].created_at,
             skips_from=window[0] if window else None,
         )
 

@@ -87,7 +87,8 @@ class BlackoutGate:
         """Those of the events, due up to `until`, that no blackout covers when they are due. It costs nothing
         where there are none, and no question while none lasts. Raises a STORE_FAULT.
 
-        A late occurrence that fell due within a blackout that skips is skipped, though that is over."""
+        A late occurrence that fell due within a blackout that skips is skipped, though that is over, unless
+        the blackout was given only after that."""
         blackouts = self._view.current()
         if not blackouts or not any(_may_cover(blackouts, event, now) for event in events):
             return events
@@ -104,9 +105,11 @@ class BlackoutGate:
                 covered.setdefault(cover, []).append(event.id)
             else:
                 passed.append(event)
-            over = blackouts.skipping.covering(_was_due(event), event.id, own, tags, destination)
-            if over is not None and over != cover and _was_due(event) < now:
-                missed.setdefault(over, []).append(event.id)
+            due = _was_due(event)
+            if due < now and blackouts.skipping:
+                over = blackouts.skipping.covering(due, event.id, own, tags, destination)
+                if over is not None and over.given_at <= due:
+                    missed.setdefault(over, []).append(event.id)
         for over, ids in missed.items():
             self._skip(over, ids, until, now)
         for cover, ids in covered.items():

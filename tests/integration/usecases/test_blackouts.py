@@ -130,6 +130,15 @@ def test_what_fell_due_within_one_that_skips_is_skipped_though_it_is_over(
     assert "tag-skip" in event_document(store, world["tagged"].id)["status"][-1]["message"]
 
 
+def test_what_fell_due_before_one_was_given_is_sent_when_it_is_over(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    set_blackout(store, now, BILLING, "skip")
+    late = {"$set": {"created_at": now + SECOND}}
+    store.mongo.collection("blackouts").update_one({"_id": "default/tag-skip"}, late)
+    assert dispatch(now + 2 * HOUR) == len(world)
+
+
 def test_what_was_put_off_beyond_one_that_skips_is_skipped(
     store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
 ) -> None:
