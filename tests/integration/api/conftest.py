@@ -23,7 +23,7 @@ _extensions: dict[Flask, dict[str, Any]] = {}
 
 
 def start(settings: Settings) -> Flask:
-    """The application; it publishes to the broker of its settings."""
+    """The application without its heartbeat; it publishes to the broker of its settings."""
     idle = _idle[_of_routes(settings)]
     if idle:
         app = idle.pop()
@@ -37,9 +37,6 @@ def start(settings: Settings) -> Flask:
 
 def stop(app: Flask) -> None:
     found: Services = app.extensions["scheduler"]
-    heartbeat = app.extensions["heartbeat"]
-    heartbeat.stop()
-    heartbeat.join()
     found.store.close()
     _idle[_of_routes(found.settings)].append(app)
 
