@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
-from scheduler_app.client import operations
+from scheduler_app.client import event_operations, operations, stop_operations
 from scheduler_app.client.calendars import Calendars
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
 from scheduler_app.client.destinations import Destinations
@@ -183,30 +183,30 @@ class Scheduler:
     ) -> KillSwitch:
         """Stops everything, a tag or a destination: within a second nothing of it is sent. No schedule is
         changed. Raises ValueError unless one of the three is given."""
-        which = operations.stopped_by(everything, tag, destination)
-        return self._http.send(operations.kill_switch_on(which, note))
+        which = stop_operations.stopped_by(everything, tag, destination)
+        return self._http.send(stop_operations.kill_switch_on(which, note))
 
     def kill_switch_off(
         self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
     ) -> int:
         """Lets it go on; returns how many events were held and are due again, 10,000 at most."""
-        which = operations.stopped_by(everything, tag, destination)
-        return self._http.send(operations.kill_switch_off(which))
+        which = stop_operations.stopped_by(everything, tag, destination)
+        return self._http.send(stop_operations.kill_switch_off(which))
 
     def kill_switches(self) -> tuple[KillSwitch, ...]:
         """Those that are on."""
-        return self._http.send(operations.kill_switches())
+        return self._http.send(stop_operations.kill_switches())
 
     def put_blackout(self, name: str, fields: Mapping[str, Any]) -> Json:
         """Sets a blackout, or replaces the one of that name; `fields` are those of the API."""
-        return self._http.send(operations.put_blackout(name, fields))
+        return self._http.send(stop_operations.put_blackout(name, fields))
 
     def blackouts(self) -> tuple[Json, ...]:
         """All blackouts as the API shows them, each with its present or next window."""
-        return self._http.send(operations.blackouts())
+        return self._http.send(stop_operations.blackouts())
 
     def delete_blackout(self, name: str) -> None:
-        self._http.send(operations.delete_blackout(name))
+        self._http.send(stop_operations.delete_blackout(name))
 
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
@@ -215,11 +215,11 @@ class Scheduler:
     def history(self, schedule_id: str, *, include_cancelled: bool = False) -> Iterator[Event]:
         """Yields finished events, newest first, also of a deleted schedule. Cancelled events are left out,
         unless `include_cancelled`."""
-        return self._all(operations.history(schedule_id, include_cancelled))
+        return self._all(event_operations.history(schedule_id, include_cancelled))
 
     def pending(self, schedule_id: str) -> Iterator[Event]:
         """Yields pending events, the next one first, as far ahead as they are expanded."""
-        return self._all(operations.pending(schedule_id))
+        return self._all(event_operations.pending(schedule_id))
 
     def events(
         self,
@@ -236,34 +236,34 @@ class Scheduler:
         `status_code` ("5xx,429"), `error`, and `timezone` for text without an offset in `after` and `before`.
         """
         given = {"state": state, "schedule_id": schedule_id, "after": after, "before": before}
-        return self._all(operations.events(**given, **which))
+        return self._all(event_operations.events(**given, **which))
 
     def event(self, event_id: str) -> Event:
         """Returns an event with its whole history."""
-        return self._http.send(operations.event(event_id))
+        return self._http.send(event_operations.event(event_id))
 
     def cancel_event(self, event_id: str) -> Event:
         """Cancels an event that is not being sent at this moment."""
-        return self._http.send(operations.cancel_event(event_id))
+        return self._http.send(event_operations.cancel_event(event_id))
 
     def redrive(self, event_id: str) -> Event:
         """Sends an event that ended in error again."""
-        return self._http.send(operations.redrive(event_id))
+        return self._http.send(event_operations.redrive(event_id))
 
     def complete(self, event_id: str, token: str) -> Event:
         """Says, as the receiver of an event whose schedule has `completion="callback"`, that its work is
         done. `token` is the `X-Scheduler-Completion-Token` of its callback; no API key is needed."""
-        return self._http.send(operations.complete(event_id, token))
+        return self._http.send(event_operations.complete(event_id, token))
 
     def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
         """Says in the same way that its work failed, and perhaps why; the next attempt follows if one is
         left."""
-        return self._http.send(operations.fail(event_id, token, reason))
+        return self._http.send(event_operations.fail(event_id, token, reason))
 
     def redrive_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or
         `all=True`. Returns what `pause_many` does; the count is `redriven` in JSON."""
-        return self._edit(operations.redrive_many(which), progress)
+        return self._edit(event_operations.redrive_many(which), progress)
 
     def preview(
         self,
