@@ -1,7 +1,7 @@
 """Each operation on schedules, forecasts, backfills and the backlog as a call or a listing: the methods of
 both clients only send them.
 
-What the arguments mean stands in `scheduler.py`.
+`scheduler.py` says what the arguments mean.
 """
 
 import re
