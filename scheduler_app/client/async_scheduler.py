@@ -3,14 +3,12 @@
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import event_operations, operations, stop_operations
-from scheduler_app.client.async_calendars import AsyncCalendars
-from scheduler_app.client.async_destinations import AsyncDestinations
 from scheduler_app.client.async_http import AsyncHttp
-from scheduler_app.client.async_messages import AsyncMessages
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.import_results import ImportResult
@@ -28,6 +26,11 @@ from scheduler_app.client.results import (
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
 from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
+if TYPE_CHECKING:
+    from scheduler_app.client.async_calendars import AsyncCalendars
+    from scheduler_app.client.async_destinations import AsyncDestinations
+    from scheduler_app.client.async_messages import AsyncMessages
+
 T = TypeVar("T")
 
 
@@ -42,9 +45,26 @@ class AsyncScheduler:
     ) -> None:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
-        self.messages = AsyncMessages(self._http, self._all)
-        self.calendars = AsyncCalendars(self._http, self._all)
-        self.destinations = AsyncDestinations(self._http, self._all)
+
+    # Imported on demand: most programs, and each command, use one of them at most.
+
+    @cached_property
+    def messages(self) -> "AsyncMessages":
+        from scheduler_app.client.async_messages import AsyncMessages
+
+        return AsyncMessages(self._http, self._all)
+
+    @cached_property
+    def calendars(self) -> "AsyncCalendars":
+        from scheduler_app.client.async_calendars import AsyncCalendars
+
+        return AsyncCalendars(self._http, self._all)
+
+    @cached_property
+    def destinations(self) -> "AsyncDestinations":
+        from scheduler_app.client.async_destinations import AsyncDestinations
+
+        return AsyncDestinations(self._http, self._all)
 
     async def schedule(
         self,

@@ -3,17 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from scheduler_app.client import event_operations, operations, stop_operations
-from scheduler_app.client.calendars import Calendars
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
-from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
 from scheduler_app.client.import_results import ImportResult
-from scheduler_app.client.messages import Messages
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
     BulkResult,
@@ -27,6 +25,11 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
 from scheduler_app.client.waves import Backfill, Backlog, Forecast
+
+if TYPE_CHECKING:
+    from scheduler_app.client.calendars import Calendars
+    from scheduler_app.client.destinations import Destinations
+    from scheduler_app.client.messages import Messages
 
 T = TypeVar("T")
 
@@ -43,9 +46,26 @@ class Scheduler:
     ) -> None:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = Http(url, api_key, timeout=timeout, retries=retries)
-        self.messages = Messages(self._http, self._all)
-        self.calendars = Calendars(self._http, self._all)
-        self.destinations = Destinations(self._http, self._all)
+
+    # Imported on demand: most programs, and each command, use one of them at most.
+
+    @cached_property
+    def messages(self) -> "Messages":
+        from scheduler_app.client.messages import Messages
+
+        return Messages(self._http, self._all)
+
+    @cached_property
+    def calendars(self) -> "Calendars":
+        from scheduler_app.client.calendars import Calendars
+
+        return Calendars(self._http, self._all)
+
+    @cached_property
+    def destinations(self) -> "Destinations":
+        from scheduler_app.client.destinations import Destinations
+
+        return Destinations(self._http, self._all)
 
     def schedule(
         self,
