@@ -38,7 +38,7 @@ from scheduler_app.usecases.figures import RecentFigures
 from scheduler_app.usecases.forecast import ForecastService
 from scheduler_app.usecases.heartbeat import Presence
 from scheduler_app.usecases.inspection import Inspection
-from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchService
+from scheduler_app.usecases.kill_switches import HeldEvents, KillSwitchNotice, KillSwitchService
 from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.messages import MessageService
 from scheduler_app.usecases.notifications import Notifications
@@ -48,7 +48,8 @@ from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
-from scheduler_app.usecases.schedules import ScheduleService, tell_nobody
+from scheduler_app.usecases.schedule_changes import tell_nobody
+from scheduler_app.usecases.schedules import ScheduleService
 from scheduler_app.worker import Pipeline
 
 
@@ -83,6 +84,7 @@ class Assembly:
     failure_pausing: FailurePausing
     blackouts: BlackoutService
     kill_switches: KillSwitchService
+    kill_switch_notice: KillSwitchNotice
     held_events: HeldEvents
     rezoning: Rezoning
     recalendaring: Recalendaring
@@ -239,6 +241,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         blackouts=BlackoutService(store),
         failure_pausing=failure_pausing,
         kill_switches=KillSwitchService(store),
+        kill_switch_notice=KillSwitchNotice(store),
         held_events=HeldEvents(store),
         rezoning=Rezoning(store),
         recalendaring=Recalendaring(store),

@@ -11,17 +11,20 @@ from api.pages import (
     calendar_view,
     dead_letters,
     destinations,
+    edit_destination,
     edit_schedule,
     events,
     forecast,
     go,
     messages,
+    new_message,
     new_schedule,
     overview,
     processes,
     schedule,
     schedules,
     signing_in,
+    stops,
 )
 from api.pages.frame import new_blueprint
 from scheduler_app.config import Settings
@@ -36,7 +39,7 @@ def register(app: Flask, settings: Settings) -> None:
     blueprint = new_blueprint()
     for module in (
         *(overview, schedules, new_schedule, schedule, edit_schedule, calendar_view, events, dead_letters),
-        *(forecast, destinations, messages, processes, go, signing_in),
+        *(forecast, destinations, edit_destination, messages, new_message, stops, processes, go, signing_in),
     ):
         module.register(blueprint)
     app.register_blueprint(blueprint)

@@ -26,7 +26,10 @@ TOKEN_FIELD = "form_token"  # noqa: S105 (a field's name)
 #: What a person may do whose key may only read.
 READERS_FORMS = (f"{PAGES}.begin_session", f"{PAGES}.sign_out", *READ_ONLY_POSTS)
 #: Pages that are nothing but a form.
-WRITERS_PAGES = (f"{PAGES}.new_schedule", f"{PAGES}.edit_schedule")
+WRITERS_PAGES = tuple(
+    f"{PAGES}.{name}"
+    for name in ("new_schedule", "edit_schedule", "new_destination", "edit_destination", "new_message")
+)
 OPEN_ENDPOINTS = (f"{PAGES}.static", f"{PAGES}.sign_in", f"{PAGES}.begin_session")
 
 
@@ -55,6 +58,7 @@ def register(app: Flask, settings: Settings) -> None:
             if owner is not None:
                 g.owner, g.session_token = owner, token
                 g.key_name, g.reads_only = keys[owner].name, keys[owner].role is Role.READ
+        g.is_admitted = not digests or g.session_token is not None
         _check_form(g.session_token or request.cookies.get(VISITOR_COOKIE))
         writes = request.method not in SAFE_METHODS and request.endpoint not in READERS_FORMS
         if g.get("reads_only") and (writes or request.endpoint in WRITERS_PAGES):

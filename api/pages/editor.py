@@ -3,7 +3,8 @@
 from flask import render_template, request
 
 from api.json_types import Loaded
-from api.pages.schedule_form import HINTS, POLICIES, choices, errors_of
+from api.pages.form_values import choices
+from api.pages.schedule_form import HINTS, POLICIES, errors_of
 from api.problems import Problem
 from api.routes import echo
 from api.services import services

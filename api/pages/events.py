@@ -8,16 +8,17 @@ from flask import Blueprint, redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
 from api.auth import PAGES
-from api.json_types import Loaded
+from api.json_types import Loaded, View
 from api.pages.forms import Done, Nothing, onward, takes_form, takes_query
 from api.pages.names import names_of
 from api.pages.schedule import curl
 from api.services import services
 from api.tenancy import tenant
 from api.wire.event_filter import EventFilter
+from api.wire.message_output import message_shown
 from api.wire.paging import window
 from api.wire.presenters import shown
-from scheduler_app.domain.event import LIFE, State
+from scheduler_app.domain.event import LIFE, Kind, State
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.record import EventRecord
 
@@ -75,6 +76,7 @@ def event(query: Loaded, event_id: str) -> str:
         cancellable=found.state not in NOT_CANCELLABLE,
         steps=steps(found),
         curl=_curl(found, schedule) if isinstance(schedule, Schedule) else None,
+        message=_message(found),
         done=query.get("done"),
     )
 
@@ -91,6 +93,14 @@ def cancel(_: Loaded, event_id: str) -> Response:
     made = services()
     made.events.cancel(event_id, made.now(), tenant=tenant())
     return redirect(url_for(f"{PAGES}.event", event_id=event_id, done="cancelled"), 303)
+
+
+def _message(found: EventRecord) -> View | None:
+    """What a message delivers, as the API shows it; None of an event of a schedule."""
+    if found.kind is not Kind.MESSAGE:
+        return None
+    record = services().store.messages.get(found.id, tenant=tenant())
+    return message_shown(record) if record else None
 
 
 def steps(found: EventRecord) -> list[Step]:

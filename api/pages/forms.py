@@ -3,6 +3,7 @@
 A browser sends a field that was left empty as empty text: it counts as not given.
 """
 
+import hashlib
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -44,8 +45,11 @@ class Done(InputSchema):
                 "deleted",
                 "sent again",
                 "cancelled",
+                "rescheduled",
                 "reverted",
                 "dismissed",
+                "stopped",
+                "released",
             ]
         )
     )
@@ -100,6 +104,14 @@ def _read(schema: Schema, given: Any) -> Loaded:
 def problem_of(error: InvalidField | ValidationError) -> Problem:
     """The problem that the API answers for the same error."""
     return of_validation(error) if isinstance(error, ValidationError) else of_field(error)
+
+
+def seed_of(form: Loaded) -> str | None:
+    """What an id is made of: a form that is sent twice makes one thing, one that was changed another."""
+    if "once" not in form:
+        return None
+    content = "\n".join(f"{name}={form[name]}" for name in sorted(form))
+    return hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
 def cursor(position: Position | None) -> str | None:

@@ -9,6 +9,10 @@ from api.auth import PAGES
 from api.json_types import View
 from api.pages import words
 from api.services import services
+from api.tenancy import tenant
+from scheduler_app.domain.kill_switch import KillSwitch
+from scheduler_app.store import STORE_FAULTS
+from scheduler_app.store.kill_switches import CorruptSwitch
 
 #: Everything from this host, nothing inline. Pico's arrows and ticks are `data:` images in its stylesheet.
 POLICY = "; ".join(
@@ -48,7 +52,18 @@ def _of_every_page() -> View:
         "form_token": g.get("form_token", ""),
         "signed_in": g.get("session_token") is not None,
         "may_write": not g.get("reads_only", False),
+        "kill_switches_on": _kill_switches_on,
     }
+
+
+def _kill_switches_on() -> list[KillSwitch | CorruptSwitch]:
+    """For who may see the pages: none on the sign-in."""
+    if not g.get("is_admitted"):
+        return []
+    try:
+        return services().kill_switch_notice.of(tenant=tenant())
+    except STORE_FAULTS:
+        return []  # the page itself says so
 
 
 def _finish(response: Response) -> Response:

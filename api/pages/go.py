@@ -24,9 +24,12 @@ NAMED = {
     "Dead letters": "dead_letters",
     "Destinations": "destinations",
     "Messages": "messages",
+    "Stops: kill switches and blackouts": "stops",
     "Processes": "processes",
     "Calendars of closed days": "calendars",
     "New schedule": "new_schedule",
+    "New destination": "new_destination",
+    "New message": "new_message",
 }
 
 

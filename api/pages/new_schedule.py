@@ -1,7 +1,5 @@
 """The form that makes a schedule, with a preview while it is filled in."""
 
-import hashlib
-
 from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError
 from werkzeug.wrappers import Response
@@ -10,7 +8,7 @@ from api import hop_limit
 from api.auth import PAGES
 from api.json_types import Loaded, View
 from api.pages.editor import editor, test_called
-from api.pages.forms import Nothing, problem_of, takes_form, takes_query
+from api.pages.forms import Nothing, problem_of, seed_of, takes_form, takes_query
 from api.pages.picker import NotPicked, picked
 from api.pages.schedule_form import ScheduleForm, request_of
 from api.pages.when import trigger_fields
@@ -51,7 +49,7 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
             draft,
             made.now(),
             tenant=tenant(),
-            request_seed=_seed(form),
+            request_seed=seed_of(form),
             hops=hop_limit.request_hops(),
         )
     except (ValidationError, InvalidField) as error:
@@ -113,14 +111,6 @@ def _other_ways(text: str, preview: View) -> list[tuple[str, str]]:
     if found:
         ways.append(("cron", found))
     return [(name, way) for name, way in ways if way.split() != text.split()]
-
-
-def _seed(form: Loaded) -> str | None:
-    """What the id is made of: a form that is sent twice makes one schedule, one that was changed another."""
-    if "once" not in form:
-        return None
-    content = "\n".join(f"{name}={form[name]}" for name in sorted(form))
-    return hashlib.sha256(content.encode()).hexdigest()[:24]
 
 
 def _form(values: Loaded, problem: Problem | None = None) -> str:

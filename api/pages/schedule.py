@@ -2,7 +2,8 @@
 
 import json
 import shlex
-from datetime import datetime, timedelta
+from datetime import datetime
+from typing import Any, cast
 
 from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError, fields, validate
@@ -10,42 +11,35 @@ from werkzeug.wrappers import Response
 
 from api.auth import PAGES
 from api.json_types import Loaded, View
-from api.pages.charts import Dot, on_log_scale
 from api.pages.forms import Done, Nothing, takes_form, takes_query
+from api.pages.history import history
+from api.pages.when import when_text
 from api.reverting import revert
 from api.services import services
 from api.tenancy import tenant
+from api.wire.blackout import note_blackouts
 from api.wire.explanation import WhyQuery, explained
-from api.wire.field_types import Cursor
+from api.wire.field_types import Cursor, LocalOrInstant
 from api.wire.jittered import Jitter
 from api.wire.presenters import shown
 from api.wire.preview import PreviewQuery
 from api.wire.previewed import previewed
 from api.wire.schedule_fields import BODY_FIELDS
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
-from scheduler_app.domain.event import FINAL, LIVING
-from scheduler_app.store.events.figures import Outcome
+from scheduler_app.domain.event import LIVING
 from scheduler_app.store.paging import Window
 from scheduler_app.usecases.explanation import explain_schedule, zone_of
 
 OCCURRENCES = 20
-HISTORY = 20
 PENDING = 10
 EDITS = 10
-#: Events in the scatter.
-DOTS = 300
-CHART = (600.0, 110.0)
-#: Where the dots begin, right of the scale.
-LEFT = 40.0
-#: The scale of the scatter, milliseconds.
-LEAST_MS, MOST_MS = 1.0, 100_000.0
-LINES = ((1.0, "1 ms"), (10.0, "10 ms"), (100.0, "100 ms"), (1_000.0, "1 s"), (10_000.0, "10 s"))
-EVER = timedelta(days=36_500)
 
 
 class ScheduleQuery(Done):
     cursor = Cursor()
     of = fields.String(validate=validate.OneOf(["lag", "duration"]), load_default="lag")
+    since = LocalOrInstant(dates=True, data_key="from")
+    until = LocalOrInstant(dates=True, data_key="to")
     why = fields.String(validate=validate.Length(max=64))
     display_timezone = fields.String(validate=validate.Length(max=200))
 
@@ -62,12 +56,6 @@ def schedule(query: Loaded, schedule_id: str) -> str:
     now, lists = made.now(), made.store.event_lists
     found = made.manager.get(schedule_id, tenant=tenant())
     view = shown(found, now)
-    history = lists.page(
-        Window(limit=HISTORY, after=query.get("cursor")),
-        tenant=tenant(),
-        schedule_id=schedule_id,
-        states=FINAL,
-    )
     pending = lists.page(
         Window(limit=PENDING), tenant=tenant(), schedule_id=schedule_id, states=LIVING, soonest_first=True
     )
@@ -75,23 +63,18 @@ def schedule(query: Loaded, schedule_id: str) -> str:
     try:
         jitter = Jitter(found.jitter_seconds, found.id)
         preview = previewed(found.trigger, found.calendar, found.recurrence(), now, asked, jitter)
+        note_blackouts(cast("list[dict[str, Any]]", preview["occurrences"]), found, made.store, now)
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
-    outcomes = made.store.event_figures.of_schedule(schedule_id, now - EVER, now, tenant=tenant(), most=DOTS)
     return render_template(
         "schedule.html",
         schedule=view,
+        written=when_text(view),
         preview=preview,
         pending=pending.rows,
-        history=history,
         curl=curl(view),
         done=query.get("done"),
-        of=query["of"],
-        dots=dots(outcomes, query["of"]),
-        lines=[(round(CHART[1] - _height(value), 1), text) for value, text in LINES],
-        chart=CHART,
-        first=outcomes[-1].run_time if outcomes else now,
-        last=outcomes[0].run_time if outcomes else now,
+        **history(schedule_id, query, now),
         edits=made.store.edits.page(Window(limit=EDITS), schedule_id, tenant=tenant()).rows,
         display_timezone=query.get("display_timezone", ""),
         wrong_zone=wrong_zone,
@@ -116,28 +99,6 @@ def curl(view: View) -> str:
         if (body := view.get(name)) is not None:
             words += ["--data-raw", body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)]
     return shlex.join(words)
-
-
-def dots(outcomes: list[Outcome], of: str) -> list[Dot]:
-    """Events over time by their lag or their duration, on a logarithmic scale."""
-    if not outcomes:
-        return []
-    first = outcomes[-1].run_time
-    span = (outcomes[0].run_time - first).total_seconds() or 1.0
-    found = []
-    for each in outcomes:
-        value = each.lag_ms if of == "lag" else each.duration_ms
-        if value is None:
-            continue
-        x = (each.run_time - first).total_seconds() / span * (CHART[0] - LEFT - 4) + LEFT
-        title = f"{each.run_time:%Y-%m-%d %H:%M:%S} UTC: {each.state.value}, {of} {value:.0f} ms"
-        link = url_for(f"{PAGES}.event", event_id=each.id)
-        found.append(Dot(round(x, 1), round(CHART[1] - _height(value), 1), each.state.value, title, link))
-    return found
-
-
-def _height(milliseconds: float) -> float:
-    return 4 + on_log_scale(milliseconds, LEAST_MS, MOST_MS, CHART[1] - 8)
 
 
 def _asked(query: Loaded) -> tuple[Loaded, str]:

@@ -4,18 +4,22 @@ the API to read.
 An edit gives only what was changed in the form. Masks and what the form does not show stay as they are.
 """
 
-import json
-import re
-from collections.abc import Callable
-from typing import Any
-
-from marshmallow import Schema, ValidationError, fields, validate
+from marshmallow import Schema, fields, validate
 
 from api.json_types import Loaded, View
 from api.pages import picker
+from api.pages.form_values import (
+    ONE_LINE,
+    changed_names,
+    errors_by_field,
+    headers_of,
+    headers_text,
+    listed,
+    text_of,
+    value_of,
+)
 from api.pages.when import trigger_fields, when_text
 from api.problems import Problem
-from api.wire.field_types import StatusCodes
 from api.wire.input_schema import InputSchema
 from api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS, SCHEDULE_FIELDS
 from api.wire.schedule_fields.field import AnyField
@@ -37,12 +41,12 @@ _ELSEWHERE = {
     "headers",
 }
 _ELSEWHERE |= {"callback_url", "destination", "path", "tags", "calendar", *BODY_FIELDS, *FIELDS}
-_KINDS = (fields.String, fields.Integer, fields.Float, fields.Boolean, StatusCodes)
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
 #: Every other field of a schedule that is one value: policies and limits.
 POLICIES: dict[str, AnyField] = {
-    name: field for name, field in EDIT_FIELDS.items() if name not in _ELSEWHERE and isinstance(field, _KINDS)
+    name: field
+    for name, field in EDIT_FIELDS.items()
+    if name not in _ELSEWHERE and isinstance(field, ONE_LINE)
 }
 #: What the manual says of a policy, and what a new schedule has without it.
 HINTS = {row.name: (row.meaning, row.default) for row in SCHEDULE_FIELDS}
@@ -64,14 +68,6 @@ ScheduleForm: type[Schema] = InputSchema.from_dict(
 )
 
 
-def choices(field: AnyField) -> list[str]:
-    """What a policy may be, where that is one of some words."""
-    if isinstance(field, fields.Boolean):
-        return ["true", "false"]
-    found = (each for each in field.validators if isinstance(each, validate.OneOf))
-    return [str(each) for one_of in found for each in one_of.choices]
-
-
 def request_of(form: Loaded) -> View:
     """The body of the API's request for a new schedule. Raises ValidationError."""
     return _values({name: text for name, text in form.items() if text})
@@ -80,8 +76,7 @@ def request_of(form: Loaded) -> View:
 def changes_of(form: Loaded, shown: View) -> View:
     """The body of the API's PUT that makes `shown` what the form says. Raises ValidationError."""
     before = texts_of(shown)
-    known = set(_LENGTHS) | set(POLICIES)
-    changed = {name for name in known if _plain(form.get(name, "")) != _plain(before.get(name, ""))}
+    changed = changed_names(form, before, set(_LENGTHS) | set(POLICIES))
     gone: View = {}
     for name in (each for each in changed if not form.get(each)):
         if name in ("headers", "tags"):
@@ -99,26 +94,19 @@ def texts_of(shown: View) -> Loaded:
     texts: Loaded = {
         "when": when_text(written),
         "url": shown.get("callback_url", ""),
-        "headers": "\n".join(f"{name}: {value}" for name, value in _mapping(shown.get("headers"))),
-        "tags": ", ".join(_listed(shown.get("tags"))),
-        "body": next((_text(shown[name]) for name in BODY_FIELDS if name in shown), ""),
+        "headers": headers_text(shown.get("headers")),
+        "tags": text_of(shown.get("tags") or []),
+        "body": next((text_of(shown[name]) for name in BODY_FIELDS if name in shown), ""),
     }
     for name in ("name", "timezone", "destination", "path", "method", "calendar", *POLICIES):
-        texts[name] = _text(shown[name]) if name in shown else ""
+        texts[name] = text_of(shown[name]) if name in shown else ""
     return texts
 
 
 def errors_of(problem: Problem | None, values: Loaded) -> dict[str, list[str]]:
     """What is wrong, by the form's field that it is about; "" for what is about none."""
-    if problem is None:
-        return {}
-    errors: dict[str, list[str]] = {}
-    for each in problem.errors:
-        name = each["pointer"].lstrip("/").partition("/")[0]
-        errors.setdefault(FORM_NAMES.get(name, name), []).append(each["detail"])
-    if not problem.errors:
-        errors[""] = [problem.detail]
-    if not values.get("when"):
+    errors = errors_by_field(problem, FORM_NAMES)
+    if problem is not None and not values.get("when"):
         errors["when"] = ["is missing; say when, as in “every weekday at 9:00”"]
         errors.pop("trigger", None)
     return errors
@@ -132,62 +120,9 @@ def _values(texts: dict[str, str]) -> View:
     if "when" in texts:
         given |= trigger_fields(texts["when"])
     if "headers" in texts:
-        given["headers"] = _headers(texts["headers"])
-    if tags := [tag.strip() for tag in texts.get("tags", "").split(",") if tag.strip()]:
+        given["headers"] = headers_of(texts["headers"])
+    if tags := listed(texts.get("tags", "")):
         given["tags"] = tags
     for name in POLICIES.keys() & texts.keys():
-        given[name] = _value(POLICIES[name], texts[name].strip())
+        given[name] = value_of(POLICIES[name], texts[name].strip())
     return given
-
-
-def _value(field: AnyField, text: str) -> object:
-    """The JSON value that a text stands for; the text itself where it is none, for the schema to refuse."""
-    readers: tuple[tuple[type[Any], Callable[[str], object]], ...] = (
-        (fields.Boolean, lambda each: {"true": True, "false": False}.get(each, each)),
-        (StatusCodes, lambda each: [_number(code.strip()) for code in each.split(",") if code.strip()]),
-        (fields.Integer, _number),
-        (fields.Float, _number),
-    )
-    for kind, read in readers:
-        if isinstance(field, kind):
-            return read(text)
-    return text
-
-
-def _number(text: str) -> object:
-    if not _NUMBER.fullmatch(text) or len(text) > 20:
-        return text
-    return float(text) if "." in text else int(text)
-
-
-def _headers(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        name, colon, value = line.partition(":")
-        if not colon or name.strip() in found:
-            raise ValidationError({"headers": [f"write each header once, as Name: value; not {line[:80]!r}"]})
-        found[name.strip()] = value.strip()
-    return found
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, list):
-        return ", ".join(map(str, value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _plain(text: str) -> str:
-    """A browser sends lines as it ends them."""
-    return "\n".join(text.split("\r\n")).strip()
-
-
-def _mapping(value: object) -> list[tuple[str, str]]:
-    return [(str(name), str(each)) for name, each in value.items()] if isinstance(value, dict) else []
-
-
-def _listed(value: object) -> list[str]:
-    return list(map(str, value)) if isinstance(value, list | tuple) else []

@@ -8,11 +8,12 @@ _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def relative(moment: datetime, now: datetime) -> str:
-    """`in 5 minutes`, `2 days ago`, `now`: to the largest unit, which is enough beside the exact time."""
-    seconds = int((moment - now).total_seconds())
+    """`in 5 minutes`, `2 days ago`, `now`: to the largest unit, which is enough beside the exact time. What
+    lacks a sixtieth of a unit counts as whole: `in 2 hours` is not to become `in 1 hour` in a second."""
+    seconds = round((moment - now).total_seconds())
     for size, unit in _UNITS:
-        if abs(seconds) >= size:
-            count = abs(seconds) // size
+        count = (abs(seconds) + size // 60) // size
+        if count:
             amount = f"{count} {unit}{'s' if count > 1 else ''}"
             return f"in {amount}" if seconds > 0 else f"{amount} ago"
     return "now"

@@ -41,7 +41,8 @@ def turn_kill_switch_on(given: Loaded) -> View:
     """
     target = target_of(given, tenant())
     made = services()
-    return stopped_shown(made.kill_switches.turn_on(target, made.now(), note=given.get("note")))
+    by = g.get("key_name") or None
+    return stopped_shown(made.kill_switches.turn_on(target, made.now(), note=given.get("note"), by=by))
 
 
 @blueprint.route("", methods=["DELETE"], query=KillSwitchQuery)

@@ -77,6 +77,7 @@ class KillSwitchOutput(OmitNone):
     destination = fields.String(metadata={"description": _DESTINATION})
     since = Instant(metadata={"description": "When it was turned on"})
     note = fields.String(metadata={"description": "Why"})
+    by = fields.String(metadata={"description": "The name of the key that turned it on; absent if none"})
     held = fields.Integer(metadata={"description": "Events that it holds so far; 10,000 at most"})
     corrupt = fields.String(
         metadata={"description": "What of its document cannot be read; it is obeyed all the same"}
@@ -121,7 +122,7 @@ def switch_shown(switch: KillSwitch | CorruptSwitch) -> View:
     view = _target_shown(switch.target)
     if isinstance(switch, CorruptSwitch):
         return view | {"corrupt": switch.reason}
-    return view | {"since": switch.since, "note": switch.note}
+    return view | {"since": switch.since, "note": switch.note, "by": switch.by}
 
 
 def shown(found: Shown) -> View:

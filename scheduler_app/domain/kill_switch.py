@@ -67,6 +67,8 @@ class KillSwitch:
     target: Target
     since: datetime
     note: str | None = None
+    by: str | None = None
+    """The name of the key that turned it on; None where it has none."""
 
 
 @dataclass(frozen=True, slots=True)

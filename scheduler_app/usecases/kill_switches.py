@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import schedule_of
-from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.domain.event_ids import schedule_of
+from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target, held_line
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due
@@ -20,6 +20,8 @@ log = get_logger(__name__)
 #: How old what a process knows may be before it looks again. A switch is effective within a second: one look
 #: that just missed it, and the next one with its answer, are well within that.
 LOOK_SECONDS: Final = 0.25
+#: The same for who only shows them.
+NOTICE_SECONDS: Final = 2.0
 EVENTS_A_PAGE: Final = 1_000
 MOST_HELD: Final = 10_000
 
@@ -50,9 +52,12 @@ class KillSwitchService:
 
     store: Store
 
-    def turn_on(self, target: Target, now: datetime, *, note: str | None = None) -> Stopped:
-        """Turns it on, or sets the note of one that is on. Raises Conflict where too many are on."""
-        switch = KillSwitch(target, now, note)
+    def turn_on(
+        self, target: Target, now: datetime, *, note: str | None = None, by: str | None = None
+    ) -> Stopped:
+        """Turns it on, or sets the note of one that is on; `by` is the name of whose key does it. Raises
+        Conflict where too many are on."""
+        switch = KillSwitch(target, now, note, by)
         documents = self.store.kill_switches
         known = documents.of(tenant=target.tenant)
         there = next((each for each in known if each.target == target), None)
@@ -87,10 +92,26 @@ class KillSwitchView(Polled[KillSwitches]):
     """What one process knows of the kill switches: one that is on stays on while MongoDB does not answer.
     What a process that is cut off from MongoDB has claimed ends with its leases."""
 
+    def __init__(self, store: Store, *, seconds: float = LOOK_SECONDS) -> None:
+        super().__init__(store.kill_switches.everybodys, KillSwitches(), name="kill_switch", seconds=seconds)
+
+
+class KillSwitchNotice:
+    """Those that are on, for what shows them all the time: costs nothing while none is on."""
+
     def __init__(self, store: Store) -> None:
-        super().__init__(
-            store.kill_switches.everybodys, KillSwitches(), name="kill_switch", seconds=LOOK_SECONDS
-        )
+        self._store = store
+        self._view = KillSwitchView(store, seconds=NOTICE_SECONDS)
+
+    def of(self, *, tenant: str) -> list[KillSwitch | CorruptSwitch]:
+        """The tenant's, by name, as this process knew them no longer than `NOTICE_SECONDS` ago. Raises a
+        STORE_FAULT."""
+        on = any(target.tenant == tenant for target in self._view.current().targets)
+        return self._store.kill_switches.of(tenant=tenant) if on else []
+
+    def look(self) -> None:
+        """Looks at once, after a change that this process has made."""
+        self._view.look()
 
 
 class KillSwitchGate:
@@ -111,7 +132,7 @@ class KillSwitchGate:
         held: dict[Target, list[str]] = {}
         passed: list[Due] = []
         for event in events:
-            tags, destination = facts.get(schedule_of(event.id)) or ((), _of_message(event))
+            tags, destination = facts.get(schedule_of(event.id)) or ((), destination_of_key(event.origin))
             target = switches.stopping(event.id, tags, destination)
             if target is None:
                 passed.append(event)
@@ -142,9 +163,3 @@ class HeldEvents:
             if left <= 0:
                 return True
         return False
-
-
-def _of_message(event: Due) -> str | None:
-    """The destination of an event that has no schedule: a message's does not change."""
-    named = event.origin.startswith(DESTINATION_PREFIX)
-    return event.origin.removeprefix(DESTINATION_PREFIX) if named else None

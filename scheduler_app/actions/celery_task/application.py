@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from celery import Celery
-from kombu.exceptions import EncodeError, KombuError
+from kombu.exceptions import EncodeError
 
+from scheduler_app.broker_faults import broker_faults
 from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 
@@ -38,14 +39,10 @@ class Application:
         # By its URL: in a worker's environment, CELERY_BROKER_URL is our own broker's, and Celery prefers it.
         self._connection = self._app.connection_for_write(url)
         self._producer = self._app.amqp.Producer(self._connection, auto_declare=False)
-        known = (*self._connection.connection_errors, *self._connection.channel_errors)
-        # kombu counts a KeyError of our own among its faults, to survive a race of its own.
-        faults: set[type[Exception]] = {OSError, KombuError}
-        faults.update(error for error in known if error is not KeyError)
         self._backend = _results_at(backend, tls) if backend else None
+        self.faults = broker_faults(self._connection)
         if self._backend is not None:
-            faults.update(self._backend.connection_errors, self._backend.channel_errors)
-        self.faults: tuple[type[Exception], ...] = tuple(faults)
+            self.faults += broker_faults(self._backend)
 
     def send(
         self,
@@ -80,7 +77,7 @@ class Application:
     def results(self, task_ids: Sequence[str]) -> list[dict[str, Any] | None]:
         """What the result backend has of these tasks, in one call; None of one that it does not know.
 
-        Raises what kombu raises for a result that is no JSON, or one of `faults`.
+        Raises a DecodeError of kombu for a result that is no JSON, or one of `faults`.
         """
         if not task_ids:
             return []

@@ -88,7 +88,8 @@ def _write_past(store: Store, samples: dict[str, Sample], days: int, seed: int) 
         if isinstance(schedule, Schedule) and schedule.trigger.fires_by_itself:
             past = list(past_of(schedule, sample, now, days, seed))
             past_events.insert(past)
-            store.last_runs.write([_run(past[-1])] if past else [])
+            if past:
+                past_events.note_last(_run(past[-1]))
             count += len(past)
     return count
 

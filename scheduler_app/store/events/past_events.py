@@ -9,6 +9,7 @@ from scheduler_app.domain.event import Event, State
 from scheduler_app.store.events.documents import to_document
 from scheduler_app.store.events.history import line
 from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.schedules.last_runs import Run, run_document
 
 AT_ONCE = 2_000
 
@@ -29,11 +30,17 @@ class PastEvent:
 class PastEvents:
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
+        self._schedules = mongo.collection("schedules")
 
     def insert(self, past: Sequence[PastEvent]) -> None:
         """Stores finished events that are new. Raises BulkWriteError where one exists already."""
         for start in range(0, len(past), AT_ONCE):
             self._events.insert_many(list(map(_document, past[start : start + AT_ONCE])), ordered=False)
+
+    def note_last(self, run: Run) -> None:
+        """Notes a schedule's last run, also one from before the schedule was made, which `LastRuns` takes for
+        that of an earlier schedule."""
+        self._schedules.update_one({"_id": run.schedule_id}, {"$set": {"last_run": run_document(run)}})
 
 
 def _document(past: PastEvent) -> Document:

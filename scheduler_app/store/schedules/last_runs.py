@@ -44,7 +44,7 @@ class LastRuns:
         def write(part: Sequence[Run]) -> None:
             ids = [run.schedule_id for run in part]
             which = {"_id": {"$in": ids}, "state": {"$ne": ScheduleState.DELETED.value}}
-            row = own_value(ids, list(map(_document, part)))
+            row = own_value(ids, list(map(run_document, part)))
             self._schedules.update_many(
                 which,
                 [{"$set": {"row": row}}, {"$set": {"last_run": _NEWEST}}, {"$unset": ["row"]}],
@@ -63,7 +63,8 @@ class LastRuns:
         isolated(runs, write, pass_over)
 
 
-def _document(run: Run) -> Document:
+def run_document(run: Run) -> Document:
+    """How a schedule's document keeps its newest run."""
     return {
         "time": run.time,
         "outcome": run.outcome.value,

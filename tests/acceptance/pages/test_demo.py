@@ -22,6 +22,7 @@ def test_a_demonstration_has_a_week_of_history_and_goes_on(page: Page, stack: St
     times = [datetime.fromisoformat(each["run_time"]) for each in backup]
     assert len(times) >= 6
     assert (times[0] - times[-1]).days >= 5
+    assert backup[0]["run_time"] == by_name["Database backup"]["last_run"]["time"]
     refund = by_name["Refund on demand"]["id"]
     stack.post(f"/schedules/{refund}/trigger", status=202)
     (event,) = stack.finished(refund)

@@ -17,21 +17,10 @@ from scheduler_app.store import Mongo
 from scheduler_app.store.events.past_events import PastEvent, PastEvents
 from tests.acceptance.journal import Journal
 from tests.acceptance.pages.browser import watched_page
+from tests.acceptance.pages.story import fill, rows, use
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import says
 from tests.processes import wait_until
-
-
-def use(page: Page, purpose: str) -> None:
-    page.get_by_test_id(purpose).first.click()
-
-
-def fill(page: Page, purpose: str, text: str) -> None:
-    page.get_by_test_id(purpose).fill(text)
-
-
-def rows(page: Page) -> int:
-    return page.locator("tbody tr").count()
 
 
 def test_a_first_schedule_is_made_in_plain_words_fires_fails_and_is_sent_again(

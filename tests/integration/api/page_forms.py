@@ -24,6 +24,7 @@ def fields_of(page: str) -> dict[str, str]:
     for name, text in re.findall(r'<textarea name="([^"]*)"[^>]*>([^<]*)</textarea>', form):
         found[name] = html.unescape(text)
     for name, options in re.findall(r'<select name="([^"]*)"[^>]*>(.*?)</select>', form, re.DOTALL):
-        chosen = re.search(r"<option[^>]* selected>([^<]*)<", options)
-        found[name] = html.unescape(chosen[1]) if chosen and not name.startswith("pick_") else ""
+        chosen = re.search(r'<option(?: value="([^"]*)")? selected>([^<]*)<', options)
+        value = (chosen[2] if chosen[1] is None else chosen[1]) if chosen else ""
+        found[name] = "" if name.startswith("pick_") else html.unescape(value)
     return found

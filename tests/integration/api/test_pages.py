@@ -196,11 +196,13 @@ def test_an_edit_in_the_form_changes_what_was_changed_in_it_alone(
         headers={"X-Key": "s3cr3t"},
         body="s3cr3t",
         tags=["a"],
+        retry_codes=[429, "5xx"],
     )
     path = f"/schedules/{made['id']}/edit"
     page = client.get(path).text
     assert "s3cr3t" not in page
     form = fields_of(page)
+    assert form["retry_codes"] == "429, 5xx"
     form["name"], form["max_retries"], form["tags"] = "renamed", "3", ""
     form["edit_note"] = "as Bob asked"
     saved = client.post(path, data=form)

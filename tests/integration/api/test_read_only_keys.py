@@ -48,15 +48,25 @@ def test_the_api_refuses_a_reader_every_unsafe_method(keyed: Flask, made: str) -
 def test_the_pages_show_a_reader_no_form_but_those_of_its_session(keyed: Flask, made: str) -> None:
     client = keyed.test_client()
     assert sign_in(client, READER).status_code == 303
-    for path in ("/", "/schedules", f"/schedules/{made}", "/events", "/dead-letters"):
+    client_of_ann = keyed.test_client()
+    client_of_ann.put(
+        "/api/destinations/crm", json={"url": "http://127.0.0.1:9/?t=s3cr3t"}, headers={"X-API-Key": WRITER}
+    )
+    message = {"destination": "crm", "payload": "s3cr3t", "delay_seconds": 3_600, "id": "m"}
+    client_of_ann.post("/api/messages", json=message, headers={"X-API-Key": WRITER})
+    reading = {"/", "/schedules", f"/schedules/{made}", "/events", "/events/msg_m", "/dead-letters"}
+    reading |= {"/destinations", "/messages", "/calendar", "/calendars", "/processes", "/forecast", "/go"}
+    for path in sorted(reading):
         page = client.get(path)
         assert page.status_code == 200
         assert "s3cr3t" not in page.text
         posting = set(re.findall(r'<form method="post" action="([^"]*)"', page.text))
         assert posting == {"/sign-out"}, path
         assert "hx-post" not in page.text
-    for path in ("/new-schedule", f"/schedules/{made}/edit"):
-        assert client.get(path).status_code == 403
+        assert not re.search(r'href="[^"]*(/new-|/edit)', page.text), path
+    writing = {"/new-schedule", f"/schedules/{made}/edit", "/new-destination", "/destinations/crm/edit"}
+    for path in sorted(writing | {"/new-message"}):
+        assert client.get(path).status_code == 403, path
 
 
 def test_the_pages_refuse_a_reader_every_form(keyed: Flask) -> None:

@@ -11,7 +11,15 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("seconds", "said"),
-    [(0, "now"), (1, "in 1 second"), (90, "in 1 minute"), (-7_200, "2 hours ago"), (200_000, "in 2 days")],
+    [
+        (0, "now"),
+        (1, "in 1 second"),
+        (90, "in 1 minute"),
+        (3_599, "in 1 hour"),
+        (7_199, "in 2 hours"),
+        (-7_200, "2 hours ago"),
+        (200_000, "in 2 days"),
+    ],
 )
 def test_a_time_is_relative_to_its_largest_unit(seconds: int, said: str) -> None:
     assert relative(NOON + timedelta(seconds=seconds), NOON) == said

@@ -1,0 +1,140 @@
+"""What keeps callbacks from being sent: kill switches and blackouts."""
+
+from flask import Blueprint, g, redirect, render_template, url_for
+from marshmallow import ValidationError, fields, validate
+from werkzeug.wrappers import Response
+
+from api.auth import PAGES
+from api.json_types import Loaded, View
+from api.pages.form_values import errors_by_field, value_of
+from api.pages.forms import Done, problem_of, takes_form, takes_query
+from api.pages.when import trigger_fields
+from api.problems import Problem
+from api.services import services
+from api.tenancy import tenant
+from api.wire.blackout import BlackoutInput, blackout_of, blackout_shown
+from api.wire.input_schema import InputSchema
+from api.wire.kill_switch import KillSwitchInput, target_of
+from scheduler_app.domain.blackout import KINDS, POLICIES
+from scheduler_app.domain.errors import Conflict, InvalidField
+from scheduler_app.domain.kill_switch import Scope
+
+_SWITCH, _BLACKOUT = KillSwitchInput(), BlackoutInput()
+_FORM_NAMES = dict.fromkeys(KINDS, "when") | {"duration_seconds": "minutes"}
+_FORM_NAMES |= dict.fromkeys((each.value for each in Scope), "named")
+_SHOWN = {"name", "when", "timezone", "minutes", "policy", "note", "scope", "named"}
+
+
+class SwitchForm(InputSchema):
+    scope = fields.String(required=True, validate=validate.OneOf(["all", "tag", "destination"]))
+    named = fields.String(validate=validate.Length(max=200))
+    note = fields.String(validate=validate.Length(max=2_000))
+
+
+class SwitchOffForm(InputSchema):
+    scope = fields.String(required=True, validate=validate.OneOf(["all", "tag", "destination"]))
+    named = fields.String(validate=validate.Length(max=200))
+
+
+class BlackoutForm(InputSchema):
+    name = fields.String(validate=validate.Length(max=200))
+    scope = fields.String(validate=validate.OneOf([each.value for each in Scope]), load_default="all")
+    named = fields.String(validate=validate.Length(max=200))
+    when = fields.String(validate=validate.Length(max=20_000))
+    timezone = fields.String(validate=validate.Length(max=200))
+    minutes = fields.String(validate=validate.Length(max=20))
+    policy = fields.String(validate=validate.Length(max=20))
+    note = fields.String(validate=validate.Length(max=2_000))
+
+
+class BlackoutNamed(InputSchema):
+    name = fields.String(required=True, validate=validate.Length(max=200))
+
+
+def register(blueprint: Blueprint) -> None:
+    blueprint.add_url_rule("/stops", view_func=stops, methods=["GET"])
+    blueprint.add_url_rule("/stops/on", view_func=turn_on, methods=["POST"])
+    blueprint.add_url_rule("/stops/off", view_func=turn_off, methods=["POST"])
+    blueprint.add_url_rule("/stops/blackouts", view_func=save_blackout, methods=["POST"])
+    blueprint.add_url_rule("/stops/blackouts/delete", view_func=delete_blackout, methods=["POST"])
+
+
+@takes_query(Done)
+def stops(query: Loaded) -> str:
+    return _page({"timezone": "UTC"}, done=query.get("done"))
+
+
+@takes_form(SwitchForm)
+def turn_on(form: Loaded) -> Response | tuple[str, int]:
+    made = services()
+    try:
+        given = _SWITCH.load(_target(form) | ({"note": form["note"]} if "note" in form else {}))
+        target, by = target_of(given, tenant()), g.get("key_name") or None
+        made.kill_switches.turn_on(target, made.now(), note=given.get("note"), by=by)
+        made.kill_switch_notice.look()
+    except (ValidationError, InvalidField) as error:
+        return _page({"timezone": "UTC"}, switch_problem=problem_of(error)), 422
+    except Conflict as error:
+        return _page({"timezone": "UTC"}, switch_problem=Problem(409, str(error))), 409
+    return redirect(url_for(f"{PAGES}.stops", done="stopped"), 303)
+
+
+@takes_form(SwitchOffForm)
+def turn_off(form: Loaded) -> Response:
+    made = services()
+    made.kill_switches.turn_off(target_of(_target(form), tenant()))
+    made.kill_switch_notice.look()
+    return redirect(url_for(f"{PAGES}.stops", done="released"), 303)
+
+
+@takes_form(BlackoutForm)
+def save_blackout(form: Loaded) -> Response | tuple[str, int]:
+    made, now = services(), services().now()
+    given: View = {name: form[name] for name in ("timezone", "policy", "note") if name in form}
+    if "when" in form:
+        given |= trigger_fields(form["when"])
+    if "minutes" in form:
+        minutes = value_of(fields.Float(), form["minutes"])
+        given["duration_seconds"] = minutes * 60 if isinstance(minutes, int | float) else minutes
+    try:
+        loaded = _BLACKOUT.load(given | _target(form))
+        made.blackouts.put(blackout_of(form.get("name", ""), loaded, now, tenant()), now)
+    except (ValidationError, InvalidField) as error:
+        return _page(form, problem_of(error)), 422
+    except Conflict as error:
+        return _page(form, Problem(409, str(error))), 409
+    return redirect(url_for(f"{PAGES}.stops", done="saved"), 303)
+
+
+@takes_form(BlackoutNamed)
+def delete_blackout(form: Loaded) -> Response:
+    services().blackouts.delete(form["name"], tenant=tenant())
+    return redirect(url_for(f"{PAGES}.stops", done="deleted"), 303)
+
+
+def _target(form: Loaded) -> View:
+    """The field of the API that says what is stopped."""
+    return {form["scope"]: True if form["scope"] == Scope.ALL else form.get("named", "").strip()}
+
+
+def _page(
+    values: Loaded,
+    problem: Problem | None = None,
+    *,
+    switch_problem: Problem | None = None,
+    done: str | None = None,
+) -> str:
+    made, now = services(), services().now()
+    errors = errors_by_field(problem, _FORM_NAMES)
+    return render_template(
+        "stops.html",
+        switches=made.kill_switches.that_are_on(tenant=tenant()),
+        blackouts=[blackout_shown(each, now) for each in made.store.blackouts.of(now, tenant=tenant())],
+        scopes=[each.value for each in Scope],
+        policies=POLICIES,
+        values=values,
+        errors=errors,
+        others=[text for name in sorted(errors.keys() - _SHOWN) for text in errors[name]],
+        switch_problem=switch_problem,
+        done=done,
+    )
