@@ -8,7 +8,7 @@ from scheduler_app.telemetry.histogram import OneWriterHistogram
 BUCKETS = (0.001, 0.5, 1, 300)
 
 
-def test_it_shows_what_a_histogram_of_prometheus_client_shows():
+def test_it_shows_what_a_histogram_of_prometheus_client_shows() -> None:
     ours, theirs = CollectorRegistry(), CollectorRegistry()
     histograms = (
         OneWriterHistogram("lag_seconds", "How late", buckets=BUCKETS, registry=ours),
@@ -21,7 +21,7 @@ def test_it_shows_what_a_histogram_of_prometheus_client_shows():
     assert _shown(ours) == _shown(theirs)
 
 
-def test_the_registry_refuses_a_second_metric_of_its_name():
+def test_the_registry_refuses_a_second_metric_of_its_name() -> None:
     registry = CollectorRegistry()
     OneWriterHistogram("lag_seconds", "How late", buckets=BUCKETS, registry=registry)
     with pytest.raises(ValueError, match="lag_seconds"):
