@@ -4,6 +4,7 @@ import heapq
 import itertools
 import queue
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -71,6 +72,8 @@ class Courier(EssentialThread):
         self._queues = OriginQueues(concurrency=executors.concurrency, max_events=capacity.limit)
         self._unleased: list[Job] = []
         self._flying: dict[str, tuple[Job, datetime]] = {}
+        self._judged: defaultdict[State, int] = defaultdict(int)
+        """Verdicts since the last ones were counted for Prometheus: a count for each would cost more."""
         self._isolated: str | None = None
         self._reviewed_at = 0.0
         self._loads: tuple[Load, ...] = ()
@@ -135,6 +138,9 @@ class Courier(EssentialThread):
                     # In one call: each `put` wakes the recorder's thread.
                     at = monotonic()
                     finished = [outcome for verdict in verdicts if (outcome := self._finish(verdict, at))]
+                    for state, count in self._judged.items():
+                        _ended_as(state).inc(count)
+                    self._judged.clear()
                     self._recorder.put(finished)
         finally:
             self._executors.close()
@@ -148,13 +154,13 @@ class Courier(EssentialThread):
         if self._giving_back.is_set():
             self._give_back_all()
             return
-        now = self._now()
+        now, held = self._now(), self._capacity.held
         delayed: list[Delayed] = []
         while self._future and self._future[0][0] <= now:
             job = heapq.heappop(self._future)[2]
             if job.isolated:
                 self._start_isolated(job)
-            elif (busy := self._queues.add(job, monotonic(), self._capacity.held)) is not None:
+            elif (busy := self._queues.add(job, monotonic(), held)) is not None:
                 delayed.append(self._delayed(busy, now))
         if delayed:
             self._recorder.put(delayed)
@@ -239,7 +245,7 @@ class Courier(EssentialThread):
             record = job.attempt.record(verdict, started_at, job.origin)
         except Exception as error:  # the same at the other end
             return self._set_aside(job, error)
-        _ended_as(record.state).inc()
+        self._judged[record.state] += 1
         metrics.callback_duration.observe(verdict.duration_ms / 1000)
         return Outcome(record, job.lease)
 

@@ -1,7 +1,7 @@
 """A worker's leases on claimed events: until when it may start their attempts, and their renewal."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
@@ -23,7 +23,10 @@ LOOK_SECONDS = 1.0
 
 def timeout_class(timeout_seconds: float) -> float:
     """The class that a timeout belongs to, in seconds; a longer one than all of them is its own."""
-    return next((each for each in TIMEOUT_CLASSES if timeout_seconds <= each), timeout_seconds)
+    for each in TIMEOUT_CLASSES:
+        if timeout_seconds <= each:
+            return each
+    return timeout_seconds
 
 
 class Lease:
@@ -67,11 +70,11 @@ class Lease:
         """The event's request is made from now on."""
         self._started.add(event_id)
 
-    def settle(self, event_id: str) -> None:
-        """The event is written, or no longer ours."""
+    def settle(self, event_ids: Collection[str]) -> None:
+        """The events are written, or no longer ours."""
         with self._lock:
-            self._open.discard(event_id)
-            self._started.discard(event_id)
+            self._open.difference_update(event_ids)
+            self._started.difference_update(event_ids)
 
     def split(self, event_ids: Iterable[str], timeout_seconds: float) -> "Lease":
         """Takes events out to a lease of their own, of another class. It ends when this one does until it is

@@ -171,7 +171,8 @@ class OriginQueues:
             origin.flying[event.schedule_id] = left
         else:
             del origin.flying[event.schedule_id]
-        self._unblock(origin)
+        if origin.blocked:
+            self._unblock(origin)
 
     def drain(self) -> Iterator[Job]:
         """Takes out everything that waits."""
@@ -254,7 +255,7 @@ class OriginQueues:
 
     def _next_of(self, origin: Origin, now: float) -> Job | None:
         limit = self._limit(origin)
-        if origin.in_flight >= limit or self._is_pacing(origin, now):
+        if origin.in_flight >= limit or (len(origin.young) >= MAX_YOUNG and self._is_pacing(origin, now)):
             return None
         share = limit - limit // SHARES_OF_AN_ORIGIN
         for _ in range(len(origin.jobs)):

@@ -5,6 +5,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
@@ -191,10 +192,13 @@ class Recorder(EssentialThread):
                 for result in results:
                     self._write([result])
                 return
+        settled: defaultdict[Lease, list[str]] = defaultdict(list)
         for result in results:
-            result.lease.settle(result.event_id)
+            settled[result.lease].append(result.event_id)
+        for lease, ids in settled.items():
+            lease.settle(ids)
         if self._tell_settled is not None:
-            self._tell_settled([result.event_id for result in results])
+            self._tell_settled(list(chain.from_iterable(settled.values())))
         self._backlog.written(len(results))
         self._capacity.release(len(results))
         metrics.unrecorded.dec(len(results))

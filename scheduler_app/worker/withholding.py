@@ -23,8 +23,9 @@ from scheduler_app.worker.recorder import Delayed
 
 log = get_logger(__name__)
 
-#: What was known longer ago may no longer hold: this process, or its host, was frozen.
-STALE_SECONDS = 0.75
+#: What was known longer ago may no longer hold: this process, or its host, was frozen. Nothing starts by it:
+#: a kill switch is obeyed within a second, however late the next look is.
+STALE_SECONDS = 0.85
 #: An event that is to be skipped comes to a beat again, which does it.
 BACK_TO_BEAT = timedelta(seconds=2)
 
@@ -61,7 +62,7 @@ class Withholding(threading.Thread):
     def withheld(self, job: Job, now: datetime) -> Delayed | None:
         """What becomes of an attempt that must not start; None where it may. No attempt is counted."""
         switches, blackouts = self.kill_switches.known, self.blackouts.known
-        if not switches and not blackouts:
+        if not switches.targets and not blackouts.all:
             return None
         deliverable, event = job.attempt.deliverable, job.attempt.event
         tags = deliverable.tags if isinstance(deliverable, Schedule) else ()
