@@ -148,6 +148,10 @@ def preview(
     return post("/api/schedules/preview", Preview.of, body)
 
 
+def occurrences(schedule_id: str, which: Json) -> Call[Preview]:
+    return get(_path(schedule_id, "preview"), Preview.of, without_none(which))
+
+
 def why(schedule_id: str, at: datetime | str) -> Call[Explanation]:
     text = at.isoformat() if isinstance(at, datetime) else at
     return get(schedule_path(schedule_id, "why"), Explanation.of, {"at": text})

@@ -36,8 +36,12 @@ def stopped_by(everything: bool, tag: str | None, destination: str | None) -> Js
     return which
 
 
-def put_blackout(name: str, fields: Mapping[str, Any]) -> Call[Json]:
-    return put(_blackout_path(name), dict, dict(fields))
+def put_blackout(name: str, fields: Mapping[str, Any], dry_run: bool) -> Call[Json]:
+    return put(_blackout_path(name), dict, dict(fields), dry_run=dry_run)
+
+
+def get_blackout(name: str) -> Call[Json]:
+    return get(_blackout_path(name), dict)
 
 
 def blackouts() -> Call[tuple[Json, ...]]:

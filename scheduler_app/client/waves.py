@@ -34,6 +34,7 @@ class Forecast(Record):
     receivers: tuple[ForecastReceiver, ...] = ()
     receivers_omitted: int = 0
     sources: Mapping[str, Any] | None = None
+    blackouts: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     busiest: ForecastBucket | None = None
 
@@ -80,6 +81,16 @@ class OwedToReceiver(Record):
     origin: str | None = None
 
 
+class OwedByPolicy(Record):
+    """What is late under the same policies; `expires` says whether `expire_after_seconds` is among them."""
+
+    catch_up: str
+    expires: bool
+    run_overlap: str
+    count: int
+    oldest: datetime
+
+
 class Backlog(Record):
     """What was due before now and waits."""
 
@@ -93,6 +104,7 @@ class Backlog(Record):
     schedules_omitted: int = 0
     receivers: tuple[OwedToReceiver, ...] = ()
     receivers_omitted: int = 0
+    policies: tuple[OwedByPolicy, ...] = ()
 
 
 class BacklogExpired(Record):
