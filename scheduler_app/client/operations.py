@@ -149,7 +149,7 @@ def preview(
 
 
 def occurrences(schedule_id: str, which: Json) -> Call[Preview]:
-    return get(_path(schedule_id, "preview"), Preview.of, without_none(which))
+    return get(schedule_path(schedule_id, "preview"), Preview.of, without_none(which))
 
 
 def why(schedule_id: str, at: datetime | str) -> Call[Explanation]:
