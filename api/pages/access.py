@@ -88,11 +88,12 @@ def _check_form(cookie: str | None) -> None:
     if request.method in SAFE_METHODS:
         return
     if not hmac.compare_digest(request.form.get(TOKEN_FIELD, "").encode(), g.form_token.encode()):
-        raise Problem(403, "this form is no longer valid: load the page again, and allow its cookies")
+        raise Problem(403, "this form has expired: load the page again, and let your browser keep its cookies")
 
 
 def _to_sign_in() -> AnyResponse:
-    # Only what was read is opened again after the sign-in: a form would have to be filled in anew.
+    # After the sign-in the browser returns to the page that it asked for. A form that was sent is lost: it
+    # returns to the overview.
     wanted = request.full_path.rstrip("?") if request.method == "GET" else url_for(f"{PAGES}.overview")
     answer = redirect(url_for(f"{PAGES}.sign_in", next=wanted), 303)
     if request.headers.get("HX-Request"):

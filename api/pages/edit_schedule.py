@@ -63,7 +63,7 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
     except (ValidationError, InvalidField) as error:
         return _form(found, form, problem_of(error)), 422
     except StaleVersion:
-        stale = "Somebody has changed this schedule meanwhile: load the page again, and edit what is there"
+        stale = "This schedule was changed since you opened this page: load the page again and repeat your edit"
         return _form(found, form, Problem(409, stale)), 409
     except Conflict as error:
         return _form(found, form, Problem(409, str(error))), 409
