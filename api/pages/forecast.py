@@ -80,7 +80,7 @@ def _forecast(hours: str) -> View:
 
 
 def _kept() -> _Kept:
-    """Of the application at hand."""
+    """The cache of the current application."""
     found: _Kept = current_app.extensions.setdefault("forecasts_of_pages", _Kept())
     return found
 
