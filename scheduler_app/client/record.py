@@ -92,7 +92,8 @@ def _readers(kind: type[Record]) -> tuple[tuple[str, str, _Read, object], ...]:
     """For each field: its name here and in JSON, what reads it, and its default."""
     found = []
     for name, hint in get_type_hints(kind).items():
-        default, wire_name = getattr(kind, name, _REQUIRED), name
+        default: Any = getattr(kind, name, _REQUIRED)
+        wire_name = name
         if isinstance(default, _Renamed):
             default, wire_name = _REQUIRED, default.wire_name
         if name != "_json":

@@ -90,7 +90,7 @@ class KillSwitchService:
 
 
 class KillSwitchView(Polled[KillSwitches]):
-    """What one process knows of the kill switches: one that is on stays on while MongoDB does not answer.
+    """The kill switches as one process knows them: one that is on stays on while MongoDB does not answer.
     What a process that is cut off from MongoDB has claimed ends with its leases."""
 
     def __init__(self, store: Store, *, seconds: float = LOOK_SECONDS) -> None:
@@ -146,7 +146,7 @@ class KillSwitchGate:
 
 
 class HeldEvents:
-    """What kill switches have held, and beats release when these are off."""
+    """Releases the events that kill switches have held, when these are off; beats call it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

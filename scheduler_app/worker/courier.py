@@ -32,7 +32,7 @@ IDLE_SECONDS = 60.0
 UNBLOCK_SECONDS = 0.01
 REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
-#: So many requests are started before the backlog is looked at again.
+#: The courier looks at the backlog again after starting this many requests.
 STARTS_BETWEEN_LOOKS = 64
 
 
@@ -86,7 +86,8 @@ class Courier(EssentialThread):
     def report_to(
         self, finished: Callable[[Verdict], None], dropped: Callable[[Sequence[str]], None]
     ) -> None:
-        """Who is told of verdicts, and of events that are no longer this worker's, before the start."""
+        """Sets what is called with each verdict, and with events that are no longer this worker's. Call it
+        before `start`."""
         self._tell_finished, self._tell_dropped = finished, dropped
 
     def lost(self, count: int) -> None:
@@ -203,7 +204,9 @@ class Courier(EssentialThread):
         try:
             deliverable = job.attempt.deliverable
             self._executors.of(deliverable.action.kind).start(event, deliverable, started_at)
-        except Exception as error:  # our own fault with this one event: it is set aside, the others go on
+        except (
+            Exception
+        ) as error:  # a defect that one event triggers: the event is set aside, the others go on
             self._recorder.put([self._set_aside(job, error)])
             return
         lease.start(event.id)
@@ -212,7 +215,8 @@ class Courier(EssentialThread):
         metrics.lag.observe(max(0.0, job.attempt.lag(started_at)))
 
     def _start_isolated(self, job: Job) -> None:
-        """At once or not at all: the mark on the event stands for its own request and for nothing else."""
+        """Starts the request of a suspect now, or postpones it: the mark on the event must mean that this
+        request is being made."""
         event, lease, at = job.attempt.event, job.lease, monotonic()
         if (
             self._isolated is None
@@ -243,7 +247,7 @@ class Courier(EssentialThread):
             self._isolated = None
         try:
             record = job.attempt.record(verdict, started_at, job.origin)
-        except Exception as error:  # the same at the other end
+        except Exception as error:  # a defect that one outcome triggers
             return self._set_aside(job, error)
         self._judged[record.state] += 1
         metrics.callback_duration.observe(verdict.duration_ms / 1000)
@@ -266,7 +270,7 @@ class Courier(EssentialThread):
         self._loads = tuple(self._queues.loads(now, most=SHOWN_ORIGINS))
 
     def _try_again(self, job: Job, now: float) -> None:
-        """A job whose lease had no room: MongoDB has been asked for more meanwhile, or has not answered."""
+        """Tries a job again whose lease had no room: `Leases` may have renewed it since."""
         event = job.attempt.event
         if job.lease.is_lost(event.id):
             self._lose(event.id)
@@ -312,4 +316,4 @@ class Courier(EssentialThread):
 
 
 def _tell_nobody(_: object) -> None:
-    """Stands for flow control in a worker that has none."""
+    """The default of `report_to`, which ignores the call."""

@@ -11,12 +11,12 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: What a lease holds beyond the timeout of its events.
+#: How much longer a lease is than the timeout of its events.
 MARGIN_SECONDS = 15.0
 #: Timeouts share leases by these classes, so that a batch with a hundred different ones has five at most. An
 #: event's lease is that of its own class: a neighbour's long timeout does not delay its recovery.
 TIMEOUT_CLASSES = (DEFAULT_TIMEOUT_SECONDS, 30.0, 60.0, 120.0, 300.0)
-#: What is claimed before its timeout is known.
+#: The timeout that a claim assumes, before the schedules are read.
 FIRST_TIMEOUT_SECONDS = DEFAULT_TIMEOUT_SECONDS
 LOOK_SECONDS = 1.0
 
@@ -71,7 +71,7 @@ class Lease:
         self._started.add(event_id)
 
     def settle(self, event_ids: Collection[str]) -> None:
-        """The events are written, or no longer ours."""
+        """The events are written, or belong to other workers."""
         with self._lock:
             self._open.difference_update(event_ids)
             self._started.difference_update(event_ids)
@@ -102,14 +102,14 @@ class Lease:
         with self._lock:
             lost = self._open.difference(held)
             self._ends_at = asked_at + self.seconds
-            # What is in flight goes on: its outcome is taken while the token stands, or kept as late.
+            # Requests in flight go on: MongoDB takes their outcomes while the token stands, or as late ones.
             unstarted = lost - self._started
             self._open -= unstarted
         return tuple(unstarted)
 
 
 class Renewal(NamedTuple):
-    """What one pass over the leases did."""
+    """The result of one pass over the leases."""
 
     renewed: int
     lost: int

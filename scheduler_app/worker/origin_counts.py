@@ -15,7 +15,7 @@ OTHER = "other"
 
 
 class OriginCounts:
-    """What a worker's attempts came to, and how long they took. Threads share it."""
+    """Counts a worker's attempts by outcome, and how long they took. Threads share it."""
 
     def __init__(self) -> None:
         self._attempts: dict[str, dict[str, int]] = {}

@@ -68,8 +68,8 @@ class Origin:
     waiting: int = 0
     in_flight: int = 0
     jobs: OrderedDict[str, deque[Job]] = field(default_factory=OrderedDict)
-    """What may start, by schedule; the schedules take turns in their order here. (Of a plain dict the first
-    key costs the more the more have gone before it.)"""
+    """The jobs that may start, by schedule; the schedules take turns in this order. (Taking the first key of
+    a plain dict becomes slower with each key that was removed before it.)"""
     flying: dict[str, int] = field(default_factory=dict)
     """Requests in flight by schedule."""
     young: OrderedDict[str, float] = field(default_factory=OrderedDict)
