@@ -161,8 +161,11 @@ class AsyncScheduler:
     async def kill_switches(self) -> tuple[KillSwitch, ...]:
         return await self._http.send(operations.kill_switches())
 
-    async def put_blackout(self, name: str, fields: Mapping[str, Any]) -> Json:
-        return await self._http.send(operations.put_blackout(name, fields))
+    async def put_blackout(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        return await self._http.send(operations.put_blackout(name, fields, dry_run))
+
+    async def get_blackout(self, name: str) -> Json:
+        return await self._http.send(operations.get_blackout(name))
 
     async def blackouts(self) -> tuple[Json, ...]:
         return await self._http.send(operations.blackouts())
@@ -223,6 +226,18 @@ class AsyncScheduler:
     ) -> Preview:
         shown = operations.shown(after, until, limit, display_timezone)
         return await self._http.send(operations.preview(rrule, at, shown, fields))
+
+    async def occurrences(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
+        display_timezone: str | None = None,
+    ) -> Preview:
+        shown = operations.shown(after, until, limit, display_timezone)
+        return await self._http.send(operations.occurrences(schedule_id, shown))
 
     async def why(self, schedule_id: str, at: datetime | str) -> Explanation:
         return await self._http.send(operations.why(schedule_id, at))

@@ -144,8 +144,12 @@ def kill_switches() -> Call[tuple[KillSwitch, ...]]:
     return get("/api/kill-switch", read)
 
 
-def put_blackout(name: str, fields: Mapping[str, Any]) -> Call[Json]:
-    return put(_blackout_path(name), dict, dict(fields))
+def put_blackout(name: str, fields: Mapping[str, Any], dry_run: bool) -> Call[Json]:
+    return put(_blackout_path(name), dict, dict(fields), dry_run=dry_run)
+
+
+def get_blackout(name: str) -> Call[Json]:
+    return get(_blackout_path(name), dict)
 
 
 def blackouts() -> Call[tuple[Json, ...]]:
@@ -230,6 +234,10 @@ def preview(
     given = {"rrule": rrule, "at": _maybe_instant(at)} | which
     body = without_none(given) | without_none(_wire(fields))
     return post("/api/schedules/preview", Preview.of, body)
+
+
+def occurrences(schedule_id: str, which: Json) -> Call[Preview]:
+    return get(_path(schedule_id, "preview"), Preview.of, without_none(which))
 
 
 def why(schedule_id: str, at: datetime | str) -> Call[Explanation]:

@@ -74,6 +74,10 @@ class Occurrence(Record):
     local: datetime
     #: What a clock change did: `gap_shifted`, `overlap_first` or `overlap_last`.
     dst: str | None = None
+    #: Of a schedule with jitter: when its callback falls due.
+    due_at: datetime | None = None
+    #: Of a schedule: the blackout that it falls into, with `name`, `until` and `policy`.
+    blackout: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -197,9 +197,14 @@ class Scheduler:
         """Those that are on."""
         return self._http.send(operations.kill_switches())
 
-    def put_blackout(self, name: str, fields: Mapping[str, Any]) -> Json:
-        """Sets a blackout, or replaces the one of that name; `fields` are those of the API."""
-        return self._http.send(operations.put_blackout(name, fields))
+    def put_blackout(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        """Sets a blackout, or replaces the one of that name; `fields` are those of the API. `result` is
+        `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
+        return self._http.send(operations.put_blackout(name, fields, dry_run))
+
+    def get_blackout(self, name: str) -> Json:
+        """One as the API shows it, with its present or next window."""
+        return self._http.send(operations.get_blackout(name))
 
     def blackouts(self) -> tuple[Json, ...]:
         """All blackouts as the API shows them, each with its present or next window."""
@@ -286,6 +291,20 @@ class Scheduler:
         """
         shown = operations.shown(after, until, limit, display_timezone)
         return self._http.send(operations.preview(rrule, at, shown, fields))
+
+    def occurrences(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
+        display_timezone: str | None = None,
+    ) -> Preview:
+        """When a schedule's trigger fires, whatever the schedule's state, as `preview` shows it: each of its
+        occurrences with its jitter (`due_at`) and the `blackout` that it falls into."""
+        shown = operations.shown(after, until, limit, display_timezone)
+        return self._http.send(operations.occurrences(schedule_id, shown))
 
     def why(self, schedule_id: str, at: datetime | str) -> Explanation:
         """Why a schedule fires at an instant, past or future, or why it does not; also of a deleted one.

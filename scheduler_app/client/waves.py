@@ -38,6 +38,7 @@ class Forecast(Record):
     receivers: tuple[ForecastReceiver, ...] = ()
     receivers_omitted: int = 0
     sources: Mapping[str, Any] | None = None
+    blackouts: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     busiest: ForecastBucket | None = None
 
@@ -88,6 +89,17 @@ class OwedToReceiver(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class OwedByPolicy(Record):
+    """What is late under the same policies; `expires` says whether `expire_after_seconds` is among them."""
+
+    catch_up: str
+    expires: bool
+    run_overlap: str
+    count: int
+    oldest: datetime
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Backlog(Record):
     """What was due before now and waits."""
 
@@ -101,6 +113,7 @@ class Backlog(Record):
     schedules_omitted: int = 0
     receivers: tuple[OwedToReceiver, ...] = ()
     receivers_omitted: int = 0
+    policies: tuple[OwedByPolicy, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

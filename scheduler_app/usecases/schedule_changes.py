@@ -11,6 +11,7 @@ from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.occurrence_events import WITHDRAWN_BY_CHANGE
 
 log = get_logger(__name__)
 
@@ -140,7 +141,7 @@ class ScheduleChanges:
             schedule.revision,
             schedule.revised_at,
             now,
-            "Withdrawn: the schedule was changed",
+            WITHDRAWN_BY_CHANGE,
             tenant=schedule.tenant,
         )
         if schedule.state is ScheduleState.ACTIVE:

@@ -18,6 +18,7 @@ from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.calendars import with_calendar
 from scheduler_app.usecases.named_destination import Known, check_named, check_notified, names_deleted
+from scheduler_app.usecases.occurrence_events import WITHDRAWN_BY_DELETION
 from scheduler_app.usecases.schedule_changes import (
     ExpandUntil,
     OnEdit,
@@ -239,7 +240,7 @@ class ScheduleService:
 
     def _withdraw_all(self, schedule_id: str, revision: int, now: datetime, tenant: str) -> int:
         return self.store.cancellations.cancel_all(
-            schedule_id, revision, now, "Withdrawn: the schedule was deleted", tenant=tenant
+            schedule_id, revision, now, WITHDRAWN_BY_DELETION, tenant=tenant
         )
 
 

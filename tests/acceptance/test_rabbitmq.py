@@ -170,6 +170,7 @@ def test_a_cut_line_holds_nobody_up_for_long_and_loses_nothing(
     assert len(journal.calls["/cut"]) == 5
 
 
+@pytest.mark.long
 def test_up_runs_everything_over_rabbitmq(tmp_path: Path, run: Callable[..., Program]) -> None:
     up = run(*UP, "--port", str(free_port()), "--data-dir", str(tmp_path / "data"))
     up.wait_for(r"^Everything is ready", 120)

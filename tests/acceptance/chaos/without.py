@@ -97,6 +97,21 @@ def _overlap() -> None:
     Overlap.held_back = lambda *_: {}  # type: ignore[method-assign]
 
 
+def _kill_switch() -> None:
+    """A worker sends what it has, whatever was stopped meanwhile; beats still hold the rest."""
+    from scheduler_app.worker.withholding import Withholding
+
+    Withholding.withheld = lambda *_: None  # type: ignore[method-assign]
+
+
+def _blackout() -> None:
+    """Nobody sees a blackout."""
+    from scheduler_app.domain.blackout import Blackouts
+    from scheduler_app.store.blackouts import BlackoutDocuments
+
+    BlackoutDocuments.everybodys = lambda *_: Blackouts()  # type: ignore[method-assign]
+
+
 MECHANISMS: dict[str, Callable[[], None]] = {
     "unique-id": _unique_id,
     "claim": _claim,
@@ -106,6 +121,8 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "cut": _cut,
     "restore-override": _restore_override,
     "overlap": _overlap,
+    "kill-switch": _kill_switch,
+    "blackout": _blackout,
 }
 
 if __name__ == "__main__":

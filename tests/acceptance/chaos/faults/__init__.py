@@ -8,6 +8,7 @@ from tests.acceptance.chaos.faults import (
     processes,
     rabbitmq,
     redis,
+    stopping,
 )
 from tests.acceptance.chaos.faults.registry import FAULTS, Fault, faults_over
 
@@ -22,4 +23,5 @@ __all__ = [
     "processes",
     "rabbitmq",
     "redis",
+    "stopping",
 ]
