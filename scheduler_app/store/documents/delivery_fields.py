@@ -67,9 +67,9 @@ def read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
     found = _read.get(written)
     if found is None:
         found = _read_delivery(row)
-        if len(_read) >= MOST_READ:
-            _read.clear()
         if len(written) <= LONGEST_READ:
+            if len(_read) >= MOST_READ:
+                _read.clear()
             _read[written] = found
     return found
 
