@@ -318,7 +318,7 @@ BY_DOCUMENT_OR_TOKEN = {
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
-    *("destinations.for_delivery", "destinations.reseal"),
+    *("destinations.for_delivery", "destinations.reseal", "destinations.queues"),
     *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "finish_ended", "claim", "condemn")),
@@ -334,7 +334,7 @@ ACROSS_TENANTS = {
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
-    *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
+    *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "move", "sent", "put_back")),
     "outbox.put_back_abandoned",
     *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "ended")),
     *(f"backfills.{verb}" for verb in ("start", "there", "remove")),
