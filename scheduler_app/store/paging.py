@@ -30,10 +30,12 @@ BATCH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A row's place in a list ordered by (moment, id). Neither ever changes."""
+    """A row's place in a list ordered by (moment, id), neither of which ever changes; or in one by name."""
 
     moment: datetime
     id: str
+    name: str = ""
+    """In a list by name: the row's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ class PagedQuery:
         # A row that no longer matches is not shown.
         still = {"_id": {"$in": chosen}, "$expr": self.row_filter.matches}
         rows = list(self.collection.find(still, hint="_id_")) if chosen else []
-        rows.sort(key=lambda row: (row[self.moment], str(row["_id"])), reverse=not self.ascending)
+        place = {row_id: number for number, row_id in enumerate(chosen)}
+        rows.sort(key=lambda row: place[row["_id"]])
         return Page(rows, following)
 
     def _choose(self, row_filter: RowFilter, window: Window) -> tuple[list[Any], Position | None]:
@@ -119,7 +122,7 @@ class PagedQuery:
     ) -> Generator[list[Document], None, None]:
         """Rows in the list's order, with what is to be judged: as many as a page wants first, where most
         pages are found, and then a thousand at a time."""
-        fields: Document = {"_id": 1, self.moment: 1, "fits": row_filter.matches}
+        fields: Document = {**{key: 1 for key, _ in self._order()}, "fits": row_filter.matches}
         if row_filter.field:
             fields[row_filter.field] = 1
         few = min(most, 2 * (window.skip + window.limit))
@@ -132,11 +135,13 @@ class PagedQuery:
                     yield batch
 
     def _find(self, window: Window, limit: int, fields: Document | None = None, *, skip: int = 0) -> Any:
-        direction = ASCENDING if self.ascending else DESCENDING
-        order = [(self.moment, direction), ("_id", direction)]
         return self.collection.find(
-            self._query(window), fields, sort=order, skip=skip, limit=limit, hint=self.hint
+            self._query(window), fields, sort=self._order(), skip=skip, limit=limit, hint=self.hint
         )
+
+    def _order(self) -> list[tuple[str, int]]:
+        direction = ASCENDING if self.ascending else DESCENDING
+        return [(self.moment, direction), ("_id", direction)]
 
     def _query(self, window: Window) -> Document:
         # A row whose moment is no date has no place in the list: it would be lost between two pages, or
@@ -169,6 +174,34 @@ class PagedQuery:
 
     def _position(self, row: Document) -> Position:
         return Position(row[self.moment], str(row["_id"]))
+
+
+class PagedByName(PagedQuery):
+    """The same in the order of names, of which several may be alike: of an index that ends in (`name`
+    ascending, `moment` and `_id` descending). A row whose name is no text is in no such list; it has no
+    window of time."""
+
+    __slots__ = ()
+
+    def _order(self) -> list[tuple[str, int]]:
+        return [("name", ASCENDING), (self.moment, DESCENDING), ("_id", DESCENDING)]
+
+    def _query(self, window: Window) -> Document:
+        dated = self.which | {self.moment: {"$gte": EARLIEST, "$lt": LATEST}}
+        last = window.after
+        if last is None:
+            return dated | {"name": {"$gte": ""}}
+        alike = self.which | {"name": last.name}
+        return {
+            "$or": [
+                alike | {self.moment: last.moment, "_id": {"$lt": last.id}},
+                alike | {self.moment: {"$gte": EARLIEST, "$lt": last.moment}},
+                dated | {"name": {"$gt": last.name}},
+            ]
+        }
+
+    def _position(self, row: Document) -> Position:
+        return Position(row[self.moment], str(row["_id"]), row["name"])
 
 
 def _fitting(row_filter: RowFilter, batch: Sequence[Document]) -> list[bool]:

@@ -64,7 +64,7 @@ def calendar_view(
     """What happened from `since` to `until` up to `now`, and what is to come, of one schedule or of those
     that match. `destination` is the id of one. Bounded; what is left out is said in words."""
     left_out: list[str] = []
-    schedules = _schedules(store, schedule_id, tag, destination, tenant, left_out)
+    schedules = chosen_schedules(store, schedule_id, tag, destination, tenant, left_out)
     known = None if schedule_id is None and tag is None and destination is None else schedules
     past = _past(store, since, min(until, now), schedule_id, known, tenant)
     if len(past) >= MOST_EVENTS:
@@ -86,7 +86,7 @@ def calendar_view(
     return CalendarView(days, left_out)
 
 
-def _schedules(
+def chosen_schedules(
     store: Store,
     schedule_id: str | None,
     tag: str | None,
@@ -94,6 +94,7 @@ def _schedules(
     tenant: str,
     left_out: list[str],
 ) -> list[Schedule]:
+    """Those that match, the newest; appends to `left_out` that there are more."""
     if schedule_id is not None:
         found = store.schedules.get(schedule_id, tenant=tenant)
         return [found] if isinstance(found, Schedule) else []

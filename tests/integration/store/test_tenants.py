@@ -206,6 +206,22 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
         {},
     ),
+    "hourly_counts.events": (
+        lambda w: (
+            w.store.hourly_counts.events(
+                [w.living], w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+            ).quarters
+        ),
+        {},
+    ),
+    "hourly_counts.dead_letters": (
+        lambda w: (
+            w.store.hourly_counts.dead_letters(
+                None, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+            ).quarters
+        ),
+        {},
+    ),
     "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
     "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
