@@ -11,7 +11,16 @@ from werkzeug.wrappers import Response
 from api import hop_limit
 from api.auth import PAGES
 from api.json_types import Loaded
-from api.pages.forms import OF_WHAT_WAS_DONE, ROWS, Done, cursor, onward, takes_form, takes_query
+from api.pages.forms import (
+    LOOK_SECONDS,
+    OF_WHAT_WAS_DONE,
+    ROWS,
+    Done,
+    cursor,
+    onward,
+    takes_form,
+    takes_query,
+)
 from api.problems import Problem
 from api.services import services
 from api.tenancy import tenant
@@ -78,7 +87,7 @@ def register(blueprint: Blueprint) -> None:
 def schedules(query: Loaded) -> str:
     made = services()
     filters = {name: query[name] for name in FILTERS if name in query}
-    window = Window(limit=ROWS, after=query.get("cursor"))
+    window = Window(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
     found = made.store.schedules.page(window, tenant=tenant(), order=query["order"], **_which(filters))
     now = made.now()
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]

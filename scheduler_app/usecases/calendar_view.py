@@ -19,6 +19,8 @@ MOST_EVENTS = 5_000
 #: How many schedules are read for coming occurrences, how many occurrences of each, and for how long in all.
 MOST_SCHEDULES = 200
 MOST_OF_ONE = 100
+#: Schedules of a destination are looked for so long.
+LOOK_SECONDS = 0.1
 MOST_SECONDS = 1.0
 
 
@@ -98,9 +100,13 @@ def chosen_schedules(
     if schedule_id is not None:
         found = store.schedules.get(schedule_id, tenant=tenant)
         return [found] if isinstance(found, Schedule) else []
-    page = store.schedules.page(Window(limit=MOST_SCHEDULES), tenant=tenant, tag=tag, destination=destination)
+    window = Window(limit=MOST_SCHEDULES, seconds=LOOK_SECONDS)
+    page = store.schedules.page(window, tenant=tenant, tag=tag, destination=destination)
     if page.next is not None:
-        left_out.append(f"what comes of all but the newest {MOST_SCHEDULES} schedules")
+        shown = (
+            f"all but the newest {len(page.rows)} schedules" if page.rows else "schedules not found in time"
+        )
+        left_out.append(f"what comes of {shown}")
     return [each for each in page.rows if isinstance(each, Schedule)]
 
 
