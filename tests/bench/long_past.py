@@ -14,7 +14,8 @@ from pymongo.write_concern import WriteConcern
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import State, event_id, scheduled
+from scheduler_app.domain.event import State, scheduled
+from scheduler_app.domain.event_ids import event_id
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
