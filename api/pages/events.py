@@ -24,7 +24,7 @@ from scheduler_app.store.events.record import EventRecord
 
 #: A worker has taken an event in these states, or it is over.
 NOT_CANCELLABLE = frozenset(state for state in State if LIFE[state].final) | {State.RUNNING}
-#: Of the first attempt: each step of an event's way, by the state whose line in the history tells its time.
+#: The steps of an event up to its first attempt, by the state whose line in the history has the time.
 _STEPS = ((State.WORKER_QUEUE, "dispatched"), (State.RUNNING, "claimed"))
 
 

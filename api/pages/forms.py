@@ -1,4 +1,4 @@
-"""What a page is given: its query or its form, read by a schema as the API reads bodies.
+"""Reads a page's query or form by a schema, as the API reads bodies.
 
 A browser sends a field that was left empty as empty text: it counts as not given.
 """
@@ -31,7 +31,7 @@ class Nothing(InputSchema):
 
 
 class Done(InputSchema):
-    """What a page was led to by: an action that has been done, and how many things it was done to."""
+    """The action that led to a page, and how many things it was done to."""
 
     done = fields.String(
         validate=validate.OneOf(
@@ -107,7 +107,7 @@ def problem_of(error: InvalidField | ValidationError) -> Problem:
 
 
 def seed_of(form: Loaded) -> str | None:
-    """What an id is made of: a form that is sent twice makes one thing, one that was changed another."""
+    """The seed of an id: a form that is sent twice makes one thing, a changed form another."""
     if "once" not in form:
         return None
     content = "\n".join(f"{name}={form[name]}" for name in sorted(form))

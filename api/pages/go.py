@@ -43,7 +43,8 @@ def register(blueprint: Blueprint) -> None:
 
 @takes_query(GoQuery)
 def go(query: Loaded) -> str | Response:
-    """The places that fit; a single one is gone to at once where nobody types."""
+    """Lists the pages that match the text. A form that was submitted redirects to a single match; a search
+    while somebody types only lists."""
     places = _places(query.get("to", "").strip())
     if request.headers.get("HX-Request"):
         return render_template("found.html", places=places, to=query.get("to"))

@@ -26,13 +26,13 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import whole_id
 from scheduler_app.store.paging import Position, Window
 
-#: What is done to a schedule, by the word on its button; and the word for what was done.
+#: The actions on a schedule by the word on their button, with the word for what was done.
 VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "tag": "tagged", "delete": "deleted"}
-#: What takes back what was done.
+#: The action that undoes each.
 UNDO = {"pause": "resume", "resume": "pause"}
 OUTCOMES = 30
 MOST_COUNTED = 10_000
-#: Of all that a filter finds so many are changed in one request, or as many as this time allows.
+#: How many schedules that match a filter one request changes at most, and for how long.
 FILTER_PAGE = 500
 FILTER_SECONDS = 5.0
 MOST_REFUSALS = 100

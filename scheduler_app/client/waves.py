@@ -1,22 +1,19 @@
 """What forecasts return, typed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.client.record import Record
+from scheduler_app.client.record import Record, renamed
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ForecastBucket(Record):
     """One part of a forecast's time; in JSON `start` is `from`."""
 
     count: int
-    start: datetime = field(metadata={"json": "from"})
+    start: datetime = renamed("from")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ForecastReceiver(Record):
     """What falls due for one destination, or for one origin where none is named."""
 
@@ -26,7 +23,6 @@ class ForecastReceiver(Record):
     origin: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Forecast(Record):
     """How many callbacks fall due when; `notes` says why they are estimates where `sampled` is true."""
 
@@ -43,7 +39,6 @@ class Forecast(Record):
     busiest: ForecastBucket | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Backfill(Record):
     """A backfill and how far it has come; `state` is `running`, `made`, `done`, `cancelled` or `error`. In
     JSON `since` and `until` are `from` and `to`."""
@@ -59,8 +54,8 @@ class Backfill(Record):
     rate_per_second: float
     overlap: str
     only_missing: bool
-    since: datetime = field(metadata={"json": "from"})
-    until: datetime = field(metadata={"json": "to"})
+    since: datetime = renamed("from")
+    until: datetime = renamed("to")
     seconds_left: int | None = None
     reason: str | None = None
     started_at: datetime | None = None
@@ -69,7 +64,6 @@ class Backfill(Record):
     dry_run: bool = False
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class OwedOfSchedule(Record):
     """What one schedule owes; `schedule_id` is None for messages."""
 
@@ -78,7 +72,6 @@ class OwedOfSchedule(Record):
     schedule_id: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class OwedToReceiver(Record):
     """What one destination is owed, or one origin where none is named."""
 
@@ -88,7 +81,6 @@ class OwedToReceiver(Record):
     origin: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class OwedByPolicy(Record):
     """What is late under the same policies; `expires` says whether `expire_after_seconds` is among them."""
 
@@ -99,7 +91,6 @@ class OwedByPolicy(Record):
     oldest: datetime
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Backlog(Record):
     """What was due before now and waits."""
 
@@ -116,7 +107,6 @@ class Backlog(Record):
     policies: tuple[OwedByPolicy, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BacklogExpired(Record):
     """How many late events were given up, and whether there are more."""
 

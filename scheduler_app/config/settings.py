@@ -156,6 +156,9 @@ class Settings:
     command_file_mib: int = _setting(
         1024, parse.whole_number(1, 2**20), "the largest file that a command may write, in MiB"
     )
+    command_niceness: int = _setting(
+        10, parse.whole_number(0, 19), "how far commands give way to what else wants the CPU: 0 is not at all"
+    )
     celery_brokers: NamedUrls = _setting(  # noqa: RUF009 - it makes a dataclasses.field
         (),
         parse_brokers,

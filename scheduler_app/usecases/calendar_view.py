@@ -1,4 +1,5 @@
-"""What ran and what comes, day by day: past events by outcome, and coming occurrences of schedules."""
+"""A calendar of what ran and what comes, day by day: past events by outcome, and coming occurrences of
+schedules."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,9 +14,9 @@ from scheduler_app.store import Store
 from scheduler_app.store.events.figures import Outcome
 from scheduler_app.store.paging import Window
 
-#: Of the past so many of the newest events are shown.
+#: How many of the newest past events are shown.
 MOST_EVENTS = 5_000
-#: So many schedules are looked at for what comes, so many occurrences of each, and for so long in all.
+#: How many schedules are read for coming occurrences, how many occurrences of each, and for how long in all.
 MOST_SCHEDULES = 200
 MOST_OF_ONE = 100
 MOST_SECONDS = 1.0

@@ -33,7 +33,7 @@ CANCELLED = "Cancelled by a person or program"
 
 
 class Scheduled(NamedTuple):
-    """What became of a request for a message."""
+    """The result of a request for a message."""
 
     record: MessageRecord
     created: bool
@@ -76,7 +76,7 @@ class MessageService:
         event = self._event(draft, now, tenant, request_seed, hops, request)
         later = event.due_at > now
         if later and not self.quota.take(tenant, 1, now):
-            # What was made before is answered all the same.
+            # Messages that an earlier try made are in the answer all the same.
             there = self.store.messages.get(event.id, tenant=tenant)
             if there is None:
                 raise self._no_room()
@@ -281,7 +281,7 @@ def _too_late(record: MessageRecord, what: str) -> Conflict:
 
 
 def _waiting(record: MessageRecord, due_at: datetime) -> Event:
-    """What dispatch needs to know of a stored message that waits."""
+    """The event of a stored message that waits, as dispatch needs it."""
     content = record.content
     event = Event(record.event.id, "", 1, record.event.run_time, due_at, Kind.MESSAGE)
     if not isinstance(content, Message):

@@ -11,6 +11,13 @@ from scheduler_app.client.celery import ScheduledTask
 
 app = Celery("shop", broker=os.environ["SHOP_BROKER"], backend=os.environ["SHOP_RESULTS"])
 app.conf.update(task_serializer="json", accept_content=["json"], broker_connection_retry_on_startup=True)
+# What a killed worker held comes back after an hour by default.
+app.conf.broker_transport_options = {
+    "visibility_timeout": 15,
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    "unacked_mutex_expire": 10,
+}
 _records = redis.Redis.from_url(os.environ["SHOP_RECORDS"])
 
 

@@ -26,10 +26,7 @@ class LaneConnection(pyamqp.Connection):
 
 def _connection(**options: Any) -> pyamqp.Connection:
     """One of ours, or kombu's own to a broker of somebody else's application (CELERY_BROKERS), whose queues
-    have other names and forms. By TLS, the certificate has to be the one of the host that it connects to."""
-    if options.get("ssl"):
-        given = options["ssl"] if isinstance(options["ssl"], dict) else {}
-        options["ssl"] = {"server_hostname": options["host"].rpartition(":")[0], **given}
+    have other names and forms."""
     return LaneConnection(**options) if "name_prefix" in options else pyamqp.Connection(**options)
 
 
@@ -38,6 +35,16 @@ class LaneTransport(pyamqp.Transport):
 
 
 class LaneSSLTransport(pyamqp.SSLTransport):
-    """The same by TLS."""
+    """The same by TLS, where the certificate has to be that of the host in the URL."""
 
     Connection = staticmethod(_connection)  # type: ignore[assignment]  # kombu only calls it
+
+    def establish_connection(self) -> Any:
+        client: Any = self.client
+        host, given = client.hostname, client.ssl
+        client.ssl = {"server_hostname": host, **(given if isinstance(given, dict) else {})}
+        try:
+            return super().establish_connection()
+        finally:
+            # kombu makes an address of `localhost`, which no certificate is for, and keeps that.
+            client.hostname, client.ssl = host, given

@@ -38,7 +38,7 @@ MOST_ESTIMATES = 64
 
 @dataclass(frozen=True, slots=True)
 class DispatchResult:
-    """What the dispatch of one page led to."""
+    """The result of dispatching one page."""
 
     dispatched: int
     """Events whose messages were sent."""

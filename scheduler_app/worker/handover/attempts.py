@@ -141,7 +141,7 @@ class AttemptMaker:
         return set_aside(event, lease, self._worker, reason, self._now(), deliverable)
 
     def _left_to_others(self, event: Event, lease: Lease, reason: str, queue: str | None = None) -> Delayed:
-        """Nothing is wrong with the event: another worker may have the key, or the release, that it needs. It
-        moves to `queue`, which an edit may have changed after the event was made."""
+        """Postpones an event that another worker can do: this one lacks the key, or the release, that it
+        needs. The event moves to `queue`, which an edit may have changed after it was made."""
         reason = f"{self._worker} leaves it to others: {reason}"
         return postponed(event, lease, self._now() + LEFT_TO_OTHERS, reason, queue=queue)
