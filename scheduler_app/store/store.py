@@ -19,6 +19,7 @@ from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.expirations import Expirations
 from scheduler_app.store.events.figures import EventFigures
 from scheduler_app.store.events.holding import Holding
+from scheduler_app.store.events.hourly import HourlyCounts
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.newest import NewestEvents
@@ -69,6 +70,7 @@ class Store:
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.event_figures = EventFigures(self.mongo)
+        self.hourly_counts = HourlyCounts(self.mongo)
         self.newest_events = NewestEvents(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.completions = Completions(self.mongo)

@@ -157,7 +157,7 @@ class Dispatch:
         return found
 
     def _dispatch(self, due: Sequence[Due], now: datetime, queue: str, *, urgent: bool = False) -> "_Done":
-        due = self._lines.in_time(due, now + self._horizon, now)
+        due = self._lines.in_time(due, now + self._horizon, now, queue=queue)
         parts = self._parallel.each(
             lambda part: self._dispatch_part(part, now, queue, urgent=urgent), self._parallel.of(due)
         )

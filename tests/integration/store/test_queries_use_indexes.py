@@ -145,6 +145,10 @@ def test_every_verb_s_query_has_an_index(
     assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
     _use_figures(store.event_figures, now)
+    for ids in (None, ["s1"], ["s1", "s2"]):
+        span = now - 100 * SECOND, now
+        store.hourly_counts.events(ids, *span, tenant=TENANT, most=1_000)
+        store.hourly_counts.dead_letters(ids, *span, tenant=TENANT, most=1_000)
     _use_newest(store.newest_events)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
@@ -181,6 +185,7 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.outbox.due(due, limit=10, after=now, but={"http://a.test:80", "unknown"}) == []
     put_off = [PutOff(each.id, due, each.due_at, "no room") for each in store.outbox.due(now, limit=1)]
     assert store.outbox.put_off(put_off, due, now) == 1
+    assert store.outbox.move({"callbacks": [put_off[0].id]}, due) == 1
     token, taken = take(store.outbox, due, limit=10, lease_seconds=2)
     assert store.outbox.take(taken[:1], due, now, lease_seconds=2)[1] == [], "taken already: read back"
     ids = [each.id for each in taken]
@@ -276,7 +281,10 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
         {"text": "Sched", "destination": "crm"},
     ):
         schedules.count(tenant=TENANT, most=1_000, **filters)
-        schedules.page(Window(limit=10), tenant=TENANT, oldest_first=True, **filters)
+        schedules.page(Window(limit=10), tenant=TENANT, order="oldest", **filters)
+        for order in ("name", "next"):
+            for after in (None, Position(now, "s3", "test")):
+                schedules.page(Window(limit=10, after=after), tenant=TENANT, order=order, **filters)
         schedules.page(Window(limit=10), tenant="default", **filters)
         schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
         schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)
@@ -474,11 +482,12 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
 
 
 def _use_destinations(destinations: Any, now: datetime) -> None:
-    made = Destination(id="d1", url="http://x/", created_at=now, updated_at=now)
+    made = Destination(id="d1", url="http://x/", queue="eu", created_at=now, updated_at=now)
     destinations.insert(made)
     destinations.update(replace(made, version=2), version=1)
     destinations.get("d1", tenant=TENANT)
     destinations.for_delivery(["d1"])
+    assert destinations.queues(limit=9) == ["eu"]
     destinations.page(Window(limit=9), tenant=TENANT)
     destinations.in_use("d1", tenant=TENANT)
     destinations.messages_of("d1", tenant=TENANT)

@@ -206,6 +206,22 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
         {},
     ),
+    "hourly_counts.events": (
+        lambda w: (
+            w.store.hourly_counts.events(
+                [w.living], w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+            ).quarters
+        ),
+        {},
+    ),
+    "hourly_counts.dead_letters": (
+        lambda w: (
+            w.store.hourly_counts.dead_letters(
+                None, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+            ).quarters
+        ),
+        {},
+    ),
     "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
     "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
@@ -318,7 +334,7 @@ BY_DOCUMENT_OR_TOKEN = {
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
-    *("destinations.for_delivery", "destinations.reseal"),
+    *("destinations.for_delivery", "destinations.reseal", "destinations.queues"),
     *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "finish_ended", "claim", "condemn")),
@@ -334,7 +350,7 @@ ACROSS_TENANTS = {
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
-    *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
+    *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "move", "sent", "put_back")),
     "outbox.put_back_abandoned",
     *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "ended")),
     *(f"backfills.{verb}" for verb in ("start", "there", "remove")),
