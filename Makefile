@@ -19,8 +19,9 @@ demo: .venv/installed ## run everything in ./data/demo, with schedules and a wee
 	@mkdir -p data/demo
 	@$(BIN)/scheduler demo --data-dir data/demo --wait 60 & $(BIN)/scheduler up --data-dir data/demo $(ARGS)
 
+# Three at once on two cores: a test of real processes waits for them half of its time.
 test: .venv/installed-dev ## run all tests but the long ones (ARGS="-k words")
-	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not chaos and not long" $(ARGS)
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not chaos and not long" $(ARGS)
 
 check: .venv/installed-dev ## lint, format, types, layers, dead code
 	@$(BIN)/ruff check
@@ -29,12 +30,13 @@ check: .venv/installed-dev ## lint, format, types, layers, dead code
 	@$(BIN)/lint-imports
 	@$(BIN)/vulture
 
-long: .venv/installed-dev ## run the tests that only take long: thousands of generated requests, long lists, long leases
+long: .venv/installed-dev ## run what is left out of `make test`: whole tables, thousands of generated requests, long lists and leases
 	@$(BIN)/python -m pytest -n 2 -m long --timeout 1800 $(ARGS)
 
 chaos: .venv/installed-dev ## break everything once and audit, then the tests that break one thing (ARGS="redis-killed --seeds 10")
 	@$(BIN)/python -m tests.acceptance.chaos $(ARGS)
 ifndef ARGS
+	@$(BIN)/python -m tests.acceptance.chaos --broker rabbitmq rabbitmq-killed rabbitmq-emptied rabbitmq-full rabbitmq-cut
 	@$(BIN)/python -m pytest -m chaos --timeout 1800
 endif
 

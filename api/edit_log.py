@@ -13,7 +13,7 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.store.edits import Edits
 from scheduler_app.telemetry import get_logger
-from scheduler_app.usecases.schedules import OnEdit
+from scheduler_app.usecases.schedule_changes import OnEdit
 
 log = get_logger(__name__)
 

@@ -20,7 +20,7 @@ from api import (
 from api.openapi import spec_options
 from api.routes import echo, health, manual, metrics, swagger_ui
 from api.tasks_facade import answers as tasks_answers
-from scheduler_app.assembly import assemble
+from scheduler_app.assembly import Assembly, assemble
 from scheduler_app.broker import make_app
 from scheduler_app.config import Settings, load_settings
 from scheduler_app.health.startup import starting
@@ -35,13 +35,16 @@ def create_app(settings: Settings | None = None) -> Flask:
         with starting():
             settings = load_settings()
         configure_logs(settings.log_level, settings.log_format)
+    app = routed(settings)
+    serve(app, settings).heartbeat("api").start()
+    return app
+
+
+def routed(settings: Settings) -> Flask:
+    """The application with all its routes and checks, which asks nobody yet: `serve` says whom."""
     app = Flask("rrule-scheduler")
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(spec_options(settings))
-    with starting():
-        made = assemble(settings, make_app(settings))
-    made = replace(made, manager=replace(made.manager, on_edit=edit_log.noting(made.store)))
-    app.extensions["scheduler"] = made
     # First: the last of all to see an answer.
     tasks_answers.register(app)
     api = routes.register(app)
@@ -60,10 +63,18 @@ def create_app(settings: Settings | None = None) -> Flask:
     metrics.register(app)
     swagger_ui.register(app, api)
     manual.register(app)
+    return app
+
+
+def serve(app: Flask, settings: Settings) -> Assembly:
+    """Gives the application its use cases, over the database and the broker of `settings`, and returns them.
+    Raises SystemExit where they cannot be used."""
+    with starting():
+        made = assemble(settings, make_app(settings))
+    made = replace(made, manager=replace(made.manager, on_edit=edit_log.noting(made.store)))
+    app.extensions["scheduler"] = made
     if not settings.api_keys:
         log.warning("api.open", message="API_KEYS is not set: every program on this host may use the API")
     if not made.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
-    heartbeat = app.extensions["heartbeat"] = made.heartbeat("api")
-    heartbeat.start()
-    return app
+    return made

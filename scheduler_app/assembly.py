@@ -48,7 +48,8 @@ from scheduler_app.usecases.recalendaring import Recalendaring
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
-from scheduler_app.usecases.schedules import ScheduleService, tell_nobody
+from scheduler_app.usecases.schedule_changes import tell_nobody
+from scheduler_app.usecases.schedules import ScheduleService
 from scheduler_app.worker import Pipeline
 
 

@@ -7,6 +7,7 @@ starts its own (`scheduler_app.embedded`).
 
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,8 +21,10 @@ from scheduler_app.embedded import Mongod, Redis
 from tests import scratch
 from tests.processes import Program
 
-# The processes of the tests keep what they compiled: each of a hundred would compile the package anew.
+# This process and those that the tests start keep what they compiled: each of a hundred would compile the
+# package anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_configure(config: pytest.Config) -> None:

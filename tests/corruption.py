@@ -273,21 +273,24 @@ BACKFILLS: dict[str, tuple[Any, ...]] = {
 }
 
 
-def corruptions(table: dict[str, tuple[Any, ...]]) -> Iterator[Corruption]:
-    for path, values in table.items():
-        for value in values:
-            yield Corruption(path, value)
+def corruptions(table: dict[str, tuple[Any, ...]], *, whole: bool = True) -> Iterator[Corruption]:
+    """The whole table, or two values for each field, which are others from field to field."""
+    for number, (path, values) in enumerate(table.items()):
+        few = {number % len(values), (number + len(values) // 2) % len(values)}
+        for index, value in enumerate(values):
+            if whole or index in few:
+                yield Corruption(path, value)
 
 
 # -- Planting the tables. `sound` plants the same documents without a fault. ------------------------------
 
 
 def plant_schedules(
-    store: Store, now: datetime, url: str, *, prefix: str = "bad", sound: bool = False
+    store: Store, now: datetime, url: str, *, prefix: str = "bad", sound: bool = False, whole: bool = True
 ) -> dict[str, Corruption]:
     """Schedules with overdue occurrences, one for each row, by id."""
     documents, planted = store.mongo.collection("schedules"), {}
-    for number, corruption in enumerate(corruptions(SCHEDULES)):
+    for number, corruption in enumerate(corruptions(SCHEDULES, whole=whole)):
         made = schedule(now - 10 * SECOND, f"{prefix}-{number}", url=url, rrule=OVERDUE)
         planted[made.id] = corruption
         store.schedules.insert(made)
@@ -297,7 +300,13 @@ def plant_schedules(
 
 
 def plant_events(
-    store: Store, now: datetime, url: str, *, schedule_id: str = "bad", sound: bool = False
+    store: Store,
+    now: datetime,
+    url: str,
+    *,
+    schedule_id: str = "bad",
+    sound: bool = False,
+    whole: bool = True,
 ) -> dict[str, tuple[State, Corruption]]:
     """Events of one sound schedule, all of them overdue, one for each row and each living state, by id."""
     store.schedules.insert(schedule(now - 10 * SECOND, schedule_id, url=url, rrule=YEARLY))
@@ -311,7 +320,7 @@ def plant_events(
     due, planted = now - LONG_AGO, {}
     documents = store.mongo.collection("events")
     for state, fields in living.items():
-        for corruption in corruptions(EVENTS):
+        for corruption in corruptions(EVENTS, whole=whole):
             due -= timedelta(milliseconds=1)
             made = event(due, schedule_id)
             planted[made.id] = state, corruption
@@ -322,10 +331,10 @@ def plant_events(
     return planted
 
 
-def plant_messages(store: Store, now: datetime, url: str) -> dict[str, Corruption]:
+def plant_messages(store: Store, now: datetime, url: str, *, whole: bool = True) -> dict[str, Corruption]:
     """Overdue messages, one for each row, by their events' ids."""
     documents, planted = store.mongo.collection("events"), {}
-    for number, corruption in enumerate(corruptions(MESSAGES)):
+    for number, corruption in enumerate(corruptions(MESSAGES, whole=whole)):
         made = message(now - 10 * SECOND, f"bad-{number}", url=url)
         planted[made.id] = corruption
         store.messages.insert(made, now)
@@ -333,10 +342,10 @@ def plant_messages(store: Store, now: datetime, url: str) -> dict[str, Corruptio
     return planted
 
 
-def plant_destinations(store: Store, now: datetime, url: str) -> dict[str, Corruption]:
+def plant_destinations(store: Store, now: datetime, url: str, *, whole: bool = True) -> dict[str, Corruption]:
     """Destinations, one for each row, by name."""
     documents, planted = store.mongo.collection("destinations"), {}
-    for number, corruption in enumerate(corruptions(DESTINATIONS)):
+    for number, corruption in enumerate(corruptions(DESTINATIONS, whole=whole)):
         made = Destination(id=f"bad-{number}", url=url, created_at=now, updated_at=now)
         planted[made.id] = corruption
         store.destinations.insert(made)

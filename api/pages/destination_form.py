@@ -9,7 +9,7 @@ from marshmallow import Schema, fields, validate
 
 from api.json_types import Loaded, View
 from api.pages.form_values import ONE_LINE, changed_names, headers_of, headers_text, text_of, value_of
-from api.wire.destination import DestinationChange
+from api.wire.destination_input import DestinationChange
 from api.wire.input_schema import InputSchema
 from scheduler_app.domain.http_action import METHODS
 

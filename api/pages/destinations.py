@@ -9,7 +9,7 @@ from api.json_types import Loaded, View
 from api.pages.forms import Done, Nothing, onward, takes_form, takes_query
 from api.services import services
 from api.tenancy import tenant
-from api.wire.destination import destination_shown, flow_shown
+from api.wire.destination_output import destination_shown, flow_shown
 from api.wire.field_types import Cursor, DestinationName
 from api.wire.input_schema import InputSchema
 from scheduler_app.domain.destination import Destination

@@ -22,7 +22,8 @@ from api.pages.forms import Nothing, problem_of, takes_form, takes_query
 from api.problems import Problem
 from api.services import services
 from api.tenancy import tenant
-from api.wire.destination import DestinationChange, DestinationInput, destination_shown
+from api.wire.destination_input import DestinationChange, DestinationInput
+from api.wire.destination_output import destination_shown
 from api.wire.field_types import DestinationName
 from api.wire.input_schema import InputSchema
 from scheduler_app.domain.destination import Destination

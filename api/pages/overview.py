@@ -12,6 +12,7 @@ from api.services import services
 from api.tenancy import tenant
 from scheduler_app.domain.event import LIVING, State
 from scheduler_app.health.agreement import check_settings
+from scheduler_app.health.blackouts import check_blackouts
 from scheduler_app.health.kill_switches import check_kill_switches
 from scheduler_app.health.ready import check_ready
 from scheduler_app.health.receivers import check_receivers
@@ -52,7 +53,9 @@ def overview(_: Loaded) -> str:
     checks = check_ready(store, made.publisher)
     checks += [check_settings(nodes, store.processes.settings, __version__), check_receivers(nodes)]
     targets = sorted(store.kill_switches.everybodys().targets, key=str)
-    stopped = [check_kill_switches(targets)] if targets else []
+    bent, corrupt = store.kill_switches.corrupt(), store.blackouts.corrupt(now)
+    stopped = [check_kill_switches(targets, bent)] if targets or bent else []
+    stopped += [check_blackouts(corrupt)] if corrupt else []
     return render_template(
         "overview.html",
         checks=[*stopped, *checks],

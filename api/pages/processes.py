@@ -11,8 +11,9 @@ from api.wire.field_types import Cursor
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.fleet import check_fleet
 from scheduler_app.health.receivers import check_receivers
+from scheduler_app.health.releases import check_releases
 from scheduler_app.store.paging import Window
-from scheduler_app.version import __version__
+from scheduler_app.version import POLICY_LEVEL, __version__
 
 ROWS = 50
 ORIGINS = 5
@@ -35,6 +36,7 @@ def processes(_: Loaded) -> str:
         *check_fleet(nodes),
         check_settings(nodes, store.processes.settings, __version__),
         check_receivers(nodes),
+        check_releases(nodes, POLICY_LEVEL),
     ]
     return render_template("processes.html", nodes=nodes, checks=checks, most_origins=ORIGINS)
 

@@ -3,6 +3,7 @@
 import json
 import shlex
 from datetime import datetime
+from typing import Any, cast
 
 from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError, fields, validate
@@ -16,6 +17,7 @@ from api.pages.when import when_text
 from api.reverting import revert
 from api.services import services
 from api.tenancy import tenant
+from api.wire.blackout import note_blackouts
 from api.wire.explanation import WhyQuery, explained
 from api.wire.field_types import Cursor, LocalOrInstant
 from api.wire.jittered import Jitter
@@ -61,6 +63,7 @@ def schedule(query: Loaded, schedule_id: str) -> str:
     try:
         jitter = Jitter(found.jitter_seconds, found.id)
         preview = previewed(found.trigger, found.calendar, found.recurrence(), now, asked, jitter)
+        note_blackouts(cast("list[dict[str, Any]]", preview["occurrences"]), found, made.store, now)
     except InvalidRecurrence:
         preview = {"occurrences": []}  # the reason is among the warnings of the view
     return render_template(

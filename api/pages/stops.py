@@ -129,7 +129,7 @@ def _page(
     return render_template(
         "stops.html",
         switches=made.kill_switches.that_are_on(tenant=tenant()),
-        blackouts=[blackout_shown(each, now) for each in made.store.blackouts.of(tenant=tenant())],
+        blackouts=[blackout_shown(each, now) for each in made.store.blackouts.of(now, tenant=tenant())],
         scopes=[each.value for each in Scope],
         policies=POLICIES,
         values=values,

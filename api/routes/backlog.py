@@ -15,7 +15,7 @@ blueprint = ApiBlueprint(
 @blueprint.route("", methods=["GET"])
 @blueprint.response(200, BacklogOutput)
 def get_backlog() -> View:
-    """Show what was due before now and waits, by schedule and receiver, and how long it takes"""
+    """Show what was due before now and waits, by schedule, receiver and policy, and how long it takes"""
     made = services()
     return backlog_shown(made.backlog.backlog(made.now(), tenant=tenant()))
 

@@ -24,7 +24,7 @@ blueprint = ApiBlueprint(
 def list_blackouts() -> View:
     """List the blackouts, by name"""
     now = services().now()
-    found = services().store.blackouts.of(tenant=tenant())
+    found = services().store.blackouts.of(now, tenant=tenant())
     return {"blackouts": [blackout_shown(each, now) for each in found]}
 
 
@@ -32,7 +32,8 @@ def list_blackouts() -> View:
 @blueprint.response(200, BlackoutOutput)
 def get_blackout(name: str) -> View:
     """Get a blackout, and its window that lasts or comes next"""
-    return blackout_shown(services().blackouts.get(name, tenant=tenant()), services().now())
+    now = services().now()
+    return blackout_shown(services().blackouts.get(name, now, tenant=tenant()), now)
 
 
 @blueprint.route("/<name>", methods=["PUT"])
@@ -42,13 +43,12 @@ def get_blackout(name: str) -> View:
 def put_blackout(given: Loaded, name: str) -> tuple[View, int]:
     """Set a blackout of everything, a schedule, a tag or a destination; it holds within two seconds
 
-    One that would always be on, alone or with others of the same target, is refused.
+    One that is given in the same words stays as it is. One that would always be on, alone or with others of
+    the same target, is refused.
     """
     made, now = services(), services().now()
-    blackout = blackout_of(name, given, now, tenant())
-    created = made.blackouts.put(blackout, now)
-    view = blackout_shown(blackout, now) | {"result": "created" if created else "changed"}
-    return view, 201 if created else 200
+    blackout, done = made.blackouts.put(blackout_of(name, given, now, tenant()), now)
+    return blackout_shown(blackout, now) | {"result": done}, 201 if done == "created" else 200
 
 
 @blueprint.route("/<name>", methods=["DELETE"])

@@ -12,9 +12,8 @@ from api.preconditions import unchanged
 from api.services import services
 from api.tenancy import tenant
 from api.wire import Message, Paging, PutQuery, examples, window
-from api.wire.destination import (
-    DestinationChange,
-    DestinationInput,
+from api.wire.destination_input import DestinationChange, DestinationInput
+from api.wire.destination_output import (
     DestinationOutput,
     DestinationPage,
     TestOutput,

@@ -23,7 +23,8 @@ _one_at_a_time = Lock()
 def forecast(query: Loaded) -> View:
     """Show how many callbacks fall due in each part of a time, by destination and origin
 
-    From the rules of active schedules, and from the events and messages that wait, with jitter. 20,000
+    From the rules of active schedules, and from the events and messages that wait, with jitter and blackouts:
+    what a blackout skips is not counted, and what it postpones is counted where it ends. 20,000
     schedules are evaluated in 8 seconds at most; where there are more, some by chance stand for all, and the
     answer says so. Each process makes one forecast at a time; another is refused with 503 meanwhile.
     """

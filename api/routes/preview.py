@@ -31,8 +31,9 @@ def preview_rule(given: Loaded) -> View:
 def preview_schedule(query: Loaded, schedule_id: str) -> View:
     """Show the next occurrences of a schedule's trigger, whatever the schedule's state"""
     schedule = services().manager.get(schedule_id, tenant=tenant())
-    after = query.get("after", services().now())
+    now = services().now()
+    after = query.get("after", now)
     jitter = Jitter(schedule.jitter_seconds, schedule.id)
     view = previewed(schedule.trigger, schedule.calendar, schedule.recurrence(), after, query, jitter)
-    note_blackouts(cast("list[dict[str, Any]]", view["occurrences"]), schedule, services().store)
+    note_blackouts(cast("list[dict[str, Any]]", view["occurrences"]), schedule, services().store, now)
     return view

@@ -38,6 +38,21 @@ class OwedToReceiver(OmitNone):
     oldest = Instant(required=True, metadata={"description": "Since when its oldest event is due"})
 
 
+class OwedByPolicy(OutputSchema):
+    """What is late under the same policies, which say what becomes of it."""
+
+    catch_up = fields.String(
+        required=True,
+        metadata={"description": "That of occurrences; `all` for messages, calls by hand and backfills"},
+    )
+    expires = fields.Boolean(
+        required=True, metadata={"description": "Whether `expire_after_seconds` ends the waiting"}
+    )
+    run_overlap = fields.String(required=True, metadata={"description": "`queue`: one after the other"})
+    count = fields.Integer(required=True)
+    oldest = Instant(required=True, metadata={"description": "Since when its oldest event is due"})
+
+
 class BacklogOutput(OmitNone):
     """What was due before now and waits."""
 
@@ -59,10 +74,15 @@ class BacklogOutput(OmitNone):
         metadata={"description": f"The {MAX_SHOWN} receivers that are owed the most"},
     )
     receivers_omitted = fields.Integer(required=True, metadata={"description": "How many others are owed"})
+    policies = fields.List(
+        fields.Nested(OwedByPolicy),
+        required=True,
+        metadata={"description": "The same by policy, the most first"},
+    )
     sampled = fields.Boolean(
         required=True,
         metadata={
-            "description": f"Whether `schedules` and `receivers` are those of {MAX_LOOKED_AT} of the events"
+            "description": f"Whether schedules, receivers and policies are of {MAX_LOOKED_AT} of the events"
         },
     )
     finished_per_second = fields.Float(
@@ -154,6 +174,10 @@ def backlog_shown(found: Backlog) -> View:
             for name, count, oldest in found.by_receiver[:MAX_SHOWN]
         ],
         "receivers_omitted": max(0, len(found.by_receiver) - MAX_SHOWN),
+        "policies": [
+            policies._asdict() | {"count": count, "oldest": oldest}
+            for policies, count, oldest in found.by_policy
+        ],
         "sampled": found.sampled,
         "finished_per_second": round(found.finished_per_second, 3),
         "seconds_to_drain": None if drain is None else round(drain, 1),

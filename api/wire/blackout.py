@@ -20,7 +20,7 @@ from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OmitNone, OutputSchema
 from api.wire.schedule_fields import OUTPUT_FIELDS, PREVIEW_FIELDS
 from scheduler_app.domain.blackout import KINDS, LEAST_DURATION, MAX_DURATION, POLICIES, Blackout, end_of
-from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
+from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.pause import MAX_NOTE
 from scheduler_app.domain.schedule import Schedule
@@ -119,7 +119,8 @@ class BlackoutOutput(OmitNone):
 
 class BlackoutEdited(BlackoutOutput):
     result = fields.String(
-        validate=validate.OneOf(["created", "changed"]), metadata={"description": "What the request did"}
+        validate=validate.OneOf(["created", "changed", "unchanged"]),
+        metadata={"description": "What the request did"},
     )
 
 
@@ -146,22 +147,21 @@ def blackout_shown(blackout: Blackout | CorruptBlackout, now: datetime) -> View:
 
 
 def _window(blackout: Blackout, now: datetime) -> View:
-    try:
-        view: View = {"description": blackout.trigger.recurrence(blackout.since).description}
-        begins = now if blackout.window(now) else blackout.next_start(now)
-        if begins is None:
-            return view | {"is_on": False}
-        lasting = blackout.window(begins)
-        ends = end_of((blackout,), begins)
-        window = {"begins": lasting[0] if lasting else begins, "ends": ends} if ends else None
-        return view | {"is_on": begins == now, "window": window}
-    except InvalidRecurrence as error:
-        return {"corrupt": f"its trigger no longer evaluates: {error}"}
+    view: View = {"description": blackout.trigger.recurrence(blackout.since).description}
+    begins = now if blackout.window(now) else blackout.next_start(now)
+    if begins is None:
+        return view | {"is_on": False}
+    lasting = blackout.window(begins)
+    ends = end_of((blackout,), begins)
+    window = {"begins": lasting[0] if lasting else begins, "ends": ends} if ends else None
+    return view | {"is_on": begins == now, "window": window}
 
 
-def note_blackouts(occurrences: Sequence[dict[str, Any]], schedule: Schedule, store: Store) -> None:
+def note_blackouts(
+    occurrences: Sequence[dict[str, Any]], schedule: Schedule, store: Store, now: datetime
+) -> None:
     """Adds to each occurrence of a preview the blackout that it falls into."""
-    known = store.blackouts.everybodys()
+    known = store.blackouts.everybodys(now)
     for each in occurrences if known else ():
         cover = cover_of(known, schedule, each.get("due_at", each["run_time"]))
         if cover is not None:

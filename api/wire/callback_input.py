@@ -25,31 +25,37 @@ class CallbackInput(InputSchema):
     @validates_schema
     def check_callback(self, data: Loaded, **_: object) -> None:
         problems: dict[str, list[str]] = {}
-
-        def check(field: str, checker: Callable[..., None], *args: object) -> None:
-            try:
-                checker(*args)
-            except InvalidField as error:
-                problems.setdefault(field, []).append(error.message)
-
         if "callback_url" in data:
-            check("callback_url", services().guard.check_url, data["callback_url"])
-        for field, prefix in self.HEADERS.items():
-            for name, value in data.get(field, ()):
-                check(field, check_header, prefix + name, value)
-            if sum(len(name) + len(value) for name, value in data.get(field, ())) > MAX_HEADER_BYTES:
-                problems.setdefault(field, []).append(
-                    f"must not exceed {MAX_HEADER_BYTES} characters together"
-                )
+            _note(problems, "callback_url", services().guard.check_url, data["callback_url"])
+        self.check_headers_and_body(data, problems)
         self.check_receiver(data, problems)
-        given = [field for field in self.BODIES if field in data]
-        if len(given) > 1:
-            problems[given[1]] = [f"give one of {', '.join(self.BODIES)}, not {len(given)}"]
         if problems:
             raise ValidationError(problems)
 
+    def check_headers_and_body(self, data: Loaded, problems: dict[str, list[str]]) -> None:
+        """Notes what is wrong with them in `problems`."""
+        for field, prefix in self.HEADERS.items():
+            if field not in data:
+                continue
+            for name, value in data[field]:
+                _note(problems, field, check_header, prefix + name, value)
+            if sum(len(name) + len(value) for name, value in data[field]) > MAX_HEADER_BYTES:
+                problems.setdefault(field, []).append(
+                    f"must not exceed {MAX_HEADER_BYTES} characters together"
+                )
+        given = [field for field in self.BODIES if field in data]
+        if len(given) > 1:
+            problems[given[1]] = [f"give one of {', '.join(self.BODIES)}, not {len(given)}"]
+
     def check_receiver(self, data: Loaded, problems: dict[str, list[str]]) -> None:
         """Notes a problem where it is not said whom to call; an edit need not say it."""
+
+
+def _note(problems: dict[str, list[str]], field: str, checker: Callable[..., None], *args: object) -> None:
+    try:
+        checker(*args)
+    except InvalidField as error:
+        problems.setdefault(field, []).append(error.message)
 
 
 def note_missing_receiver(data: Loaded, problems: dict[str, list[str]]) -> None:

@@ -12,7 +12,7 @@ from api.wire.field_types import Instant
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, Source
+from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, Source, Withheld
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 
 DAY: Final = timedelta(days=1)
@@ -75,6 +75,18 @@ class ForecastSources(OutputSchema):
     messages = fields.Integer(required=True, metadata={"description": "Messages that wait"})
 
 
+class ForecastBlackouts(OutputSchema):
+    """What blackouts make of the callbacks."""
+
+    skipped = fields.Integer(
+        required=True, metadata={"description": "Occurrences that blackouts skip: they are not counted"}
+    )
+    postponed = fields.Integer(
+        required=True,
+        metadata={"description": "Callbacks that fall due in a blackout: they are counted where it ends"},
+    )
+
+
 class ForecastOutput(OutputSchema):
     """What falls due when."""
 
@@ -100,6 +112,7 @@ class ForecastOutput(OutputSchema):
         required=True, metadata={"description": "How many other receivers there are"}
     )
     sources = fields.Nested(ForecastSources, required=True)
+    blackouts = fields.Nested(ForecastBlackouts, required=True)
     overdue = fields.Integer(
         required=True,
         metadata={"description": "Callbacks that were due before and still wait, counted up to 100,000"},
@@ -165,6 +178,7 @@ def forecast_shown(made: Forecast) -> View:
         "receivers": [_receiver(name, counts, len(buckets)) for name, counts in most[:MAX_RECEIVERS]],
         "receivers_omitted": max(0, len(most) - MAX_RECEIVERS),
         "sources": {name: sources[name] for name in (Source.RULES, Source.EVENTS, Source.MESSAGES)},
+        "blackouts": {each.value: made.withheld[each] for each in Withheld},
         "overdue": made.overdue,
         "sampled": bool(made.notes),
         "notes": made.notes,

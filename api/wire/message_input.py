@@ -29,6 +29,8 @@ SHARED: tuple[str, ...] = (
     *("timeout_seconds", "success_codes", "on_success", "on_failure", "expire_after_seconds", "signing"),
 )
 BODY_FIELDS = ("payload", "body", "body_base64")
+#: What usually differs between the messages of a bulk, which have all the rest in common.
+OWN = ("id", "event_name", "metadata", "scheduled_at", "delay_seconds", *BODY_FIELDS)
 _ID = re.compile(rf"[a-zA-Z0-9_-]{{1,{MAX_MESSAGE_ID}}}\Z")
 
 
@@ -147,21 +149,88 @@ class NewMessage(TimingInput, CallbackInput):
 
     @post_load
     def draft(self, data: Loaded, **_: object) -> MessageDraft:
-        timing = Timing(data.pop("scheduled_at", None), data.pop("delay_seconds", None))
-        own = {name: data.pop(name) for name in ("id", "event_name", "metadata") if name in data}
-        values: Loaded = {}
-        for name, value in data.items():
-            row = FIELDS["json" if name == "payload" else name]
-            try:
-                values[row.draft_name] = row.read(value) if row.read else value
-            except ValidationError as error:
-                raise ValidationError(error.normalized_messages()[row.name], name) from None
-        return MessageDraft(timing=timing, draft=Draft(**values), **own)
+        own = _own_parts(data)
+        return MessageDraft(
+            draft=Draft(**{FIELDS[k].draft_name: _read(k, v) for k, v in data.items()}), **own
+        )
+
+    def like(self, item: Loaded, request: Draft) -> MessageDraft | None:
+        """The message of an item whose fields beside OWN are known to make `request`; None where something is
+        wrong with its own, for whoever reads it as a whole to say what."""
+        try:
+            data = {
+                name: self.fields[name].deserialize(item[name], name, item) for name in OWN if name in item
+            }
+            problems: dict[str, list[str]] = {}
+            self.check_headers_and_body(data, problems)
+            self.check_timing(data)
+            if "id" in data:
+                self.check_id(data["id"])
+            return None if problems else MessageDraft(draft=request, **_own_parts(data))
+        except ValidationError:
+            return None
+
+
+def _own_parts(data: Loaded) -> Loaded:
+    """Takes the fields in OWN out of `data`; returns those of a MessageDraft. Raises ValidationError."""
+    own: Loaded = {name: data.pop(name) for name in ("id", "event_name", "metadata") if name in data}
+    own["timing"] = Timing(data.pop("scheduled_at", None), data.pop("delay_seconds", None))
+    for name in BODY_FIELDS:
+        if name in data:
+            own["body"] = _read(name, data.pop(name))
+    return own
+
+
+def _read(name: str, value: Any) -> Any:
+    """The value as a draft has it. Raises ValidationError."""
+    row = FIELDS["json" if name == "payload" else name]
+    try:
+        return row.read(value) if row.read else value
+    except ValidationError as error:
+        raise ValidationError(error.normalized_messages()[row.name], name) from None
+
+
+class MessageList(ListOfResults):
+    """Messages, each of which is accepted or refused by itself. What one has in common with the one before,
+    in the same words, is not read again: most bulks repeat all but OWN."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        self.check_length(value)
+        schema, found = NewMessage(), []
+        known, request = "", Draft()
+        for item in value:
+            rest = _written(item)
+            one = schema.like(item, request) if rest is not None and rest == known else None
+            if one is None:
+                one = self._one(item)
+                if rest is not None and isinstance(one, MessageDraft):
+                    known, request = rest, one.draft
+            found.append(one)
+        return found
+
+
+def _written(item: Any) -> str | None:
+    """The fields beside OWN as they were written, so that 1 and true differ; None where values are deep."""
+    if not isinstance(item, dict):
+        return None
+    rest = {name: value for name, value in item.items() if name not in _OWN}
+    return repr(rest) if all(map(_is_flat, rest.values())) else None
+
+
+_OWN = frozenset(OWN)
+
+
+def _is_flat(value: Any) -> bool:
+    """Whether no value in it has members of its own."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    members = value if isinstance(value, list) else (value,)
+    return not any(isinstance(member, dict | list) for member in members)
 
 
 class MessageBulkInput(InputSchema):
     max_values = 1_000_000
-    messages = ListOfResults(
+    messages = MessageList(
         fields.Nested(NewMessage),
         required=True,
         validate=validate.Length(1, MAX_BULK),

@@ -1,4 +1,4 @@
-"""The client's keyword arguments, a module of TypedDicts, and the attributes of its schedules, a dataclass.
+"""The client's keyword arguments, a module of TypedDicts, and the attributes of its schedules, a Record.
 
 Both are made from the API's table of a schedule's fields.
 
@@ -63,14 +63,12 @@ Generated from the API's table of fields by `make docs`: do not edit it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from scheduler_app.client.record import Record
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ScheduleValues(Record):
     """What an answer says about a schedule; None is what does not apply to it."""
 '''

@@ -6,7 +6,6 @@ from typing import Any
 from celery.worker.consumer import Consumer
 from kombu.exceptions import ContentDisallowed
 
-from scheduler_app.broker.faults import broker_faults
 from scheduler_app.broker.malformed import (
     HEAD_LENGTH,
     Malformed,
@@ -17,6 +16,7 @@ from scheduler_app.broker.malformed import (
     note_dropped,
 )
 from scheduler_app.broker.queues import DELIVER, QUEUE
+from scheduler_app.broker_faults import broker_faults
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)

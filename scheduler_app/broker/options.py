@@ -11,6 +11,7 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
     """Returns the configuration of a Celery application. Raises InvalidSetting for an unusable BROKER_URL."""
     return {
         "broker_url": settings.broker,
+        "broker_use_ssl": settings.broker_tls.options(settings.broker),
         "broker_connection_retry_on_startup": True,
         # For ever: a worker that gives up after 100 tries is one that a long outage of Redis has ended.
         "broker_connection_max_retries": None,

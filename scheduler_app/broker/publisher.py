@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from scheduler_app.broker.app import Application
-from scheduler_app.broker.faults import broker_faults
 from scheduler_app.broker.malformed import MESSAGE_VERSION
 from scheduler_app.broker.queue_probe import QueueProbe
 from scheduler_app.broker.queues import DELIVER, delivery_queue
+from scheduler_app.broker_faults import broker_faults
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.telemetry import metrics

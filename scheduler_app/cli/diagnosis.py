@@ -11,6 +11,7 @@ from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
 from scheduler_app.config import Settings
 from scheduler_app.health import Check
 from scheduler_app.health.agreement import check_settings
+from scheduler_app.health.blackouts import check_blackouts
 from scheduler_app.health.check import fine, note, unknown, wrong
 from scheduler_app.health.driver_errors import error_summary, without_passwords
 from scheduler_app.health.fleet import check_fleet
@@ -20,9 +21,10 @@ from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.health.queue import check_queue
 from scheduler_app.health.queues import check_queues
 from scheduler_app.health.receivers import check_receivers
+from scheduler_app.health.releases import check_releases
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.usecases.dispatch import MESSAGES_IN_QUEUE
-from scheduler_app.version import __version__
+from scheduler_app.version import POLICY_LEVEL, __version__
 
 #: For one step of a connection.
 STEP_SECONDS = 3.0
@@ -57,8 +59,11 @@ def _processes(store: Store) -> list[Check]:
         with within(STORE_SECONDS):
             nodes = store.processes.alive()
             named = store.outbox.named_queues()
-            offset = Clock().synchronize(store.mongo.server_time)
+            here = Clock()
+            offset = here.synchronize(store.mongo.server_time)
             switches = sorted(store.kill_switches.everybodys().targets, key=str)
+            bent = store.kill_switches.corrupt()
+            blackouts = store.blackouts.corrupt(here.now())
     except STORE_FAULTS:
         return _unknown_processes()
     agree = check_settings(nodes, store.processes.settings, __version__)
@@ -67,8 +72,10 @@ def _processes(store: Store) -> list[Check]:
         check_queues(nodes, named),
         _own_clock(offset),
         agree,
+        check_releases(nodes, POLICY_LEVEL),
         check_receivers(nodes),
-        check_kill_switches(switches),
+        check_kill_switches(switches, bent),
+        check_blackouts(blackouts),
     ]
 
 
@@ -79,8 +86,10 @@ def _unknown_processes() -> list[Check]:
         check_queues(None),
         clock,
         check_settings(None, {}, __version__),
+        check_releases(None, POLICY_LEVEL),
         check_receivers(None),
         check_kill_switches(None),
+        check_blackouts(None),
     ]
 
 
@@ -121,7 +130,10 @@ def _ask_broker(settings: Settings) -> list[Check]:
     backend = backend_of(settings.broker)
     options = backend.transport_options(settings) | backend.impatient_options(STEP_SECONDS)
     with Connection(  # type: ignore[no-untyped-call]
-        settings.broker, connect_timeout=STEP_SECONDS, transport_options=options
+        settings.broker,
+        ssl=settings.broker_tls.options(settings.broker),
+        connect_timeout=STEP_SECONDS,
+        transport_options=options,
     ) as connection:
         channel = connection.channel()
         checks = backend.checks(channel, without_passwords(settings.broker))

@@ -10,10 +10,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from scheduler_app.client.destination_operations import DestinationFields
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.import_results import ImportedItem, ImportResult
-from scheduler_app.client.message_operations import MessageFields
 from scheduler_app.client.record import Json, Record
 from scheduler_app.client.results import (
     Answer,
@@ -51,6 +49,8 @@ from scheduler_app.client.waves import (
 
 if TYPE_CHECKING:
     from scheduler_app.client.async_scheduler import AsyncScheduler
+    from scheduler_app.client.destination_operations import DestinationFields
+    from scheduler_app.client.message_operations import MessageFields
 
 __all__ = [
     "TRIGGERS",
@@ -96,9 +96,21 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # On demand: httpx is there for those who need it.
-    if name != "AsyncScheduler":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # On demand: httpx is there for those who need it, and the others are for type checkers.
+    if name == "AsyncScheduler":
+        return _async_scheduler()
+    if name == "DestinationFields":
+        from scheduler_app.client.destination_operations import DestinationFields
+
+        return DestinationFields
+    if name == "MessageFields":
+        from scheduler_app.client.message_operations import MessageFields
+
+        return MessageFields
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _async_scheduler() -> "type[AsyncScheduler]":
     try:
         from scheduler_app.client.async_scheduler import AsyncScheduler
     except ModuleNotFoundError as error:

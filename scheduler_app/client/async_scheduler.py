@@ -3,14 +3,12 @@
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from scheduler_app.client import operations
-from scheduler_app.client.async_calendars import AsyncCalendars
-from scheduler_app.client.async_destinations import AsyncDestinations
+from scheduler_app.client import event_operations, operations, stop_operations
 from scheduler_app.client.async_http import AsyncHttp
-from scheduler_app.client.async_messages import AsyncMessages
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.import_results import ImportResult
@@ -28,6 +26,11 @@ from scheduler_app.client.results import (
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
 from scheduler_app.client.waves import Backfill, Backlog, Forecast
 
+if TYPE_CHECKING:
+    from scheduler_app.client.async_calendars import AsyncCalendars
+    from scheduler_app.client.async_destinations import AsyncDestinations
+    from scheduler_app.client.async_messages import AsyncMessages
+
 T = TypeVar("T")
 
 
@@ -42,9 +45,26 @@ class AsyncScheduler:
     ) -> None:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
-        self.messages = AsyncMessages(self._http, self._all)
-        self.calendars = AsyncCalendars(self._http, self._all)
-        self.destinations = AsyncDestinations(self._http, self._all)
+
+    # Imported on demand: most programs, and each command, use one of them at most.
+
+    @cached_property
+    def messages(self) -> "AsyncMessages":
+        from scheduler_app.client.async_messages import AsyncMessages
+
+        return AsyncMessages(self._http, self._all)
+
+    @cached_property
+    def calendars(self) -> "AsyncCalendars":
+        from scheduler_app.client.async_calendars import AsyncCalendars
+
+        return AsyncCalendars(self._http, self._all)
+
+    @cached_property
+    def destinations(self) -> "AsyncDestinations":
+        from scheduler_app.client.async_destinations import AsyncDestinations
+
+        return AsyncDestinations(self._http, self._all)
 
     async def schedule(
         self,
@@ -149,35 +169,38 @@ class AsyncScheduler:
         destination: str | None = None,
         note: str | None = None,
     ) -> KillSwitch:
-        which = operations.stopped_by(everything, tag, destination)
-        return await self._http.send(operations.kill_switch_on(which, note))
+        which = stop_operations.stopped_by(everything, tag, destination)
+        return await self._http.send(stop_operations.kill_switch_on(which, note))
 
     async def kill_switch_off(
         self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
     ) -> int:
-        which = operations.stopped_by(everything, tag, destination)
-        return await self._http.send(operations.kill_switch_off(which))
+        which = stop_operations.stopped_by(everything, tag, destination)
+        return await self._http.send(stop_operations.kill_switch_off(which))
 
     async def kill_switches(self) -> tuple[KillSwitch, ...]:
-        return await self._http.send(operations.kill_switches())
+        return await self._http.send(stop_operations.kill_switches())
 
-    async def put_blackout(self, name: str, fields: Mapping[str, Any]) -> Json:
-        return await self._http.send(operations.put_blackout(name, fields))
+    async def put_blackout(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        return await self._http.send(stop_operations.put_blackout(name, fields, dry_run))
+
+    async def get_blackout(self, name: str) -> Json:
+        return await self._http.send(stop_operations.get_blackout(name))
 
     async def blackouts(self) -> tuple[Json, ...]:
-        return await self._http.send(operations.blackouts())
+        return await self._http.send(stop_operations.blackouts())
 
     async def delete_blackout(self, name: str) -> None:
-        await self._http.send(operations.delete_blackout(name))
+        await self._http.send(stop_operations.delete_blackout(name))
 
     async def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         return await self._http.send(operations.trigger(schedule_id, idempotency_key))
 
     def history(self, schedule_id: str, *, include_cancelled: bool = False) -> AsyncIterator[Event]:
-        return self._all(operations.history(schedule_id, include_cancelled))
+        return self._all(event_operations.history(schedule_id, include_cancelled))
 
     def pending(self, schedule_id: str) -> AsyncIterator[Event]:
-        return self._all(operations.pending(schedule_id))
+        return self._all(event_operations.pending(schedule_id))
 
     def events(
         self,
@@ -189,25 +212,25 @@ class AsyncScheduler:
         **which: Any,
     ) -> AsyncIterator[Event]:
         given = {"state": state, "schedule_id": schedule_id, "after": after, "before": before}
-        return self._all(operations.events(**given, **which))
+        return self._all(event_operations.events(**given, **which))
 
     async def event(self, event_id: str) -> Event:
-        return await self._http.send(operations.event(event_id))
+        return await self._http.send(event_operations.event(event_id))
 
     async def cancel_event(self, event_id: str) -> Event:
-        return await self._http.send(operations.cancel_event(event_id))
+        return await self._http.send(event_operations.cancel_event(event_id))
 
     async def redrive(self, event_id: str) -> Event:
-        return await self._http.send(operations.redrive(event_id))
+        return await self._http.send(event_operations.redrive(event_id))
 
     async def complete(self, event_id: str, token: str) -> Event:
-        return await self._http.send(operations.complete(event_id, token))
+        return await self._http.send(event_operations.complete(event_id, token))
 
     async def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
-        return await self._http.send(operations.fail(event_id, token, reason))
+        return await self._http.send(event_operations.fail(event_id, token, reason))
 
     async def redrive_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
-        return await self._edit(operations.redrive_many(which), progress)
+        return await self._edit(event_operations.redrive_many(which), progress)
 
     async def preview(
         self,
@@ -223,6 +246,18 @@ class AsyncScheduler:
     ) -> Preview:
         shown = operations.shown(after, until, limit, display_timezone)
         return await self._http.send(operations.preview(rrule, at, shown, fields))
+
+    async def occurrences(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
+        display_timezone: str | None = None,
+    ) -> Preview:
+        shown = operations.shown(after, until, limit, display_timezone)
+        return await self._http.send(operations.occurrences(schedule_id, shown))
 
     async def why(self, schedule_id: str, at: datetime | str) -> Explanation:
         return await self._http.send(operations.why(schedule_id, at))

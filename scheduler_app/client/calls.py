@@ -1,7 +1,7 @@
 """Requests as values, before they are sent, and pages of them: what both clients have in common."""
 
 import json
-import uuid
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -69,7 +69,7 @@ def post(
     dry_run: bool = False,
 ) -> Call[T]:
     """Does something once; `key` is the Idempotency-Key, a new one by default."""
-    return Call("POST", path, read, _dry(dry_run), body or {}, key or uuid.uuid4().hex)
+    return Call("POST", path, read, _dry(dry_run), body or {}, key or os.urandom(16).hex())
 
 
 def put(path: str, read: Callable[[Json], T], body: Json, *, dry_run: bool = False) -> Call[T]:
@@ -138,7 +138,9 @@ class EditOfMany:
         if self._omitted:
             answer["skipped_omitted"] = self._omitted
         shown = EditResult.of(answer | {"count": self._count})
-        return EditResult(answer, shown.count, shown.skipped, shown.skipped_omitted)
+        return EditResult(
+            answer, count=shown.count, skipped=shown.skipped, skipped_omitted=shown.skipped_omitted
+        )
 
     def _add(self, page: Json) -> None:
         self._count += page[self._done]

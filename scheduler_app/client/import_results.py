@@ -1,13 +1,11 @@
 """What an import of an iCalendar file gives back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from scheduler_app.client.record import Record, renamed
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ImportedItem(Record):
     """What became of an event, or of another component of the file."""
 
@@ -26,7 +24,6 @@ class ImportedItem(Record):
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ImportResult(Record):
     """How many schedules were created, changed, the same already and deleted; how many items were refused,
     over or ignored; and every item of the file, in `found`."""

@@ -7,8 +7,8 @@ from typing import Annotated, Any, TypedDict
 from urllib.parse import quote
 
 from scheduler_app.client.calls import Call, Listing, get, post, without_none
-from scheduler_app.client.operations import as_instant
 from scheduler_app.client.record import Json
+from scheduler_app.client.request_values import as_instant
 from scheduler_app.client.results import Message, MessageResult
 
 

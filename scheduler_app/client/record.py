@@ -1,11 +1,11 @@
-"""An object of the API's JSON as a frozen dataclass, which may be read like the dict that it was made of."""
+"""An object of the API's JSON as a frozen value, which may be read like the dict that it was made of."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import FrozenInstanceError
 from datetime import datetime
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, Self, dataclass_transform, get_args, get_origin, get_type_hints
 
 from scheduler_app.client.errors import SchedulerError
 
@@ -14,12 +14,19 @@ Json = dict[str, Any]
 _SHOWN = ("id", "state", "status", "run_time", "count")
 
 
+class _Renamed:
+    """Stands for the default of a field that has another name in JSON, and no default."""
+
+    def __init__(self, wire_name: str) -> None:
+        self.wire_name = wire_name
+
+
 def renamed(name: str) -> Any:
-    """A field that has another name in JSON. Raises TypeError when a dataclass gives it no type."""
-    return field(metadata={"json": name})
+    """A required field that has another name in JSON."""
+    return _Renamed(name)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(renamed,))
 class Record(Mapping[str, Any]):
     """Attributes have Python's types: instants are datetimes, lists are tuples, None is what is absent.
 
@@ -27,7 +34,19 @@ class Record(Mapping[str, Any]):
     `record.get("tags")`, `dict(record)`. It is equal to a dict of the same content.
     """
 
+    # A decorator of dataclasses would compile three functions for each class: a tenth of the time in which
+    # a command starts.
     _json: Json
+
+    def __init__(self, _json: Json, **values: Any) -> None:
+        self.__dict__["_json"] = _json
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     @classmethod
     def of(cls, value: object) -> Self:
@@ -37,7 +56,7 @@ class Record(Mapping[str, Any]):
         values: Json = {}
         for name, wire_name, read, default in _readers(cls):
             if (found := value.get(wire_name)) is None:
-                if default is MISSING:
+                if default is _REQUIRED:
                     raise SchedulerError(f"not an answer of the API: {cls.__name__} lacks {wire_name!r}")
                 continue
             try:
@@ -65,15 +84,20 @@ class Record(Mapping[str, Any]):
 _Read = Callable[[Any], Any]
 
 
+_REQUIRED = object()
+
+
 @cache
 def _readers(kind: type[Record]) -> tuple[tuple[str, str, _Read, object], ...]:
     """For each field: its name here and in JSON, what reads it, and its default."""
-    hints = get_type_hints(kind)
-    return tuple(
-        (each.name, each.metadata.get("json", each.name), _reader(hints[each.name]), each.default)
-        for each in fields(kind)
-        if each.name != "_json"
-    )
+    found = []
+    for name, hint in get_type_hints(kind).items():
+        default, wire_name = getattr(kind, name, _REQUIRED), name
+        if isinstance(default, _Renamed):
+            default, wire_name = _REQUIRED, default.wire_name
+        if name != "_json":
+            found.append((name, wire_name, _reader(hint), default))
+    return tuple(found)
 
 
 def _reader(hint: Any) -> _Read:

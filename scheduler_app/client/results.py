@@ -1,7 +1,6 @@
 """What the methods of the clients return."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +8,6 @@ from scheduler_app.client.record import Record, renamed
 from scheduler_app.client.schedule_values import ScheduleValues
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Schedule(ScheduleValues):
     """A schedule. Header values, the values of the URL's query and the body are masked."""
 
@@ -20,7 +18,6 @@ class Schedule(ScheduleValues):
     message: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class StatusLine(Record):
     """A line of an event's history."""
 
@@ -29,7 +26,6 @@ class StatusLine(Record):
     message: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Attempt(Record):
     """One execution of an event's action; durations and lags are milliseconds."""
 
@@ -44,7 +40,6 @@ class Attempt(Record):
     late: bool | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Event(Record):
     """An occurrence with its history; `due_at` is when its next attempt is due."""
 
@@ -66,7 +61,6 @@ class Event(Record):
     corrupt: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Occurrence(Record):
     """An instant in UTC, and the same in the trigger's zone, with its offset."""
 
@@ -74,9 +68,12 @@ class Occurrence(Record):
     local: datetime
     #: What a clock change did: `gap_shifted`, `overlap_first` or `overlap_last`.
     dst: str | None = None
+    #: Of a schedule with jitter: when its callback falls due.
+    due_at: datetime | None = None
+    #: Of a schedule: the blackout that it falls into, with `name`, `until` and `policy`.
+    blackout: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Preview(Record):
     """When a trigger fires."""
 
@@ -87,7 +84,6 @@ class Preview(Record):
     trigger: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Reason(Record):
     """Why a schedule does not fire: `code` is a part of RFC 5545, such as `BYDAY`, or a word such as
     `paused`."""
@@ -97,7 +93,6 @@ class Reason(Record):
     rule: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Record):
     """Why a schedule fires at an instant, or does not; `reason` is the first reason."""
 
@@ -111,7 +106,6 @@ class Explanation(Record):
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Move(Record):
     """An occurrence as it is planned and as newer zone data compute it, and how much later that is."""
 
@@ -120,7 +114,6 @@ class Move(Record):
     seconds: int | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class MovedSchedule(Record):
     """A schedule that newer zone data or holiday data would move; `error` says why that cannot be told."""
 
@@ -134,7 +127,6 @@ class MovedSchedule(Record):
     error: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BulkResult(Record):
     """What became of the schedule at the same place in the request: 201, or another status and a problem."""
 
@@ -145,7 +137,6 @@ class BulkResult(Record):
     problem: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Skipped(Record):
     """A schedule or an event that an edit of many left as it was."""
 
@@ -153,7 +144,6 @@ class Skipped(Record):
     reason: str
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class EditResult(Record):
     """What an edit of many did. In JSON `count` has the edit's name: `paused`, `resumed`, `deleted` or
     `redriven`."""
@@ -164,7 +154,6 @@ class EditResult(Record):
     skipped_omitted: int = 0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class KillSwitch(Record):
     """One that is on: `all`, or its `tag`, or its `destination`. `stopped` says in the answer that turned it
     on how many active `schedules` it stops, and `at_least` whether there may be more."""
@@ -179,7 +168,6 @@ class KillSwitch(Record):
     stopped: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Message(Record):
     """A message with its history. Its body, header values and metadata are masked."""
 
@@ -202,7 +190,6 @@ class Message(Record):
     unreadable: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class MessageResult(Record):
     """What became of the message at the same place in the request: 201, 200 for one that was there already,
     or another status and a problem."""
@@ -215,7 +202,6 @@ class MessageResult(Record):
     problem: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Answer(Record):
     """A destination's answer, or that there was none: `well` or `failed`."""
 
@@ -224,7 +210,6 @@ class Answer(Record):
     status_code: int | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Flow(Record):
     """How a destination with limits is at this moment, of all workers together. `breaker` is `closed`, `open`
     or `half-open`; `tokens`, how many requests may start at this instant."""
@@ -240,7 +225,6 @@ class Flow(Record):
     last_answers: tuple[Answer, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Destination(Record):
     """A named receiver. Header values, the values of the URL's query and credentials are masked."""
 
@@ -275,7 +259,6 @@ class Destination(Record):
     corrupt: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class DestinationTest(Record):
     """What one call to a destination came to; `outcome` is `success`, `retry` or `permanent`."""
 

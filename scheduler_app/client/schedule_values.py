@@ -4,14 +4,12 @@ Generated from the API's table of fields by `make docs`: do not edit it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from scheduler_app.client.record import Record
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ScheduleValues(Record):
     """What an answer says about a schedule; None is what does not apply to it."""
 

@@ -3,17 +3,15 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from scheduler_app.client import operations
-from scheduler_app.client.calendars import Calendars
+from scheduler_app.client import event_operations, operations, stop_operations
 from scheduler_app.client.calls import EditOfMany, Listing, Progress
-from scheduler_app.client.destinations import Destinations
 from scheduler_app.client.errors import SchedulerError
 from scheduler_app.client.http import Http
 from scheduler_app.client.import_results import ImportResult
-from scheduler_app.client.messages import Messages
 from scheduler_app.client.record import Json
 from scheduler_app.client.results import (
     BulkResult,
@@ -27,6 +25,11 @@ from scheduler_app.client.results import (
 )
 from scheduler_app.client.schedule_fields import NewScheduleFields, ScheduleFields, TriggerFields
 from scheduler_app.client.waves import Backfill, Backlog, Forecast
+
+if TYPE_CHECKING:
+    from scheduler_app.client.calendars import Calendars
+    from scheduler_app.client.destinations import Destinations
+    from scheduler_app.client.messages import Messages
 
 T = TypeVar("T")
 
@@ -43,9 +46,26 @@ class Scheduler:
     ) -> None:
         """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
         self._http = Http(url, api_key, timeout=timeout, retries=retries)
-        self.messages = Messages(self._http, self._all)
-        self.calendars = Calendars(self._http, self._all)
-        self.destinations = Destinations(self._http, self._all)
+
+    # Imported on demand: most programs, and each command, use one of them at most.
+
+    @cached_property
+    def messages(self) -> "Messages":
+        from scheduler_app.client.messages import Messages
+
+        return Messages(self._http, self._all)
+
+    @cached_property
+    def calendars(self) -> "Calendars":
+        from scheduler_app.client.calendars import Calendars
+
+        return Calendars(self._http, self._all)
+
+    @cached_property
+    def destinations(self) -> "Destinations":
+        from scheduler_app.client.destinations import Destinations
+
+        return Destinations(self._http, self._all)
 
     def schedule(
         self,
@@ -183,30 +203,35 @@ class Scheduler:
     ) -> KillSwitch:
         """Stops everything, a tag or a destination: within a second nothing of it is sent. No schedule is
         changed. Raises ValueError unless one of the three is given."""
-        which = operations.stopped_by(everything, tag, destination)
-        return self._http.send(operations.kill_switch_on(which, note))
+        which = stop_operations.stopped_by(everything, tag, destination)
+        return self._http.send(stop_operations.kill_switch_on(which, note))
 
     def kill_switch_off(
         self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
     ) -> int:
         """Lets it go on; returns how many events were held and are due again, 10,000 at most."""
-        which = operations.stopped_by(everything, tag, destination)
-        return self._http.send(operations.kill_switch_off(which))
+        which = stop_operations.stopped_by(everything, tag, destination)
+        return self._http.send(stop_operations.kill_switch_off(which))
 
     def kill_switches(self) -> tuple[KillSwitch, ...]:
         """Those that are on."""
-        return self._http.send(operations.kill_switches())
+        return self._http.send(stop_operations.kill_switches())
 
-    def put_blackout(self, name: str, fields: Mapping[str, Any]) -> Json:
-        """Sets a blackout, or replaces the one of that name; `fields` are those of the API."""
-        return self._http.send(operations.put_blackout(name, fields))
+    def put_blackout(self, name: str, fields: Mapping[str, Any], *, dry_run: bool = False) -> Json:
+        """Sets a blackout, or replaces the one of that name; `fields` are those of the API. `result` is
+        `created`, `changed` or `unchanged`. `dry_run` changes nothing."""
+        return self._http.send(stop_operations.put_blackout(name, fields, dry_run))
+
+    def get_blackout(self, name: str) -> Json:
+        """One as the API shows it, with its present or next window."""
+        return self._http.send(stop_operations.get_blackout(name))
 
     def blackouts(self) -> tuple[Json, ...]:
         """All blackouts as the API shows them, each with its present or next window."""
-        return self._http.send(operations.blackouts())
+        return self._http.send(stop_operations.blackouts())
 
     def delete_blackout(self, name: str) -> None:
-        self._http.send(operations.delete_blackout(name))
+        self._http.send(stop_operations.delete_blackout(name))
 
     def trigger(self, schedule_id: str, *, idempotency_key: str | None = None) -> str:
         """Calls back at once, whatever the rule or the state; returns the event's id."""
@@ -215,11 +240,11 @@ class Scheduler:
     def history(self, schedule_id: str, *, include_cancelled: bool = False) -> Iterator[Event]:
         """Yields finished events, newest first, also of a deleted schedule. Cancelled events are left out,
         unless `include_cancelled`."""
-        return self._all(operations.history(schedule_id, include_cancelled))
+        return self._all(event_operations.history(schedule_id, include_cancelled))
 
     def pending(self, schedule_id: str) -> Iterator[Event]:
         """Yields pending events, the next one first, as far ahead as they are expanded."""
-        return self._all(operations.pending(schedule_id))
+        return self._all(event_operations.pending(schedule_id))
 
     def events(
         self,
@@ -236,34 +261,34 @@ class Scheduler:
         `status_code` ("5xx,429"), `error`, and `timezone` for text without an offset in `after` and `before`.
         """
         given = {"state": state, "schedule_id": schedule_id, "after": after, "before": before}
-        return self._all(operations.events(**given, **which))
+        return self._all(event_operations.events(**given, **which))
 
     def event(self, event_id: str) -> Event:
         """Returns an event with its whole history."""
-        return self._http.send(operations.event(event_id))
+        return self._http.send(event_operations.event(event_id))
 
     def cancel_event(self, event_id: str) -> Event:
         """Cancels an event that is not being sent at this moment."""
-        return self._http.send(operations.cancel_event(event_id))
+        return self._http.send(event_operations.cancel_event(event_id))
 
     def redrive(self, event_id: str) -> Event:
         """Sends an event that ended in error again."""
-        return self._http.send(operations.redrive(event_id))
+        return self._http.send(event_operations.redrive(event_id))
 
     def complete(self, event_id: str, token: str) -> Event:
         """Says, as the receiver of an event whose schedule has `completion="callback"`, that its work is
         done. `token` is the `X-Scheduler-Completion-Token` of its callback; no API key is needed."""
-        return self._http.send(operations.complete(event_id, token))
+        return self._http.send(event_operations.complete(event_id, token))
 
     def fail(self, event_id: str, token: str, reason: str | None = None) -> Event:
         """Says in the same way that its work failed, and perhaps why; the next attempt follows if one is
         left."""
-        return self._http.send(operations.fail(event_id, token, reason))
+        return self._http.send(event_operations.fail(event_id, token, reason))
 
     def redrive_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or
         `all=True`. Returns what `pause_many` does; the count is `redriven` in JSON."""
-        return self._edit(operations.redrive_many(which), progress)
+        return self._edit(event_operations.redrive_many(which), progress)
 
     def preview(
         self,
@@ -286,6 +311,20 @@ class Scheduler:
         """
         shown = operations.shown(after, until, limit, display_timezone)
         return self._http.send(operations.preview(rrule, at, shown, fields))
+
+    def occurrences(
+        self,
+        schedule_id: str,
+        *,
+        after: datetime | str | None = None,
+        until: datetime | str | None = None,
+        limit: int | None = None,
+        display_timezone: str | None = None,
+    ) -> Preview:
+        """When a schedule's trigger fires, whatever the schedule's state, as `preview` shows it: each of its
+        occurrences with its jitter (`due_at`) and the `blackout` that it falls into."""
+        shown = operations.shown(after, until, limit, display_timezone)
+        return self._http.send(operations.occurrences(schedule_id, shown))
 
     def why(self, schedule_id: str, at: datetime | str) -> Explanation:
         """Why a schedule fires at an instant, past or future, or why it does not; also of a deleted one.

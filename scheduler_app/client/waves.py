@@ -1,22 +1,19 @@
 """What forecasts return, typed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.client.record import Record
+from scheduler_app.client.record import Record, renamed
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ForecastBucket(Record):
     """One part of a forecast's time; in JSON `start` is `from`."""
 
     count: int
-    start: datetime = field(metadata={"json": "from"})
+    start: datetime = renamed("from")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class ForecastReceiver(Record):
     """What falls due for one destination, or for one origin where none is named."""
 
@@ -26,7 +23,6 @@ class ForecastReceiver(Record):
     origin: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Forecast(Record):
     """How many callbacks fall due when; `notes` says why they are estimates where `sampled` is true."""
 
@@ -38,11 +34,11 @@ class Forecast(Record):
     receivers: tuple[ForecastReceiver, ...] = ()
     receivers_omitted: int = 0
     sources: Mapping[str, Any] | None = None
+    blackouts: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     busiest: ForecastBucket | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Backfill(Record):
     """A backfill and how far it has come; `state` is `running`, `made`, `done`, `cancelled` or `error`. In
     JSON `since` and `until` are `from` and `to`."""
@@ -58,8 +54,8 @@ class Backfill(Record):
     rate_per_second: float
     overlap: str
     only_missing: bool
-    since: datetime = field(metadata={"json": "from"})
-    until: datetime = field(metadata={"json": "to"})
+    since: datetime = renamed("from")
+    until: datetime = renamed("to")
     seconds_left: int | None = None
     reason: str | None = None
     started_at: datetime | None = None
@@ -68,7 +64,6 @@ class Backfill(Record):
     dry_run: bool = False
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class OwedOfSchedule(Record):
     """What one schedule owes; `schedule_id` is None for messages."""
 
@@ -77,7 +72,6 @@ class OwedOfSchedule(Record):
     schedule_id: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class OwedToReceiver(Record):
     """What one destination is owed, or one origin where none is named."""
 
@@ -87,7 +81,16 @@ class OwedToReceiver(Record):
     origin: str | None = None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class OwedByPolicy(Record):
+    """What is late under the same policies; `expires` says whether `expire_after_seconds` is among them."""
+
+    catch_up: str
+    expires: bool
+    run_overlap: str
+    count: int
+    oldest: datetime
+
+
 class Backlog(Record):
     """What was due before now and waits."""
 
@@ -101,9 +104,9 @@ class Backlog(Record):
     schedules_omitted: int = 0
     receivers: tuple[OwedToReceiver, ...] = ()
     receivers_omitted: int = 0
+    policies: tuple[OwedByPolicy, ...] = ()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class BacklogExpired(Record):
     """How many late events were given up, and whether there are more."""
 

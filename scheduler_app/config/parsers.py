@@ -4,6 +4,7 @@ Each raises ValueError with a text that completes a sentence beginning with the 
 """
 
 import ipaddress
+import os
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar, get_args
 from urllib.parse import parse_qs, urlsplit
@@ -110,6 +111,12 @@ def broker_url(value: str) -> str:
             raise ValueError(
                 "must have its password in front of the host, as in redis://:password@host:6379/0"
             )
+    return value
+
+
+def readable_file(value: str) -> str:
+    if value and not os.access(value, os.R_OK):
+        raise ValueError("must be the name of a file that can be read")
     return value
 
 

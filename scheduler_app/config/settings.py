@@ -10,6 +10,7 @@ from typing import TypeVar
 from scheduler_app.config import parsers as parse
 from scheduler_app.config.api_keys import ApiKey, read_key
 from scheduler_app.config.parsers import LogFormat, LogLevel
+from scheduler_app.domain.broker_tls import BrokerTls
 from scheduler_app.domain.command_patterns import parse_patterns
 from scheduler_app.domain.errors import SchedulerError
 from scheduler_app.domain.named_urls import NamedUrls, parse_brokers, parse_result_backends
@@ -46,6 +47,16 @@ class Settings:
     )
     broker_sentinel_master: str = _setting(
         "mymaster", parse.text, "the name under which Sentinel knows the master, for a sentinel:// BROKER_URL"
+    )
+    broker_ca_bundle: str = _setting(
+        "",
+        parse.readable_file,
+        "a file of certificate authorities instead of the system's, for amqps:// and rediss:// URLs",
+    )
+    broker_client_certificate: str = _setting(
+        "",
+        parse.readable_file,
+        "a PEM file with a certificate and its key, for a BROKER_URL or FLOW_CONTROL_URL that asks for one",
     )
     flow_control_url: str = _setting(
         "",
@@ -145,6 +156,9 @@ class Settings:
     command_file_mib: int = _setting(
         1024, parse.whole_number(1, 2**20), "the largest file that a command may write, in MiB"
     )
+    command_niceness: int = _setting(
+        10, parse.whole_number(0, 19), "how far commands give way to what else wants the CPU: 0 is not at all"
+    )
     celery_brokers: NamedUrls = _setting(  # noqa: RUF009 - it makes a dataclasses.field
         (),
         parse_brokers,
@@ -206,6 +220,10 @@ class Settings:
     def broker(self) -> str:
         """The broker's URL."""
         return self.broker_url or f"redis://{self.redis_host}:{self.redis_port}/0"
+
+    @property
+    def broker_tls(self) -> BrokerTls:
+        return BrokerTls(self.broker_ca_bundle, self.broker_client_certificate)
 
     @property
     def worker_processes(self) -> int:

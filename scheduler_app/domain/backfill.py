@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from scheduler_app.domain.event import Event, Kind, backfill_event_id
+from scheduler_app.domain.event import Event, Kind
+from scheduler_app.domain.event_ids import backfill_event_id
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.queues import CALLBACKS

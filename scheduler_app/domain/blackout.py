@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Final, Literal, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
@@ -75,6 +76,16 @@ class Blackout:
         made.check_end(now, ())
         return made
 
+    def says_the_same(self, other: "Blackout") -> bool:
+        """Whether the other one was given in the same words, whenever that was."""
+        words = (other.trigger.kind, dict(other.trigger.written), other.trigger.timezone)
+        return (self.trigger.kind, dict(self.trigger.written), self.trigger.timezone) == words and (
+            self.target,
+            self.duration,
+            self.policy,
+            self.note,
+        ) == (other.target, other.duration, other.policy, other.note)
+
     def check_end(self, now: datetime, others: Sequence["Blackout"]) -> None:
         """Raises InvalidField where it never ends, by itself or together with `others`."""
         begins = now if self.window(now) is not None else self.next_start(now)
@@ -91,11 +102,26 @@ class Blackout:
         """From when on its windows count."""
         return self.created_at - self.duration - _BEFORE
 
+    def fault(self, at: datetime) -> str | None:
+        """Why its stored trigger cannot be evaluated at `at`; None where it can."""
+        try:
+            self.window(at)
+        except Exception as error:  # any error may come of a rule that somebody bent
+            return f"its trigger cannot be evaluated: {type(error).__name__}: {error}"[:300]
+        return None
+
     def window(self, at: datetime) -> tuple[datetime, datetime] | None:
         """The beginning and the end of the latest window that covers `at`; None outside of them."""
         recurrence = self.trigger.recurrence(self.since)
         starts = recurrence.between(at - self.duration + _TICK, at + _TICK, limit=_MOST_AT_ONCE)
         return (starts[-1], starts[-1] + self.duration) if starts else None
+
+    def windows(self, since: datetime, until: datetime, *, limit: int) -> list[tuple[datetime, datetime]]:
+        """The first `limit` of those that cover some of the time."""
+        starts = self.trigger.recurrence(self.since).between(
+            since - self.duration + _TICK, until, limit=limit
+        )
+        return [(start, start + self.duration) for start in starts]
 
     def next_start(self, after: datetime) -> datetime | None:
         """When the next window begins."""
@@ -111,6 +137,18 @@ def end_of(blackouts: Sequence[Blackout], at: datetime) -> datetime | None:
             return end
         end = max(ends)
     return None
+
+
+def begin_of(blackouts: Sequence[Blackout], at: datetime) -> datetime:
+    """The last instant up to `at` from which on they cover all of the time up to it."""
+    begin = at
+    for _ in range(MAX_CHAIN):
+        windows = [_sound_window(each, begin - _TICK) for each in blackouts]
+        earliest = min((window[0] for window in windows if window is not None), default=begin)
+        if earliest >= begin:
+            break
+        begin = earliest
+    return begin
 
 
 def _open_share(blackouts: Sequence[Blackout], begins: datetime) -> float:
@@ -140,6 +178,8 @@ class Cover:
     ends: datetime
     """When none of them covers it any more."""
     name: str
+    given_at: datetime
+    """When that one was given."""
     skips_from: datetime | None
     """The beginning of a window that is to be skipped: occurrences from there on are. None: none are."""
 
@@ -165,6 +205,11 @@ class Blackouts:
     all: tuple[Blackout, ...] = ()
     _active: dict[int, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
     _covers: dict[tuple[int, tuple[int, ...]], Cover] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def skipping(self) -> "Blackouts":
+        """Those whose policy is to skip."""
+        return Blackouts(tuple(each for each in self.all if each.policy == "skip"))
 
     def __bool__(self) -> bool:
         return bool(self.all)
@@ -212,6 +257,7 @@ class Blackouts:
         return Cover(
             ends=end_of([self.all[place] for place in its_own], at) or at + _LOOKED_AT_AGAIN,
             name=(skipping or now)[0].name,
+            given_at=(skipping or now)[0].created_at,
             skips_from=window[0] if window else None,
         )
 
@@ -227,7 +273,8 @@ def _keep(known: dict[_Key, _Value], key: _Key, value: _Value) -> None:
 
 
 def _sound_window(blackout: Blackout, at: datetime) -> tuple[datetime, datetime] | None:
-    """Its window at `at`; none of one whose stored rule somebody bent: it harms no other."""
+    """Its window at `at`; none of one whose stored rule somebody bent: it harms no other. Whoever reads
+    blackouts from the store learns of it by `fault`."""
     try:
         return blackout.window(at)
     except Exception:  # any error may come of such a rule

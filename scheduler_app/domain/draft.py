@@ -1,37 +1,28 @@
 """What a person asks for: a new schedule, or changes to one."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TypeVar
 
-from scheduler_app.domain import celery_task_action, command_action
-from scheduler_app.domain.action import Action
+from scheduler_app.domain.action_draft import ActionDraft
 from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
-from scheduler_app.domain.command_action import COMMAND, CommandAction
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
-from scheduler_app.domain.kept_secrets import resolved
+from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.lateness import CatchUp, Lateness
-from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
+from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given
 from scheduler_app.domain.pause import Pause, pause_after_edit
-from scheduler_app.domain.queues import CALLBACKS, COMMANDS, check_queue
 from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
-from scheduler_app.domain.retry import Codes, RetryPolicy
-from scheduler_app.domain.schedule import DEFAULT_LATENESS, CarriedOver, Schedule, ScheduleState
-from scheduler_app.domain.tenants import tenant_of, whole_id
+from scheduler_app.domain.schedule import DEFAULT_LATENESS, Schedule, ScheduleState
+from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.domain.triggers import Given, Trigger, TriggerContext, edited_trigger, new_trigger
 
 #: The timezone of a schedule that names none.
 UTC_NAME = "UTC"
 
 
-_T = TypeVar("_T")
-
-
 @dataclass(frozen=True, slots=True)
-class Draft(CarriedOver):
+class Draft(ActionDraft):
     """The fields that were given; the others are NOT_GIVEN. Each value is valid by itself; whether they fit
     together is checked when the draft is applied."""
 
@@ -46,24 +37,6 @@ class Draft(CarriedOver):
     """The calendar of that name, looked up by the use case."""
     on_holiday: OnHoliday | NotGiven | None = NOT_GIVEN
     """None for what the trigger implies."""
-    url: str | NotGiven = field(default=NOT_GIVEN, repr=False)
-    destination: str | NotGiven | None = NOT_GIVEN
-    """The name of a destination of the schedule's tenant, in place of `url`."""
-    path: str | NotGiven = field(default=NOT_GIVEN, repr=False)
-    """The path and query below the destination's URL."""
-    method: str | NotGiven = NOT_GIVEN
-    headers: tuple[tuple[str, str], ...] | NotGiven = field(default=NOT_GIVEN, repr=False)
-    body: Body | NotGiven | None = field(default=NOT_GIVEN, repr=False)
-    action: Action | NotGiven = NOT_GIVEN
-    """A whole action of another kind than `http`, whose fields stand in the draft itself."""
-    sealed: str | NotGiven = field(default=NOT_GIVEN, repr=False)
-    """The secrets of an exported schedule, which its masks stand for; whoever has the key opens it."""
-    known: HttpAction | NotGiven = field(default=NOT_GIVEN, repr=False)
-    """What was in `sealed`."""
-    max_retries: int | NotGiven = NOT_GIVEN
-    backoff_seconds: float | NotGiven = NOT_GIVEN
-    backoff_max_seconds: float | NotGiven = NOT_GIVEN
-    retry_codes: Codes | NotGiven = NOT_GIVEN
     catch_up: CatchUp | NotGiven = NOT_GIVEN
     catch_up_window_seconds: float | NotGiven = NOT_GIVEN
     late_after_seconds: float | NotGiven = NOT_GIVEN
@@ -71,8 +44,6 @@ class Draft(CarriedOver):
     """None: its events never expire by it."""
     signing: bool | NotGiven = NOT_GIVEN
     """Whether callbacks are signed; whoever stores the schedule makes the secret."""
-    queue: str | NotGiven = NOT_GIVEN
-    """Which workers its events are for; commands have a queue of their own."""
     state: ScheduleState | NotGiven = NOT_GIVEN
     """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
     reason: str | NotGiven | None = NOT_GIVEN
@@ -84,9 +55,9 @@ class Draft(CarriedOver):
 
     def schedule(self, schedule_id: str, now: datetime, *, max_retries: int) -> Schedule:
         """The new schedule; `max_retries` is for one that names none. Raises InvalidField."""
-        trigger = new_trigger(_given(self.trigger, {}), self.context(None, None, now))
+        trigger = new_trigger(given(self.trigger, {}), self.context(None, None, now))
         calendar = self.observed(None, trigger)
-        state = _given(self.state, ScheduleState.ACTIVE)
+        state = given(self.state, ScheduleState.ACTIVE)
         recurrence = trigger.recurrence(now)
         if calendar is not None:
             recurrence = calendar.observed_by(recurrence)
@@ -103,7 +74,7 @@ class Draft(CarriedOver):
             updated_at=now,
             retry=self._retry(self._default_retry(max_retries)),
             state=state,
-            reason=_given(self.reason, None) if state is ScheduleState.ERROR else None,
+            reason=given(self.reason, None) if state is ScheduleState.ERROR else None,
             revised_at=now,
             next_run_at=following,
             zone_data=trigger.zone_data(),
@@ -119,11 +90,10 @@ class Draft(CarriedOver):
         """The schedule with these changes: a revision when its trigger or its state changes, and `schedule`
         itself when nothing does. Raises InvalidField."""
         old = schedule.trigger
-        given = _given(self.trigger, {})
         action = self._action(schedule.action, schedule.tenant)
         queue = self._queue(action, schedule.queue)
         trigger = edited_trigger(
-            given,
+            given(self.trigger, {}),
             old,
             self.context(old, schedule.calendar, now),
             schedule.created_at,
@@ -143,7 +113,7 @@ class Draft(CarriedOver):
         )
         _check_completion(changed)
         kept = ScheduleState.PAUSED if schedule.state is ScheduleState.PAUSED else ScheduleState.ACTIVE
-        state = _given(self.state, schedule.state if same_time else kept)
+        state = given(self.state, schedule.state if same_time else kept)
         moved = queue != schedule.queue or changed.jitter_seconds != schedule.jitter_seconds
         # Events that were made already have the old queue and jitter: those after the cut are made anew.
         if not same_time or moved or state is not schedule.state:
@@ -159,23 +129,13 @@ class Draft(CarriedOver):
         unchanged = replace(changed, version=schedule.version, updated_at=schedule.updated_at) == schedule
         return schedule if unchanged else changed
 
-    def new_action(self, *, default_method: str, tenant: str) -> HttpAction:
-        """The request of something new; a destination that it names is `tenant`'s. Raises InvalidField where
-        a mask stands for nothing."""
-        return self._http_action(HttpAction(url="", method=default_method), tenant)
-
-    def new_retry(self, max_retries: int) -> RetryPolicy:
-        """The retry policy of something new; `max_retries` is for a draft that names none. Raises
-        InvalidField."""
-        return self._retry(self._default_retry(max_retries))
-
     def late(self, old: Lateness) -> Lateness:
         """What becomes of late events, where `old` held before."""
         return Lateness(
-            _given(self.catch_up, old.catch_up),
-            _given(self.catch_up_window_seconds, old.window_seconds),
-            _given(self.late_after_seconds, old.late_after_seconds),
-            _given(self.expire_after_seconds, old.expire_after_seconds),
+            given(self.catch_up, old.catch_up),
+            given(self.catch_up_window_seconds, old.window_seconds),
+            given(self.late_after_seconds, old.late_after_seconds),
+            given(self.expire_after_seconds, old.expire_after_seconds),
         )
 
     def observed(
@@ -183,19 +143,19 @@ class Draft(CarriedOver):
     ) -> CalendarUse | None:
         """What is to be observed: `old`, which was observed with `old_trigger`, itself where nothing of it
         changes. Raises InvalidField."""
-        name = _given(self.calendar, old.name if old else None)
+        name = given(self.calendar, old.name if old else None)
         if name is None:
-            if _given(self.on_holiday, None) is not None:
+            if given(self.on_holiday, None) is not None:
                 raise InvalidField("on_holiday", "says what a calendar does: give calendar too")
             return None
         if trigger.pinned is None:
             raise InvalidField(
                 "calendar", "is for triggers that repeat: leave it out, or give null where there was one"
             )
-        on_holiday = _given(self.on_holiday, None) or self._kept(old, old_trigger) or _implied(trigger)
+        on_holiday = given(self.on_holiday, None) or self._kept(old, old_trigger) or _implied(trigger)
         if old is not None and (name, on_holiday) == (old.name, old.on_holiday):
             return old
-        known = old.known if old is not None and name == old.name else _given(self.named_calendar, None)
+        known = old.known if old is not None and name == old.name else given(self.named_calendar, None)
         return CalendarUse(name, on_holiday, known=known).up_to_date()
 
     def _kept(self, old: CalendarUse | None, old_trigger: Trigger | None) -> OnHoliday | None:
@@ -207,146 +167,51 @@ class Draft(CarriedOver):
 
     def context(self, old: Trigger | None, observed: CalendarUse | None, now: datetime) -> TriggerContext:
         """What the trigger is read in; `old` and `observed` are the schedule's, None for a new one."""
-        timezone = _given(self.timezone, old.timezone if old else UTC_NAME)
+        timezone = given(self.timezone, old.timezone if old else UTC_NAME)
         return TriggerContext(
             at=now,
             timezone=timezone,
-            gap=_given(self.gap, old.gap if old else "shift"),
-            overlap=_given(self.overlap, old.overlap if old else "first"),
+            gap=given(self.gap, old.gap if old else "shift"),
+            overlap=given(self.overlap, old.overlap if old else "first"),
             timezone_given=self.timezone is not NOT_GIVEN or timezone != UTC_NAME,
-            active=_given(self.state, ScheduleState.ACTIVE) is ScheduleState.ACTIVE,
-            calendar=_given(self.calendar, observed.name if observed else None) is not None,
+            active=given(self.state, ScheduleState.ACTIVE) is ScheduleState.ACTIVE,
+            calendar=given(self.calendar, observed.name if observed else None) is not None,
             observing=self._observing(observed),
         )
 
     def _observing(
         self, old: CalendarUse | None
     ) -> Callable[[AnyRecurrence, OnHoliday | None], AnyRecurrence] | None:
-        name = _given(self.calendar, old.name if old else None)
-        known = old.known if old is not None and name == old.name else _given(self.named_calendar, None)
+        name = given(self.calendar, old.name if old else None)
+        known = old.known if old is not None and name == old.name else given(self.named_calendar, None)
         if name is None or known is None:
             return None
-        chosen = _given(self.on_holiday, None)
+        chosen = given(self.on_holiday, None)
 
         def observing(recurrence: AnyRecurrence, implied: OnHoliday | None) -> AnyRecurrence:
             return CalendarUse(name, chosen or implied or "skip", known=known).observed_by(recurrence)
 
         return observing
 
-    def _action(self, old: Action | None, tenant: str) -> Action:
-        """The new action; `old` is the schedule's, None for a new schedule."""
-        http = (self.url, self.destination, self.path, self.method, self.headers, self.body)
-        if self.action is not NOT_GIVEN:
-            if any(value is not NOT_GIVEN for value in http):
-                raise InvalidField("action", "give action, or callback_url and what belongs to it, not both")
-            if isinstance(self.action, CommandAction):
-                return command_action.unmasked(self.action, old)
-            if isinstance(self.action, CeleryTaskAction):
-                return celery_task_action.unmasked(self.action, old)
-            return self.action
-        if old is None and self.url is NOT_GIVEN and _given(self.destination, None) is None:
-            raise InvalidField("callback_url", "is missing: give it, the name of a destination, or an action")
-        if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):
-            return old
-        return self._http_action(old if isinstance(old, HttpAction) else self._new_http_action(), tenant)
-
     def _pause(self, old: Pause | None, before: ScheduleState | None, state: ScheduleState) -> Pause | None:
         return pause_after_edit(old, before, state, note=self.note, until=self.paused_until)
 
-    def new_queue(self, action: Action) -> str:
-        """The queue of a new deliverable. Raises InvalidField."""
-        return self._queue(action, CALLBACKS)
-
-    def _queue(self, action: Action, old: str) -> str:
-        """The new queue; `old` is the schedule's."""
-        if action.kind == COMMAND:
-            if self.queue is NOT_GIVEN or self.queue == COMMANDS:
-                return COMMANDS
-            raise InvalidField("queue", f"of a command is always {COMMANDS}: leave it out")
-        queue = _given(self.queue, CALLBACKS if old == COMMANDS else old)
-        if queue == COMMANDS:
-            raise InvalidField("queue", f"{COMMANDS} is for commands alone; take another")
-        check_queue(queue)
-        return queue
-
-    def _new_http_action(self) -> HttpAction:
-        method = DEFAULT_METHOD_WITH_BODY if _given(self.body, None) else DEFAULT_METHOD
-        return HttpAction(url="", method=method)
-
-    def _http_action(self, old: HttpAction, tenant: str) -> HttpAction:
-        destination, url = self._receiver(old, tenant)
-        method = old.method
-        if destination is not None and old.destination is None:
-            method = ""  # the destination's, unless this says which
-        elif destination is None and not method:
-            method = DEFAULT_METHOD_WITH_BODY if _given(self.body, old.body) else DEFAULT_METHOD
-        asked = HttpAction(
-            url=url,
-            destination=destination,
-            method=_given(self.method, method),
-            headers=_given(self.headers, old.headers),
-            body=_given(self.body, old.body),
-        )
-        kept = {
-            name
-            for name, value in (("headers", self.headers), ("body", self.body))
-            if value is NOT_GIVEN and old.is_whole
-        }
-        return resolved(asked, kept, old, _given(self.known, old))
-
-    def _receiver(self, old: HttpAction, tenant: str) -> tuple[str | None, str]:
-        """The destination's id and the path below it, or None and the URL. Raises InvalidField."""
-        name = _given(self.destination, None)
-        if self.url is not NOT_GIVEN:
-            if name is not None or self.path is not NOT_GIVEN:
-                raise InvalidField(
-                    "callback_url" if name is not None else "path",
-                    "give callback_url, or destination and path, not both",
-                )
-            return None, self.url
-        if self.destination is NOT_GIVEN:
-            if self.path is not NOT_GIVEN and old.destination is None:
-                raise InvalidField("path", "is below a destination: give destination, too")
-            return old.destination, _given(self.path, old.url)
-        if name is None:
-            if old.destination is not None or not old.url:
-                raise InvalidField("destination", "give another one, or callback_url in its place")
-            return None, old.url
-        destination = whole_id(tenant, name)
-        return destination, _given(self.path, old.url if old.destination == destination else "")
-
-    def _default_retry(self, max_retries: int) -> RetryPolicy:
-        """What a new schedule has for what it does not give: of the two delays, neither contradicts the one
-        that is given."""
-        policy = RetryPolicy(max_retries=max_retries)
-        first, longest = policy.backoff_seconds, policy.backoff_max_seconds
-        return replace(
-            policy,
-            backoff_seconds=min(first, _given(self.backoff_max_seconds, first)),
-            backoff_max_seconds=max(longest, _given(self.backoff_seconds, longest)),
-        )
-
-    def _retry(self, old: RetryPolicy) -> RetryPolicy:
-        policy = RetryPolicy(
-            max_retries=_given(self.max_retries, old.max_retries),
-            backoff_seconds=_given(self.backoff_seconds, old.backoff_seconds),
-            backoff_max_seconds=_given(self.backoff_max_seconds, old.backoff_max_seconds),
-            codes=_given(self.retry_codes, old.codes),
-        )
-        if policy.backoff_max_seconds < policy.backoff_seconds:
-            raise InvalidField("retry_backoff_max_seconds", "must not be less than retry_backoff_seconds")
-        return policy
-
 
 def _check_completion(schedule: Schedule) -> None:
-    if schedule.completion == "callback" and not isinstance(schedule.action, HttpAction):
-        raise InvalidField("completion", "callback is for HTTP requests: a command completes when it exits")
+    if schedule.completion != "callback" or isinstance(schedule.action, HttpAction):
+        return
+    if not isinstance(schedule.action, CeleryTaskAction):
+        raise InvalidField(
+            "completion",
+            "callback is for HTTP requests and Celery tasks: a command completes when it exits",
+        )
+    if schedule.action.wait:
+        raise InvalidField(
+            "completion",
+            "callback and the action's wait both say how a task has ended: leave one of them out",
+        )
 
 
 def _implied(trigger: Trigger) -> OnHoliday:
     """What a trigger does on holidays unless the schedule says otherwise."""
     return trigger.on_holiday or "skip"
-
-
-def _given(value: _T | NotGiven, otherwise: _T) -> _T:
-    return otherwise if isinstance(value, NotGiven) else value

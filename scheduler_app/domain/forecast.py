@@ -3,8 +3,10 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import NamedTuple
 
+from scheduler_app.domain.blackout_outlook import Outlook
 from scheduler_app.domain.jitter import due, jitter_of
 from scheduler_app.domain.schedule import Schedule
 
@@ -12,6 +14,8 @@ MAX_BUCKETS = 500
 #: Of one schedule so many occurrences are counted one by one. Beyond them, each bucket is judged by so many.
 COUNTED_ONE_BY_ONE = 1_000
 JUDGED_BY = 100
+#: Where there are blackouts, each part of such a bucket is judged by itself.
+PARTS_JUDGED = 60
 
 
 class Source:
@@ -55,6 +59,15 @@ class Buckets:
         return min(self.end, self.since(bucket) + self.width)
 
 
+class Withheld(StrEnum):
+    """What a blackout makes of a callback that falls due within it."""
+
+    SKIPPED = "skipped"
+    """It is not sent, and not counted."""
+    POSTPONED = "postponed"
+    """It is counted where the blackout ends."""
+
+
 @dataclass(slots=True)
 class Forecast:
     """The counts so far."""
@@ -65,33 +78,74 @@ class Forecast:
     """Why the counts are estimates; empty where they are exact."""
     overdue: int = 0
     """Callbacks that were due before the stretch begins and still wait."""
+    withheld: Counter[Withheld] = field(default_factory=Counter)
+    """Callbacks that fall due within a blackout, and within the stretch by then or by now."""
 
 
-def occurrences_by_bucket(schedule: Schedule, buckets: Buckets) -> tuple[Counter[int], bool]:
-    """How many callbacks of an active schedule, which are no events yet, fall due in each bucket; and whether
-    that was counted one by one. Raises InvalidRecurrence."""
-    counts: Counter[int] = Counter()
+@dataclass(slots=True)
+class Counts:
+    """How many callbacks of one schedule, or of what waits, are sent in each bucket."""
+
+    buckets: Buckets
+    outlook: Outlook | None = None
+    """What blackouts say of them; None where no blackout is of them."""
+    sent: Counter[int] = field(default_factory=Counter)
+    withheld: Counter[Withheld] = field(default_factory=Counter)
+    exact: bool = True
+    """Whether they were counted one by one."""
+
+    def add(self, run_time: datetime | None, due_at: datetime) -> None:
+        """Counts one that falls due then. `run_time` is None for what no blackout skips."""
+        sent_at = due_at if self.outlook is None else self.outlook.sent_at(run_time, due_at)
+        bucket = None if sent_at is None else self.buckets.of(sent_at)
+        if bucket is not None:
+            self.sent[bucket] += 1
+        if sent_at != due_at and (bucket is not None or self.buckets.of(due_at) is not None):
+            self.withheld[Withheld.SKIPPED if sent_at is None else Withheld.POSTPONED] += 1
+
+    def estimate(self, number: float, since: datetime, until: datetime, shift: timedelta) -> None:
+        """Counts so many that run from `since` to `until`, and fall due `shift` later."""
+        parts = 1 if self.outlook is None else PARTS_JUDGED
+        some = Counts(self.buckets, self.outlook)
+        for part in range(parts):
+            at = since + (until - since) * part / parts
+            some.add(at, at + shift)
+        for bucket, count in some.sent.items():
+            self.sent[bucket] += round(number * count / parts)
+        for became, count in some.withheld.items():
+            self.withheld[became] += round(number * count / parts)
+
+
+def occurrences_by_bucket(
+    schedule: Schedule, buckets: Buckets, outlook: Outlook | None = None, since: datetime | None = None
+) -> Counts:
+    """How many callbacks of an active schedule, which are no events yet, are sent in each bucket. What falls
+    due from `since` on, which is before the buckets, may be postponed into them. Raises InvalidRecurrence."""
+    counts = Counts(buckets, outlook)
     if schedule.next_run_at is None:
-        return counts, True
+        return counts
     jitter = schedule.jitter_seconds
-    start = max(schedule.next_run_at, buckets.start - timedelta(seconds=jitter))
+    earliest = buckets.start if since is None or outlook is None else min(since, buckets.start)
+    start = max(schedule.next_run_at, earliest - timedelta(seconds=jitter))
     recurrence = schedule.recurrence()
     instants, following = recurrence.between_and_next(start, buckets.end, COUNTED_ONE_BY_ONE)
     for instant in instants:
-        bucket = buckets.of(due(schedule.id, instant, jitter))
-        if bucket is not None:
-            counts[bucket] += 1
+        counts.add(instant, due(schedule.id, instant, jitter))
     if following is None or following >= buckets.end or len(instants) < COUNTED_ONE_BY_ONE:
-        return counts, True
+        return counts
+    counts.exact = False
     # The jitter of those that are not looked at one by one moves all of a bucket alike.
     shift = jitter_of(schedule.id, following, jitter)
-    for bucket in range(buckets.of(max(following, buckets.start)) or 0, len(buckets)):
-        since, until = max(buckets.since(bucket), following), buckets.until(bucket)
-        found, beyond = recurrence.between_and_next(since, until, JUDGED_BY)
-        number = float(len(found))
-        if beyond is not None and beyond < until:
-            number *= (until - since) / (beyond - since)
-        at = buckets.of(since + shift)
-        if at is not None and number:
-            counts[at] += round(number)
-    return counts, False
+    first = buckets.of(max(following, buckets.start)) or 0
+    parts = [
+        (max(buckets.since(each), following), buckets.until(each)) for each in range(first, len(buckets))
+    ]
+    before = [(following, buckets.start)] if following < buckets.start else []
+    for begins, ends in (*before, *parts):
+        found, beyond = recurrence.between_and_next(begins, ends, JUDGED_BY)
+        count = float(len(found))
+        if beyond is not None and beyond < ends:
+            count *= (ends - begins) / (beyond - begins)
+        if count:
+            counts.estimate(count, begins, ends, shift)
+    return counts

@@ -85,6 +85,12 @@ def destination_key(destination_id: str) -> str:
     return f"{DESTINATION_PREFIX}{destination_id}"
 
 
+def destination_of_key(isolation_key: str) -> str | None:
+    """The id of the destination that an isolation key, or an event's origin, names; None for an origin."""
+    named = isolation_key.startswith(DESTINATION_PREFIX)
+    return isolation_key.removeprefix(DESTINATION_PREFIX) if named else None
+
+
 def http_action(action: Action) -> HttpAction:
     """Returns the action as an HTTP one. Raises TypeError for an action of another kind."""
     if not isinstance(action, HttpAction):

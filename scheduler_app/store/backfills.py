@@ -30,7 +30,7 @@ from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.events.documents import finish, sources
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
-from scheduler_app.store.schedules.documents import from_owed_document, to_owed_document
+from scheduler_app.store.schedules.owed_documents import from_owed_document, to_owed_document
 
 DOCUMENT_VERSION = 1
 #: Of an occurrence that one of these events stands for, nothing is missing.

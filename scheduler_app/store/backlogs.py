@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from scheduler_app.domain.event import UNCLAIMED, State
+from scheduler_app.domain.event import UNCLAIMED, Kind, State
 from scheduler_app.domain.field_types import EARLIEST
+from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.tenants import tenant_of
@@ -15,6 +16,9 @@ from scheduler_app.store.events.message_documents import WIPED
 from scheduler_app.store.mongo import Document, Mongo
 
 _ORIGIN: Document = {"$cond": [{"$eq": [{"$type": "$origin"}, "string"]}, "$origin", UNKNOWN_ORIGIN]}
+_EXPIRES: Document = {"$isNumber": "$lateness.expire_after_seconds"}
+_POLICIES = ("lateness", "run_overlap")
+_SCHEDULES_A_READ = 5_000
 _SCHEDULE: Document = {"$cond": [{"$eq": [{"$type": "$schedule_id"}, "string"]}, "$schedule_id", ""]}
 
 
@@ -30,22 +34,35 @@ class Which:
 
 
 class Owed(NamedTuple):
-    """How many late events one schedule has for one receiver."""
+    """How many late events of one kind one schedule has for one receiver."""
 
     schedule_id: str
     """Empty for messages."""
     receiver: str
     number: int
     oldest: datetime
+    kind: str = Kind.SCHEDULED
+    expires: bool = False
+    """Whether they are messages that are given up some time after they were due."""
+
+
+class Policies(NamedTuple):
+    """What a schedule says of its late occurrences."""
+
+    catch_up: str = CatchUp.ALL
+    expires: bool = False
+    """Whether what is late by so much is given up: `expire_after_seconds`."""
+    run_overlap: str = "allow"
 
 
 class Backlogs:
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
+        self._schedules = mongo.collection("schedules")
 
     def owed(self, now: datetime, *, tenant: str, limit: int) -> list[Owed]:
-        """The tenant's late events by schedule and receiver; `limit` of them are looked at, in the order of
-        their states and then of their times."""
+        """The tenant's late events by schedule, receiver and kind; `limit` of them are looked at, in the
+        order of their states and then of their times."""
         which = Which(now)
         rows = self._events.aggregate(
             [
@@ -53,7 +70,12 @@ class Backlogs:
                 {"$limit": limit},
                 {
                     "$group": {
-                        "_id": {"schedule": _SCHEDULE, "receiver": _ORIGIN},
+                        "_id": {
+                            "schedule": _SCHEDULE,
+                            "receiver": _ORIGIN,
+                            "kind": "$kind",
+                            "expires": _EXPIRES,
+                        },
                         "number": {"$sum": 1},
                         "oldest": {"$min": "$due_at"},
                     }
@@ -62,8 +84,31 @@ class Backlogs:
             hint="due_v2",
         )
         return [
-            Owed(row["_id"]["schedule"], row["_id"]["receiver"], row["number"], row["oldest"]) for row in rows
+            Owed(
+                row["_id"]["schedule"],
+                row["_id"]["receiver"],
+                row["number"],
+                row["oldest"],
+                str(row["_id"].get("kind")),
+                row["_id"]["expires"],
+            )
+            for row in rows
         ]
+
+    def policies(self, schedule_ids: Sequence[str], *, tenant: str) -> dict[str, Policies]:
+        """Those of the tenant's schedules among these."""
+        found = {}
+        for first in range(0, len(schedule_ids), _SCHEDULES_A_READ):
+            which = {"_id": {"$in": list(schedule_ids[first : first + _SCHEDULES_A_READ])}, "tenant": tenant}
+            for row in self._schedules.find(which, _POLICIES):
+                written = row.get("lateness")
+                late = written if isinstance(written, dict) else {}
+                found[row["_id"]] = Policies(
+                    _word(late.get("catch_up"), CatchUp.ALL),
+                    late.get("expire_after_seconds") is not None,
+                    _word(row.get("run_overlap"), "allow"),
+                )
+        return found
 
     def count(self, which: Which, *, tenant: str, most: int) -> int:
         """How many late events there are; no more than `most` are counted."""
@@ -101,6 +146,11 @@ class Backlogs:
                 }
                 count += finish(self._events, late, State.EXPIRED, now, message, wiped)
         return count
+
+
+def _word(written: object, usual: str) -> str:
+    """`usual` also for what somebody bent: its schedule says so elsewhere."""
+    return written if isinstance(written, str) else usual
 
 
 def _late(which: Which, tenant: str) -> Document:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from scheduler_app.domain.event import LIVING
+from scheduler_app.domain.event import LIVING, Kind
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -37,6 +37,17 @@ class Made(NamedTuple):
     run_time: datetime
     due_at: datetime
     receiver: str
+
+
+class ToCome(NamedTuple):
+    """One event that waits."""
+
+    id: str
+    due_at: datetime
+    receiver: str
+    occurs_at: datetime | None
+    """The run time of an occurrence that nothing was tried for; None for anything else."""
+    is_message: bool
 
 
 class Forecasts:
@@ -102,6 +113,27 @@ class Forecasts:
             for row in rows
         ]
         return found, sum(each.number for each in found)
+
+    def each_waiting(
+        self, since: datetime, until: datetime, made_before: datetime, *, limit: int, tenant: str
+    ) -> list[ToCome]:
+        """As `waiting`, one by one."""
+        which = _due(since, until, tenant) | {"$nor": [_made_since(made_before)]}
+        fields = {"due_at": 1, "origin": 1, "run_time": 1, "kind": 1, "attempt": 1}
+        found = []
+        for row in self._events.find(which, fields, hint="due_v2").limit(limit):
+            planned = row.get("kind") == Kind.SCHEDULED and row.get("attempt") == 0
+            run_time = row.get("run_time") if planned else None
+            found.append(
+                ToCome(
+                    row["_id"],
+                    row["due_at"],
+                    stored_origin(row),
+                    run_time if isinstance(run_time, datetime) else None,
+                    row.get("kind") == Kind.MESSAGE,
+                )
+            )
+        return found
 
     def made_since(self, since: datetime, buckets: Buckets, *, limit: int, tenant: str) -> list[Made]:
         """Occurrences that fall due in the buckets and became events since then, `limit` at most."""

@@ -10,6 +10,7 @@ from scheduler_app.domain.field_types import Corrupt, instant, optional, text, v
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import whole_id
+from scheduler_app.store.corrupt_reports import CorruptReports
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
@@ -35,6 +36,9 @@ class KillSwitchDocuments:
         self._switches = mongo.collection("kill_switches")
         self._majority = mongo.majority("kill_switches")
         self._schedules = mongo.collection("schedules")
+        self._reports = CorruptReports(
+            "kill_switch.corrupt", "The id of a kill switch names nothing that it could stop", "kill_switch"
+        )
 
     def insert(self, switch: KillSwitch) -> bool:
         """Turns it on; False where it is on already."""
@@ -70,10 +74,23 @@ class KillSwitchDocuments:
 
     def everybodys(self) -> KillSwitches:
         """All that are on. What a document stops stands in its id: one whose other fields somebody bent, or
-        a newer release wrote, is obeyed all the same."""
+        a newer release wrote, is obeyed all the same. One whose id names nothing is reported, once."""
+        targets = set()
+        for key in self._keys():
+            target = Target.of(key)
+            if target is None:
+                self._reports.report(key, "its id is none of a kill switch of this release")
+            else:
+                targets.add(target)
+        return KillSwitches(frozenset(targets))
+
+    def corrupt(self) -> list[str]:
+        """The ids of all tenants that name nothing that a switch could stop, by name."""
+        return sorted(key for key in self._keys() if Target.of(key) is None)
+
+    def _keys(self) -> list[str]:
         rows = self._switches.find({}, {"_id": 1}, hint=BY_ID).limit(_MAX_READ)
-        found = (Target.of(row["_id"]) for row in rows if isinstance(row["_id"], str))
-        return KillSwitches(frozenset(target for target in found if target is not None))
+        return [str(row["_id"]) for row in rows]
 
     def judged_by(self, schedule_ids: Sequence[str]) -> dict[str, tuple[tuple[str, ...], str | None]]:
         """The tags of these schedules, and the ids of the destinations that they name."""

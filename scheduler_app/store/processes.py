@@ -21,6 +21,7 @@ from scheduler_app.domain.field_types import (
 )
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.mongo import Document, Mongo, new_token
+from scheduler_app.version import POLICY_LEVEL
 
 #: A process that has not written for this long is missed, seconds.
 MISSED_SECONDS = 15
@@ -55,6 +56,8 @@ class ProcessRecord:
     host: str = ""
     name: str = ""
     version: str = ""
+    policy_level: int = 0
+    """Its POLICY_LEVEL; older releases report none."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """The settings on which processes must agree, by name (see `shared_settings`)."""
     last_tick_at: datetime | None = None
@@ -92,6 +95,7 @@ class Processes:
                         "role": role,
                         "host": socket.gethostname(),
                         "pid": os.getpid(),
+                        "policy_level": POLICY_LEVEL,
                         "seen_at": "$$NOW",
                     }
                     | {"settings": {"$literal": self.settings}}
@@ -173,6 +177,7 @@ _CHECKS: dict[str, Callable[[Any, str], object]] = {
     "host": text,
     "name": text,
     "version": text,
+    "policy_level": whole,
     "settings": fields,
     "seen_at": instant,
     "age_seconds": _any_number,

@@ -59,6 +59,11 @@ heartbeat_failures = Counter(
     "Steps of the heartbeat that failed by an unexpected error",
     ["step"],
 )
+worker_failures = Counter(
+    "scheduler_worker_failures_total",
+    "Steps beside the deliveries of a worker that failed by an unexpected error",
+    ["step"],
+)
 expired = Counter(
     "scheduler_events_expired_total",
     "Events that expired, and occurrences that were missed, by policy",

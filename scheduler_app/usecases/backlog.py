@@ -4,13 +4,18 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
+from scheduler_app.domain.event import Kind
 from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.store import Store
-from scheduler_app.store.backlogs import Owed, Which
+from scheduler_app.store.backlogs import Owed, Policies, Which
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
+
+Name = TypeVar("Name")
 
 #: Beyond so many late events their owners are told by the oldest of them.
 MAX_LOOKED_AT = 50_000
@@ -31,6 +36,7 @@ class Backlog:
     by_schedule: list[tuple[str, int, datetime]]
     """Those with the most first; the id is empty for messages."""
     by_receiver: list[tuple[str, int, datetime]]
+    by_policy: list[tuple[Policies, int, datetime]]
     sampled: bool
     """The owners are those of the first `MAX_LOOKED_AT` events."""
     finished_per_second: float
@@ -56,6 +62,7 @@ class BacklogService:
         count, sampled = looked_at, looked_at >= self.max_looked_at
         if sampled:
             count = backlogs.count(Which(now), tenant=tenant, most=MAX_COUNTED)
+        policies = backlogs.policies(sorted({each.schedule_id for each in owed} - {""}), tenant=tenant)
         finished = backlogs.finished_since(now - MEASURED, tenant=tenant, most=MAX_FINISHED)
         return Backlog(
             at=now,
@@ -64,6 +71,7 @@ class BacklogService:
             oldest=min((each.oldest for each in owed), default=None),
             by_schedule=_by(owed, lambda each: each.schedule_id),
             by_receiver=_by(owed, lambda each: each.receiver),
+            by_policy=_by(owed, lambda each: _policies(each, policies.get(each.schedule_id, Policies()))),
             sampled=sampled,
             finished_per_second=finished / MEASURED.total_seconds(),
         )
@@ -84,9 +92,19 @@ class BacklogService:
         return count, len(ids) == limit
 
 
-def _by(owed: Sequence[Owed], key: Callable[[Owed], str]) -> list[tuple[str, int, datetime]]:
+def _policies(owed: Owed, of_schedule: Policies) -> Policies:
+    """By what late events are judged: `catch_up` speaks of occurrences of a rule alone, and nothing of a
+    backfill."""
+    if owed.kind == Kind.MESSAGE:
+        return Policies(expires=owed.expires)
+    if owed.kind == Kind.BACKFILL:
+        return Policies()
+    return of_schedule if owed.kind == Kind.SCHEDULED else of_schedule._replace(catch_up=CatchUp.ALL)
+
+
+def _by(owed: Sequence[Owed], key: Callable[[Owed], Name]) -> list[tuple[Name, int, datetime]]:
     """Their sums by `key`, the largest first, and the oldest of each."""
-    counts, oldest = Counter[str](), dict[str, datetime]()
+    counts, oldest = Counter[Name](), dict[Name, datetime]()
     for each in owed:
         counts[key(each)] += each.number
         oldest[key(each)] = min(each.oldest, oldest.get(key(each), each.oldest))

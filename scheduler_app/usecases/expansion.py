@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from scheduler_app.config import EXPAND_LEASE_SECONDS
-from scheduler_app.domain import event
 from scheduler_app.domain.errors import Conflict
 from scheduler_app.domain.event import Event
-from scheduler_app.domain.jitter import jittered
 from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.domain.missed import MissedStep, Range, missed_step
 from scheduler_app.domain.owed import BeforeCut, OwedRange
@@ -20,8 +18,13 @@ from scheduler_app.store.faults import of_one_document
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.store.schedules.cursors import Advance, Ready
 from scheduler_app.store.schedules.set_aside import report_set_aside
-from scheduler_app.telemetry import metrics
 from scheduler_app.usecases.missed import MISSED_SECONDS, after, past, settle
+from scheduler_app.usecases.occurrence_events import (
+    begin_revision,
+    cancel_late_inserts,
+    events_of,
+    insert_occurrences,
+)
 
 SCHEDULES_A_PAGE = 1_000
 PARTS_AT_ONCE = 4
@@ -35,9 +38,6 @@ OCCURRENCES_AN_EDIT = 200
 NEXT_NEEDED = timedelta(seconds=60)
 #: Schedules with overdue occurrences get one in so many places of such a page.
 OWING_SHARE = 4
-PRE_QUEUED = "Event pre-queued for ready queue"
-CHANGED = "Withdrawn: the schedule was changed"
-
 
 #: A claim's token, and the schedules it won.
 Claimed = tuple[str, list[Schedule | CorruptSchedule]]
@@ -128,7 +128,7 @@ class Expansion:
             return BeforeCut()
         recurrence, start = schedule.recurrence(), schedule.next_run_at
         if schedule.cut_pending:
-            cut = self._cut(schedule, until)
+            cut = begin_revision(self._store, schedule, until)
             if cut is None:
                 raise Conflict(
                     "the change before this one waits for a callback in flight; try again in a few seconds"
@@ -148,7 +148,7 @@ class Expansion:
                 schedule.jitter_seconds,
             )
             return BeforeCut(left=left)
-        events = _events(schedule, instants)
+        events = events_of(schedule, instants)
         insert_occurrences(self._store, events, until)
         return BeforeCut(tuple(events))
 
@@ -211,7 +211,7 @@ class Expansion:
                     settled = self._settle(filled, token, now) or settled
                     continue
                 instants, advance = filled
-                events += _events(schedule, instants)
+                events += events_of(schedule, instants)
                 advances.append(advance)
         # Events first, cursor second: a crash in between expands once more, onto the same ids.
         refused = self._insert_sound(events, token, now)
@@ -236,7 +236,7 @@ class Expansion:
         recurrence = schedule.recurrence()
         start = schedule.next_run_at
         if schedule.cut_pending:
-            cut = self._cut(schedule, now)
+            cut = begin_revision(self._store, schedule, now)
             if cut is None:
                 return None
             start = recurrence.after(cut)
@@ -258,25 +258,6 @@ class Expansion:
             finishes_at=last if following is None else None,
             checkpoint=recurrence.checkpoint(last) if following is not None else None,
         )
-
-    def _cut(self, schedule: Schedule, now: datetime) -> datetime | None:
-        """Cancels the events of older revisions past the cut. Returns the instant after which the new
-        revision begins, None while it has to wait.
-
-        This side cancels and then looks; a worker claims and then reads the schedule. One of the two always
-        sees the other: an event claimed before the cut is `running` here, and one claimed after it is
-        cancelled by its worker.
-        """
-        cancellations = self._store.cancellations
-        cancellations.cancel_past_cut(
-            schedule.id, schedule.revision, schedule.revised_at, now, CHANGED, tenant=schedule.tenant
-        )
-        past = cancellations.look_past_cut(
-            schedule.id, schedule.revision, schedule.revised_at, tenant=schedule.tenant
-        )
-        if past.running:
-            return None
-        return max(schedule.revised_at, past.last_sent) if past.last_sent else schedule.revised_at
 
     def _settle(self, step: MissedStep, token: str, now: datetime) -> bool:
         """Whether what was missed is written, and the schedule released: the next page goes on with it."""
@@ -317,42 +298,3 @@ class Expansion:
     def _set_aside(self, schedule_id: str, token: str, reason: str, now: datetime) -> None:
         if self._store.cursors.set_aside(schedule_id, token, reason, now):
             report_set_aside(schedule_id, reason)
-
-
-def insert_occurrences(store: Store, events: Sequence[Event], now: datetime) -> None:
-    """Stores occurrences as events. Those that are events already stay as they are."""
-    metrics.expanded.inc(store.events.insert(events, now, PRE_QUEUED))
-
-
-def cancel_late_inserts(store: Store, ids: Sequence[str], now: datetime) -> None:
-    """Cancels events of schedules that were edited or deleted between a beat's claim and its insert.
-
-    A worker would cancel such an event when it is due. Here it is cancelled at once, so that no list shows
-    what will not happen.
-    """
-    for schedule_id, schedule in store.schedules.for_delivery(ids).items():
-        if isinstance(schedule, CorruptSchedule):
-            continue
-        if schedule.state is ScheduleState.DELETED:
-            store.cancellations.cancel_all(
-                schedule_id,
-                schedule.revision,
-                now,
-                "Withdrawn: the schedule was deleted",
-                tenant=schedule.tenant,
-            )
-        else:
-            store.cancellations.cancel_past_cut(
-                schedule_id,
-                schedule.revision,
-                schedule.revised_at,
-                now,
-                CHANGED,
-                tenant=schedule.tenant,
-            )
-
-
-def _events(schedule: Schedule, instants: Sequence[datetime]) -> list[Event]:
-    origin, queue = schedule.action.isolation_key, schedule.queue
-    made = [event.scheduled(schedule.id, schedule.revision, instant, origin, queue) for instant in instants]
-    return jittered(made, schedule.jitter_seconds)

@@ -43,11 +43,11 @@ def explain_schedule(
         facts = _missed(store, schedule, at)
     found = explain(schedule, verdict, at, facts, now)
     if at >= now:
-        found = _withheld(store, schedule, found)
+        found = _withheld(store, schedule, found, now)
     return schedule, found, event
 
 
-def _withheld(store: Store, schedule: Schedule, found: Explanation) -> Explanation:
+def _withheld(store: Store, schedule: Schedule, found: Explanation, now: datetime) -> Explanation:
     """The explanation of an instant to come, with what kill switches and blackouts say of it."""
     said: list[str] = []
     stopped = store.kill_switches.everybodys().stopping(
@@ -55,7 +55,7 @@ def _withheld(store: Store, schedule: Schedule, found: Explanation) -> Explanati
     )
     if stopped is not None:
         said.append(f"Nothing is sent now: the kill switch of {stopped} is on.")
-    cover = cover_of(store.blackouts.everybodys(), schedule, found.at)
+    cover = cover_of(store.blackouts.everybodys(now), schedule, found.at)
     if cover is not None and found.fires and cover.skips(found.at):
         found = replace(found, fires=False, reasons=(Reason("blackout", cover.skipped_line),))
     elif cover is not None and found.fires:

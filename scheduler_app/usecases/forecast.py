@@ -5,9 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.blackout_outlook import MAX_WINDOWS, Outlook, Outlooks
+from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import InvalidRecurrence
+from scheduler_app.domain.event_ids import schedule_of
 from scheduler_app.domain.field_types import EARLIEST
-from scheduler_app.domain.forecast import Buckets, Cell, Forecast, Source, occurrences_by_bucket
+from scheduler_app.domain.forecast import (
+    Buckets,
+    Cell,
+    Counts,
+    Forecast,
+    Source,
+    Withheld,
+    occurrences_by_bucket,
+)
+from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.forecasts import Waiting
@@ -36,20 +48,28 @@ class ForecastService:
         """What falls due in each bucket: by the rules of active schedules, and of events and messages that
         wait. Raises a STORE_FAULT."""
         made = Forecast(buckets)
+        outlooks = Outlooks(self.store.blackouts.everybodys(now), buckets.start, buckets.end)
         # Beats go on expanding while schedules and events are read, in this order. What became an event
         # meanwhile is judged one by one by the cursor that was read; clocks differ by less than this.
         since = now - CLOCKS_DIFFER
-        cursors = self._count_rules(made, tenant)
-        self._count_waiting(made, since, tenant)
-        self._count_made_meanwhile(made, since, cursors, tenant)
+        cursors = self._count_rules(made, outlooks, tenant)
+        if not outlooks:
+            self._count_waiting(made, since, tenant)
+        else:
+            self._count_each_waiting(made, outlooks, since, tenant)
+        self._count_made_meanwhile(made, outlooks, since, cursors, tenant)
+        if outlooks.left_out:
+            names = ", ".join(sorted(outlooks.left_out)[:5])
+            made.notes.append(f"Of the blackouts {names} the first {MAX_WINDOWS} windows are looked at.")
         made.overdue = self.store.forecasts.count(EARLIEST, buckets.start, most=MAX_OVERDUE, tenant=tenant)
         return made
 
-    def _count_rules(self, made: Forecast, tenant: str) -> dict[str, datetime]:
+    def _count_rules(self, made: Forecast, outlooks: Outlooks, tenant: str) -> dict[str, datetime]:
         """Returns the first occurrence of each schedule that was counted by its rule."""
         began, forecasts = monotonic(), self.store.forecasts
         total, ids = forecasts.sample(self.max_schedules, tenant=tenant)
         counts: Counter[Cell] = Counter()
+        withheld: Counter[Withheld] = Counter()
         cursors: dict[str, datetime] = {}
         done = unreadable = dense = 0
         for first in range(0, len(ids), SCHEDULES_A_READ):
@@ -63,14 +83,17 @@ class ForecastService:
                 try:
                     if not isinstance(each, Schedule):
                         raise InvalidRecurrence("RRULE", each.reason)
-                    in_buckets, exact = occurrences_by_bucket(each, made.buckets)
+                    found_of_it = occurrences_by_bucket(
+                        each, made.buckets, _outlook(outlooks, each), outlooks.begins
+                    )
                 except InvalidRecurrence:  # one schedule's fault is its own: the others are counted
                     unreadable += 1
                     continue
                 if each.next_run_at is not None:
                     cursors[each.id] = each.next_run_at
-                dense += not exact
-                for bucket, count in in_buckets.items():
+                dense += not found_of_it.exact
+                withheld += found_of_it.withheld
+                for bucket, count in found_of_it.sent.items():
                     counts[Cell(bucket, each.action.isolation_key, Source.RULES)] += count
         if done < total:
             made.notes.append(f"{done} of {total} active schedules, chosen by chance, stand for all of them.")
@@ -78,7 +101,10 @@ class ForecastService:
             made.notes.append(f"{dense} schedules that fire very often are estimated.")
         if unreadable:
             made.notes.append(f"{unreadable} schedules cannot be read or evaluated, and are left out.")
-        _add(made, counts, total / done if done else 1.0)
+        times = total / done if done else 1.0
+        _add(made, counts, times)
+        for became, count in withheld.items():
+            made.withheld[became] += round(count * times)
         return cursors
 
     def _count_waiting(self, made: Forecast, since: datetime, tenant: str) -> None:
@@ -99,17 +125,65 @@ class ForecastService:
                 number = forecasts.count(part.start, part.end, most=most, tenant=tenant)
             _add(made, _cells(rows), number / seen if seen else 1.0)
 
+    def _count_each_waiting(self, made: Forecast, outlooks: Outlooks, since: datetime, tenant: str) -> None:
+        """As `_count_waiting`, with what blackouts make of each."""
+        until, limit = made.buckets.end, self.max_events
+        found = self.store.forecasts.each_waiting(outlooks.begins, until, since, limit=limit, tenant=tenant)
+        if len(found) == limit:
+            made.notes.append("Of the events that wait there are too many to look at blackouts for each.")
+            self._count_waiting(made, since, tenant)
+            return
+        own = {schedule_of(each.id) for each in found} - {""}
+        facts = self.store.kill_switches.judged_by(list(own)) if own else {}
+        for each in found:
+            schedule_id = schedule_of(each.id)
+            tags, destination = facts.get(schedule_id) or ((), destination_of_key(each.receiver))
+            source = Source.MESSAGES if each.is_message else Source.EVENTS
+            outlook = outlooks.of(tenant, schedule_id, tags, destination)
+            _add_one(made, outlook, each.occurs_at, each.due_at, each.receiver, source)
+
     def _count_made_meanwhile(
-        self, made: Forecast, since: datetime, cursors: dict[str, datetime], tenant: str
+        self,
+        made: Forecast,
+        outlooks: Outlooks,
+        since: datetime,
+        cursors: dict[str, datetime],
+        tenant: str,
     ) -> None:
         limit, buckets = self.max_events, made.buckets
         found = self.store.forecasts.made_since(since, buckets, limit=limit, tenant=tenant)
         if len(found) == limit:
             made.notes.append("More became events meanwhile than are looked at.")
+        own = {each.schedule_id for each in found} if outlooks else ()
+        facts = self.store.kill_switches.judged_by(list(own)) if own else {}
         for each in found:
-            bucket, cursor = buckets.of(each.due_at), cursors.get(each.schedule_id)
-            if bucket is not None and (cursor is None or each.run_time < cursor):
-                made.cells[Cell(bucket, each.receiver, Source.EVENTS)] += 1
+            cursor = cursors.get(each.schedule_id)
+            if cursor is None or each.run_time < cursor:
+                tags, destination = facts.get(each.schedule_id, ((), None))
+                outlook = outlooks.of(tenant, each.schedule_id, tags, destination) if outlooks else None
+                _add_one(made, outlook, each.run_time, each.due_at, each.receiver, Source.EVENTS)
+
+
+def _outlook(outlooks: Outlooks, schedule: Schedule) -> Outlook | None:
+    if not outlooks:
+        return None
+    destination = destination_of(schedule.action)
+    return outlooks.of(schedule.tenant, schedule.id, schedule.tags, destination)
+
+
+def _add_one(
+    made: Forecast,
+    outlook: Outlook | None,
+    run_time: datetime | None,
+    due_at: datetime,
+    receiver: str,
+    source: str,
+) -> None:
+    counts = Counts(made.buckets, outlook)
+    counts.add(run_time, due_at)
+    for bucket in counts.sent:
+        made.cells[Cell(bucket, receiver, source)] += 1
+    made.withheld += counts.withheld
 
 
 def _cells(rows: list[Waiting]) -> Counter[Cell]:

@@ -7,6 +7,7 @@ from typing import Any
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock, monotonic
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.telemetry.unexpected import UnexpectedErrors
 from scheduler_app.version import __version__
 
 log = get_logger(__name__)
@@ -41,7 +42,11 @@ class Presence(threading.Thread):
         self._ended = threading.Event()
         self._reachable = True
         self._turned_at = monotonic()
-        self._logged: set[tuple[str, type[Exception]]] = set()
+        self._unexpected = UnexpectedErrors(
+            metrics.heartbeat_failures,
+            "heartbeat.failed",
+            "A step of the heartbeat failed; it goes on, and more of this kind is only counted",
+        )
 
     def beat_once(self) -> None:
         """Measures and reports once. Raises a STORE_FAULT."""
@@ -72,27 +77,14 @@ class Presence(threading.Thread):
         try:
             self._on_offset(offset)
         except Exception as error:  # the broker may be away; the next measurement calls again
-            self._note_failure("on_offset", error)
+            self._unexpected.note("on_offset", error)
 
     def _asked_facts(self) -> Mapping[str, Any]:
         try:
             return self._facts()
         except Exception as error:  # a report without them says at least that the process lives
-            self._note_failure("facts", error)
+            self._unexpected.note("facts", error)
             return {}
-
-    def _note_failure(self, step: str, error: Exception) -> None:
-        """Counts an error that must not end the thread, and logs each kind of error once."""
-        metrics.heartbeat_failures.labels(step).inc()
-        kind = (step, type(error))
-        if kind not in self._logged:
-            self._logged.add(kind)
-            log.error(
-                "heartbeat.failed",
-                message="A step of the heartbeat failed; it goes on, and more of this kind is only counted",
-                step=step,
-                exc_info=error,
-            )
 
     def _say_jump(self, before: float) -> None:
         """Logs once when mongod's clock jumps, and once when that is over."""
@@ -130,7 +122,7 @@ class Presence(threading.Thread):
                     )
                 self._reachable = False
             except Exception as error:  # whatever it is: without this thread nobody looks after the clock
-                self._note_failure("report", error)
+                self._unexpected.note("report", error)
                 self._ended.wait(REPORT_SECONDS)
                 continue
             self._turned_at = monotonic()

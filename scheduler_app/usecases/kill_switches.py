@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.errors import Conflict, NotFound
-from scheduler_app.domain.event import schedule_of
-from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.domain.event_ids import schedule_of
+from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target, held_line
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due
@@ -132,7 +132,7 @@ class KillSwitchGate:
         held: dict[Target, list[str]] = {}
         passed: list[Due] = []
         for event in events:
-            tags, destination = facts.get(schedule_of(event.id)) or ((), _of_message(event))
+            tags, destination = facts.get(schedule_of(event.id)) or ((), destination_of_key(event.origin))
             target = switches.stopping(event.id, tags, destination)
             if target is None:
                 passed.append(event)
@@ -163,9 +163,3 @@ class HeldEvents:
             if left <= 0:
                 return True
         return False
-
-
-def _of_message(event: Due) -> str | None:
-    """The destination of an event that has no schedule: a message's does not change."""
-    named = event.origin.startswith(DESTINATION_PREFIX)
-    return event.origin.removeprefix(DESTINATION_PREFIX) if named else None

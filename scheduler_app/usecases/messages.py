@@ -2,11 +2,12 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.action import Action
+from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded
 from scheduler_app.domain.event import FINAL, Event, Kind, State
 from scheduler_app.domain.instants import shown_instant
@@ -43,6 +44,17 @@ class Scheduled(NamedTuple):
     """The secret that was generated for it; None also where it was made before."""
 
 
+@dataclass(slots=True)
+class _Checked:
+    """What one request has read and checked for its messages so far."""
+
+    known: Known = field(default_factory=dict)
+    draft: Draft | None = None
+    """The last one, and what the messages that share it have in common."""
+    common: Message | None = None
+    origin: str = ""
+
+
 @dataclass(frozen=True)
 class MessageService:
     """What people and programs do with messages.
@@ -73,8 +85,8 @@ class MessageService:
         draft has one. `hops` are those of the request. Raises InvalidField, Conflict where the id is another
         message's, and QuotaExceeded.
         """
-        known: Known = {}
-        event = self._event(draft, now, tenant, request_seed, hops, known)
+        checked = _Checked()
+        event = self._event(draft, now, tenant, request_seed, hops, checked)
         later = event.due_at > now
         if later and not self.quota.take(tenant, 1, now):
             # What was made before is answered all the same.
@@ -88,7 +100,7 @@ class MessageService:
                 self.quota.give_back(tenant, 1)
             there = self.store.messages.get(event.id, tenant=tenant)
             return _the_first(event, there)
-        for error in self._undone([event], known, tenant).values():
+        for error in self._undone([event], checked.known, tenant).values():
             raise error
         self.dispatch([event], now)
         return _made(record)
@@ -105,11 +117,11 @@ class MessageService:
         """`schedule` for many at once: for each its result, or the error that `schedule` would raise."""
         results: list[Scheduled | Refusal | None] = [None] * len(drafts)
         wanted: list[tuple[int, Event]] = []
-        known: Known = {}
+        checked = _Checked()
         for number, draft in enumerate(drafts):
             try:
                 seed = f"{request_seed}-{number}" if request_seed else None
-                wanted.append((number, self._event(draft, now, tenant, seed, hops, known)))
+                wanted.append((number, self._event(draft, now, tenant, seed, hops, checked)))
             except InvalidField as error:
                 results[number] = error
         wanted = self._within_quota(wanted, results, now, tenant)
@@ -127,7 +139,7 @@ class MessageService:
                 results[number] = _the_first(event, there.get(event.id))
             except Conflict as error:
                 results[number] = error
-        if undone := self._undone(made, known, tenant):
+        if undone := self._undone(made, checked.known, tenant):
             made = [event for event in made if event.id not in undone]
             for number, event in wanted:
                 results[number] = undone.get(event.id, results[number])
@@ -223,14 +235,11 @@ class MessageService:
         tenant: str,
         request_seed: str | None,
         hops: int,
-        known: Known,
+        checked: _Checked,
     ) -> Event:
         """The event that the new message is. Raises InvalidField."""
-        message = draft.message(max_retries=self.max_retries, tenant=tenant)
+        message = draft.with_own_parts(self._common(draft, tenant, checked))
         instant = message.timing.instant(now)
-        self.check_action(message.action)
-        check_named(self.store, message.action, known, default_method=DEFAULT_METHOD)
-        check_notified(self.store, message, tenant=tenant, known=known)
         if draft.draft.signing is True:
             message = replace(message, signing=Signing(self.new_secret(), now))
         return Event(
@@ -242,11 +251,23 @@ class MessageService:
             due_at=max(instant, now),
             due_since=now if message.lateness.judges and instant < now else None,
             kind=Kind.MESSAGE,
-            origin=message.action.isolation_key,
+            origin=checked.origin,
             queue=message.queue,
             hops=hops,
             message=replace(message, hops=hops) if hops else message,
         )
+
+    def _common(self, draft: MessageDraft, tenant: str, checked: _Checked) -> Message:
+        """What the messages have in common that share the draft's request, made and checked once. Raises
+        InvalidField."""
+        if checked.common is None or checked.draft is not draft.draft:
+            common = draft.common(max_retries=self.max_retries, tenant=tenant)
+            self.check_action(common.action)
+            check_named(self.store, common.action, checked.known, default_method=DEFAULT_METHOD)
+            check_notified(self.store, common, tenant=tenant, known=checked.known)
+            checked.draft, checked.common = draft.draft, common
+            checked.origin = common.action.isolation_key
+        return checked.common
 
 
 def _made(record: MessageRecord) -> Scheduled:

@@ -14,8 +14,8 @@ from scheduler_app.store import Store
 from scheduler_app.store.missed import Move
 from scheduler_app.store.schedules.owed import ClaimedOwed
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.usecases.expansion import cancel_late_inserts, insert_occurrences
 from scheduler_app.usecases.missed import MISSED_SECONDS, after, settle
+from scheduler_app.usecases.occurrence_events import cancel_late_inserts, insert_occurrences
 
 log = get_logger(__name__)
 

@@ -3,53 +3,33 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from scheduler_app.domain import event
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.not_given import NOT_GIVEN
-from scheduler_app.domain.owed import MAX_OWED, OwedRange
 from scheduler_app.domain.pause import FAILURES, Pause
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
-from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.calendars import with_calendar
 from scheduler_app.usecases.named_destination import Known, check_named, check_notified, names_deleted
+from scheduler_app.usecases.occurrence_events import WITHDRAWN_BY_DELETION
+from scheduler_app.usecases.schedule_changes import (
+    ExpandUntil,
+    OnEdit,
+    ScheduleChanges,
+    get_schedule,
+    next_version,
+    stale_version,
+    tell_nobody,
+)
 
 log = get_logger(__name__)
-
-#: How often an edit is tried while other edits come in between.
-TRIES = 20
-
-
-class ExpandUntil(Protocol):
-    """Makes the events that a schedule's rule still owes up to an instant, before an edit replaces the rule.
-
-    Returns what is too much for one request: the edit leaves it to beats.
-    """
-
-    def __call__(self, schedule: Schedule, until: datetime) -> OwedRange | None: ...
-
-
-class OnEdit(Protocol):
-    """Is told of each edit that a person made, after it was written: what was done, and the schedule before
-    and after it, where they are known."""
-
-    def __call__(
-        self, schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
-    ) -> None: ...
-
-
-def tell_nobody(
-    schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
-) -> None:
-    """Takes the place of a log of edits where there is none."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +50,16 @@ class ScheduleService:
     new_secret: Callable[[], str]
     on_edit: OnEdit = tell_nobody
 
+    @property
+    def _changes(self) -> ScheduleChanges:
+        return ScheduleChanges(self.store, self.expand_until, self.expand_and_dispatch, self.on_edit)
+
     def get(self, schedule_id: str, *, tenant: str, linearizable: bool = False) -> Schedule:
         """Raises NotFound, and Conflict for one whose document can no longer be read.
 
         `linearizable`: as it is at this moment, and not as the majority knew it a moment ago.
         """
-        schedule = self.store.schedules.get(schedule_id, tenant=tenant, linearizable=linearizable)
-        if schedule is None:
-            raise NotFound(f"there is no schedule {schedule_id}")
-        if isinstance(schedule, CorruptSchedule) and schedule.readable_elsewhere:
-            raise Conflict(
-                f"{schedule_id} cannot be read by this process: {schedule.reason}. Run the API with the"
-                " SECRETS_KEY and the release of the other processes"
-            )
-        if isinstance(schedule, CorruptSchedule):
-            raise Conflict(
-                f"the stored document of {schedule_id} is corrupt: {schedule.reason}. Mend that field in"
-                " MongoDB and then resume the schedule, or delete it and create it anew under another id"
-            )
-        return schedule
+        return get_schedule(self.store, schedule_id, tenant=tenant, linearizable=linearizable)
 
     def edit(
         self,
@@ -117,13 +88,13 @@ class ScheduleService:
             if (changed.on_success, changed.on_failure) != (schedule.on_success, schedule.on_failure):
                 check_notified(self.store, changed, tenant=tenant, known=known)
             if draft.signing not in (NOT_GIVEN, schedule.signing is not None):
-                changed = _next_version(schedule, now) if changed is schedule else changed
+                changed = next_version(schedule, now) if changed is schedule else changed
                 changed = replace(changed, signing=Signing(self.new_secret(), now) if draft.signing else None)
             if changed is schedule or hops <= schedule.hops:
                 return changed
             return replace(changed, hops=hops)
 
-        changed = self._change(schedule_id, now, edited, tenant, version, "edited")
+        changed = self._changes.write(schedule_id, now, edited, tenant, version, "edited")
         if known and (field := names_deleted(self.store, known)(changed, tenant)):
             raise Conflict(
                 f"the schedule was changed, but the destination that it names in {field} was deleted at this"
@@ -152,13 +123,13 @@ class ScheduleService:
                 pause = replace(known, note=note or known.note, until=until)
                 if pause == known:
                     return schedule
-                return replace(_next_version(schedule, now), pause=pause)
+                return replace(next_version(schedule, now), pause=pause)
             if schedule.state is ScheduleState.FINISHED:
                 raise Conflict("the schedule is finished; there is nothing to pause")
             pause = Pause(note=note, until=until)
-            return _next_version(schedule, now).revise(now, state=ScheduleState.PAUSED, pause=pause)
+            return next_version(schedule, now).revise(now, state=ScheduleState.PAUSED, pause=pause)
 
-        return self._change(schedule_id, now, paused, tenant, version, "paused")
+        return self._changes.write(schedule_id, now, paused, tenant, version, "paused")
 
     def pause_for_failures(self, failing: Schedule, now: datetime, *, note: str) -> Schedule | None:
         """Pauses a schedule as it was judged: None where it was paused, resumed or edited since, by others or
@@ -175,7 +146,7 @@ class ScheduleService:
             made = schedule.revise(now, state=ScheduleState.PAUSED, pause=Pause(FAILURES, note))
             return made
 
-        changed = self._change(failing.id, now, paused, failing.tenant, None, "paused")
+        changed = self._changes.write(failing.id, now, paused, failing.tenant, None, "paused")
         return made if changed is made else None
 
     def resume(
@@ -189,10 +160,10 @@ class ScheduleService:
                 return schedule
             if schedule.state is ScheduleState.FINISHED:
                 raise Conflict("the schedule is finished; give it a new rule by PUT")
-            active = _next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
+            active = next_version(schedule, now).revise(now, state=ScheduleState.ACTIVE)
             return replace(active, hops=max(hops, schedule.hops))
 
-        return self._change(schedule_id, now, resumed, tenant, version, "resumed")
+        return self._changes.write(schedule_id, now, resumed, tenant, version, "resumed")
 
     def delete(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> None:
         """Withdraws everything unsent; the history stays readable. Raises NotFound, StaleVersion."""
@@ -206,7 +177,7 @@ class ScheduleService:
                 for deleted in self.store.successors.predecessors([schedule_id], tenant=tenant).values():
                     self._withdraw_all(schedule_id, deleted.revision, now, tenant)
                 raise
-            raise _stale(there, version)
+            raise stale_version(there, version)
         self.on_edit(schedule_id, "deleted", None, None, now)
         withdrawn = self._withdraw_all(schedule_id, revision, now, tenant)
         log.info(
@@ -231,18 +202,18 @@ class ScheduleService:
             return old.rotated(secret, now, overlap) if old else Signing(secret, now)
 
         def signed(schedule: Schedule) -> Schedule:
-            return replace(_next_version(schedule, now), signing=signing(schedule.signing))
+            return replace(next_version(schedule, now), signing=signing(schedule.signing))
 
-        changed = self._change(schedule_id, now, signed, tenant, version, "signed")
+        changed = self._changes.write(schedule_id, now, signed, tenant, version, "signed")
         return changed.signing or signing(None)
 
     def unsign(self, schedule_id: str, now: datetime, *, tenant: str, version: int | None = None) -> Schedule:
         """Removes the signing secrets. Raises NotFound, StaleVersion, Conflict."""
 
         def unsigned(schedule: Schedule) -> Schedule:
-            return replace(_next_version(schedule, now), signing=None) if schedule.signing else schedule
+            return replace(next_version(schedule, now), signing=None) if schedule.signing else schedule
 
-        return self._change(schedule_id, now, unsigned, tenant, version, "unsigned")
+        return self._changes.write(schedule_id, now, unsigned, tenant, version, "unsigned")
 
     def trigger(
         self, schedule_id: str, now: datetime, *, tenant: str, request_seed: str | None = None, hops: int = 0
@@ -267,95 +238,13 @@ class ScheduleService:
         self.dispatch([made], now)
         return made
 
-    def _change(
-        self,
-        schedule_id: str,
-        now: datetime,
-        change: Callable[[Schedule], Schedule],
-        tenant: str,
-        version: int | None,
-        done: str,
-    ) -> Schedule:
-        for _ in range(TRIES):
-            schedule = self.get(schedule_id, tenant=tenant)
-            if version is not None and version != schedule.version:
-                # A primary that was just elected may not know yet how far the majority is: what it gives may
-                # be older than the edit whose ETag this caller was given.
-                schedule = self.get(schedule_id, tenant=tenant, linearizable=True)
-                if version != schedule.version:
-                    raise _stale(schedule, version)
-            changed = change(schedule)
-            if changed is schedule:
-                if schedule.cut_pending:
-                    # A previous call may have crashed after its first write, or MongoDB have refused the
-                    # second.
-                    self._cut(schedule, now)
-                return schedule
-            left = None
-            if changed.revision == schedule.revision:
-                written = self.store.schedules.update(changed, version=schedule.version)
-            else:
-                # What the old rule owes up to the cut must exist before the rule is gone, or be kept with
-                # that rule by the write that replaces it: beats may be away.
-                left = self.expand_until(schedule, changed.revised_at)
-                if left is not None and len(schedule.owed) >= MAX_OWED:
-                    raise Conflict(
-                        f"beats have not yet made up what the last {MAX_OWED} changes left to them; try again"
-                        " in some seconds, and see by `scheduler doctor` that a beat runs"
-                    )
-                written = self.store.schedules.revise(changed, version=schedule.version, owed=left)
-            if written:
-                log.info(
-                    f"schedule.{done}",
-                    message=f"A schedule was {done}",
-                    schedule_id=schedule_id,
-                    version=changed.version,
-                    revision=changed.revision,
-                )
-                self.on_edit(schedule_id, done, schedule, changed, now)
-                if left is not None:
-                    log.info(
-                        "schedule.owes",
-                        message="Beats make up what was owed from before a change",
-                        schedule_id=schedule_id,
-                        owed_from=left.next_run_at.isoformat(),
-                        owed_until=left.until.isoformat(),
-                    )
-                if changed.revision != schedule.revision:
-                    self._cut(changed, now)
-                return changed
-        raise Conflict("the schedule is being changed by others at this moment; try again")
-
     def _withdraw_all(self, schedule_id: str, revision: int, now: datetime, tenant: str) -> int:
         return self.store.cancellations.cancel_all(
-            schedule_id, revision, now, "Withdrawn: the schedule was deleted", tenant=tenant
+            schedule_id, revision, now, WITHDRAWN_BY_DELETION, tenant=tenant
         )
-
-    def _cut(self, schedule: Schedule, now: datetime) -> None:
-        self.store.cancellations.cancel_past_cut(
-            schedule.id,
-            schedule.revision,
-            schedule.revised_at,
-            now,
-            "Withdrawn: the schedule was changed",
-            tenant=schedule.tenant,
-        )
-        if schedule.state is ScheduleState.ACTIVE:
-            self.expand_and_dispatch([schedule], now)
 
 
 def check_pause_end(until: datetime | None, now: datetime) -> None:
     """Raises InvalidField for the end of a pause that has passed."""
     if until is not None and until <= now:
         raise InvalidField("until", "has passed; give an instant in the future")
-
-
-def _next_version(schedule: Schedule, now: datetime) -> Schedule:
-    return replace(schedule, version=schedule.version + 1, updated_at=now)
-
-
-def _stale(schedule: Schedule, version: int | None) -> StaleVersion:
-    return StaleVersion(
-        f"the schedule is at version {schedule.version}, not {version}: read it again, and send the ETag that"
-        " you are given"
-    )

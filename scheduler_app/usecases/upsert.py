@@ -9,7 +9,8 @@ from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.triggers import ONE_OF, names_a_trigger
 from scheduler_app.usecases.creation import Creation
-from scheduler_app.usecases.schedules import TRIES, ScheduleService
+from scheduler_app.usecases.schedule_changes import TRIES
+from scheduler_app.usecases.schedules import ScheduleService
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,8 +71,9 @@ class Attempt:
     def _judge(self, verdict: Verdict, ended_at: datetime) -> tuple[State, datetime | None, str]:
         if verdict.outcome is Outcome.SUCCESS and self.completion_seconds is not None:
             until = whole_milliseconds(ended_at + timedelta(seconds=self.completion_seconds))
+            status = "" if verdict.status_code is None else f" with status {verdict.status_code}"
             message = (
-                f"Accepted with status {verdict.status_code}: it runs until its receiver says how it went,"
+                f"Accepted{status}: it runs until its receiver says how it went,"
                 f" until {shown_instant(until)} at the latest"
             )
             return State.RUNNING, until, message

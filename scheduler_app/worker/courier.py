@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
-from zlib import crc32
 
 from prometheus_client import Counter
 
@@ -15,16 +14,14 @@ from scheduler_app.actions.executor import Verdict
 from scheduler_app.actions.executors import Executors
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
-from scheduler_app.domain.instants import shown_instant, whole_milliseconds
-from scheduler_app.store.events.claims import Postponement
 from scheduler_app.telemetry import get_logger, metrics
-from scheduler_app.worker.attempt import set_aside
 from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.origins import Load, OriginQueues, Postponed
 from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder
+from scheduler_app.worker.unsent import postponed, postponed_for_another, set_aside
 from scheduler_app.worker.withholding import Withholding
 
 log = get_logger(__name__)
@@ -36,9 +33,6 @@ REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
 #: So many requests are started before the backlog is looked at again.
 STARTS_BETWEEN_LOOKS = 64
-#: An event that has to wait for another one comes again within a part of the time that it has waited.
-WAITED_SHARE = 4
-SHORTEST_DELAY, LONGEST_DELAY = timedelta(seconds=2), timedelta(seconds=60)
 
 
 @cache
@@ -160,8 +154,8 @@ class Courier(EssentialThread):
             job = heapq.heappop(self._future)[2]
             if job.isolated:
                 self._start_isolated(job)
-            elif (postponed := self._queues.add(job, monotonic(), self._capacity.held)) is not None:
-                delayed.append(self._delayed(postponed, now))
+            elif (busy := self._queues.add(job, monotonic(), self._capacity.held)) is not None:
+                delayed.append(self._delayed(busy, now))
         if delayed:
             self._recorder.put(delayed)
         while not self._is_behind():
@@ -257,9 +251,7 @@ class Courier(EssentialThread):
             return
         self._reviewed_at = now
         at = self._now()
-        delayed = [
-            self._delayed(postponed, at) for postponed in self._queues.review(now, self._capacity.held)
-        ]
+        delayed = [self._delayed(busy, at) for busy in self._queues.review(now, self._capacity.held)]
         if delayed:
             self._recorder.put(delayed)
         unleased, self._unleased = self._unleased, []
@@ -277,21 +269,16 @@ class Courier(EssentialThread):
         else:
             heapq.heappush(self._future, (event.due_at, next(self._order), job))
 
-    def _delayed(self, postponed: Postponed, now: datetime) -> Delayed:
+    def _delayed(self, busy: Postponed, now: datetime) -> Delayed:
         reason = (
-            f"{postponed.job.origin} has {postponed.in_flight} requests in flight"
-            f" and {postponed.waiting} waiting in this worker"
+            f"{busy.job.origin} has {busy.in_flight} requests in flight"
+            f" and {busy.waiting} waiting in this worker"
         )
-        return _postponed(postponed.job, now + timedelta(seconds=postponed.seconds), reason)
+        job = busy.job
+        return postponed(job.attempt.event, job.lease, now + timedelta(seconds=busy.seconds), reason)
 
     def _until_later(self, job: Job, reason: str) -> Delayed:
-        """A job that waits for another one: nobody knows how long. It comes again within a part of the time
-        that it has waited already; many that wait for one come at times of their own, not together."""
-        now, event = self._now(), job.attempt.event
-        waited = now - (event.postponed_from or event.due_at)
-        longest = min(max(waited / WAITED_SHARE, SHORTEST_DELAY), LONGEST_DELAY)
-        share = crc32(event.id.encode()) / 2**32
-        return _postponed(job, now + SHORTEST_DELAY + (longest - SHORTEST_DELAY) * share, reason)
+        return postponed_for_another(job.attempt.event, job.lease, reason, self._now())
 
     def _give_back_all(self) -> None:
         jobs = [job for _, _, job in self._future] + list(self._queues.drain()) + self._unleased
@@ -315,19 +302,8 @@ class Courier(EssentialThread):
             "deliver.broken", message="An event breaks our code; it is set aside", event_id=attempt.event.id
         )
         reason = f"{type(error).__name__}: {error}"
-        record = set_aside(
-            attempt.event, attempt.token, attempt.worker, reason, self._now(), attempt.deliverable
-        )
-        return Outcome(record, job.lease)
+        return set_aside(attempt.event, job.lease, attempt.worker, reason, self._now(), attempt.deliverable)
 
 
 def _tell_nobody(_: object) -> None:
     """Stands for flow control in a worker that has none."""
-
-
-def _postponed(job: Job, due_at: datetime, reason: str) -> Delayed:
-    event = job.attempt.event
-    due_at = whole_milliseconds(due_at)
-    message = f"Postponed to {shown_instant(due_at)}: {reason}"
-    since = event.postponed_from or event.due_at
-    return Delayed(Postponement(event.id, job.lease.token, due_at, since, message), job.lease)

@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from scheduler_app.domain.event import State
+from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.events.outcomes import Record
-from scheduler_app.telemetry import get_logger
-
-log = get_logger(__name__)
+from scheduler_app.telemetry.unexpected import UnexpectedErrors
 
 #: Schedules that wait to be judged. One beyond is judged after its next failure.
 MAX_WAITING = 10_000
@@ -19,9 +18,10 @@ AT_ONCE = 50
 class Failures:
     """Of schedules with `pause_after_failures` alone: nothing is noted of the others. Threads share it."""
 
-    def __init__(self, judge: Callable[[str, datetime], bool] | None) -> None:
+    def __init__(self, judge: Callable[[str, datetime], bool] | None, unexpected: UnexpectedErrors) -> None:
         """`judge` None: nobody judges."""
         self._judge = judge
+        self._unexpected = unexpected
         self._waiting: dict[str, None] = {}
         self._lock = threading.Lock()
 
@@ -37,7 +37,8 @@ class Failures:
                         self._waiting[record.event.schedule_id] = None
 
     def judge(self, now: datetime) -> None:
-        """Judges some of what waits. Raises a STORE_FAULT; nothing is forgotten then."""
+        """Judges some of the schedules that wait. Raises a STORE_FAULT; nothing is forgotten then. A schedule
+        that cannot be judged at all is judged again after its next failure."""
         if self._judge is None:
             return
         for schedule_id in list(self._waiting)[:AT_ONCE]:
@@ -46,7 +47,9 @@ class Failures:
                 del self._waiting[schedule_id]
             try:
                 self._judge(schedule_id, now)
-            except BaseException:
+            except STORE_FAULTS:
                 with self._lock:
                     self._waiting[schedule_id] = None
                 raise
+            except Exception as error:  # kept, it would fail in each turn
+                self._unexpected.note("failure_pausing", error, schedule_id=schedule_id)

@@ -19,13 +19,12 @@ from scheduler_app.domain.flow import (
     Limiter,
     Why,
 )
-from scheduler_app.domain.instants import shown_instant, whole_milliseconds
-from scheduler_app.store.events.claims import Postponement
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.courier import Courier
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.recorder import Delayed, GivenBack, Recorder
+from scheduler_app.worker.unsent import postponed
 
 log = get_logger(__name__)
 
@@ -314,11 +313,8 @@ class FlowControl(EssentialThread):
 
 
 def _delayed(job: Job, due_at: datetime, queue: _Queue, why: Why) -> Delayed:
-    event, due_at = job.attempt.event, whole_milliseconds(due_at)
-    name = queue.destination.name
-    message = f"Postponed to {shown_instant(due_at)}: the destination {name} waits for {why.value}"
-    since = event.postponed_from or event.due_at
-    return Delayed(Postponement(event.id, job.lease.token, due_at, since, message), job.lease)
+    reason = f"the destination {queue.destination.name} waits for {why.value}"
+    return postponed(job.attempt.event, job.lease, due_at, reason)
 
 
 def _end_of(verdict: Verdict) -> Ended:

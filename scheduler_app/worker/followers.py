@@ -9,7 +9,8 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.overlap import OverlapScope
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
-from scheduler_app.telemetry import get_logger
+from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.telemetry.unexpected import UnexpectedErrors
 from scheduler_app.worker.capacity import Stopping
 
 log = get_logger(__name__)
@@ -36,6 +37,9 @@ class Followers(threading.Thread):
         self._held: dict[str, tuple[str, OverlapScope]] = {}
         self._ended: queue.Queue[tuple[str, OverlapScope]] = queue.Queue(MAX_WAITING)
         self._lock = threading.Lock()
+        self._unexpected = UnexpectedErrors(
+            metrics.worker_failures, "followers.failed", "A waiting event could not be woken"
+        )
 
     def deliver_by(self, deliver: Callable[[list[str]], int]) -> None:
         """What claims the events that were woken, before the start."""
@@ -88,8 +92,9 @@ class Followers(threading.Thread):
                 )
             except Stopping:
                 return
-            except Exception:  # one schedule's fault must not keep the others' events waiting
-                log.exception("followers.failed", message="A waiting event could not be woken")
+            except Exception as error:  # one schedule's fault must not keep the others' events waiting
+                # Its event looks by itself, as after a fault of the store.
+                self._unexpected.note("followers", error, schedule_id=schedule_id)
 
     def stop(self) -> None:
         """Ends the thread after what was put before, if there is room for the word."""

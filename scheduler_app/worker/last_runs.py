@@ -4,9 +4,11 @@ import threading
 from collections.abc import Iterable
 from itertools import islice
 
+from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.schedules.last_runs import LastRuns, Run
 from scheduler_app.telemetry import get_logger
+from scheduler_app.telemetry.unexpected import UnexpectedErrors
 
 log = get_logger(__name__)
 
@@ -26,8 +28,9 @@ class LastRunQueue:
     It is memory: the runs of a worker's last seconds are missing where that was killed, until the next ones.
     """
 
-    def __init__(self, store: LastRuns) -> None:
+    def __init__(self, store: LastRuns, unexpected: UnexpectedErrors) -> None:
         self._store = store
+        self._unexpected = unexpected
         self._waiting: dict[str, Run] = {}
         self._dropped = 0
         self._lock = threading.Lock()
@@ -54,17 +57,21 @@ class LastRunQueue:
 
     def write(self) -> None:
         """A second's share of what waits, the longest-waiting first. Raises a STORE_FAULT; nothing is lost
-        then."""
+        then. Runs that cannot be written at all are dropped: each schedule shows its next one."""
         left = max(AT_ONCE, len(self._waiting) // DRAIN_SECONDS)
         while left > 0 and (taken := self._take(min(left, AT_ONCE))):
             left -= len(taken)
             try:
                 self._store.write(taken)
-            except BaseException:
+            except STORE_FAULTS:
                 with self._lock:
                     for run in taken:
                         self._keep(run)
                 raise
+            except Exception as error:  # kept, they would hold up the runs of all others in each turn
+                self._unexpected.note(
+                    "last_runs", error, schedule_ids=[run.schedule_id for run in taken[:10]]
+                )
         with self._lock:
             dropped, self._dropped = self._dropped, 0
         if dropped:

@@ -15,22 +15,27 @@ from scheduler_app.domain.event import Event, Kind, State
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
 from scheduler_app.domain.overlap import next_look
 from scheduler_app.domain.schedule import Schedule
-from scheduler_app.store import Store
+from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.overlaps import Ending, Unfinished, superseded_by
-from scheduler_app.telemetry import metrics
+from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.lease import Lease
-from scheduler_app.worker.recorder import Delayed, Ended
+from scheduler_app.worker.recorder import Delayed, Ended, Outcome
+from scheduler_app.worker.unsent import set_aside
 
-Held = dict[str, Delayed | Ended]
+log = get_logger(__name__)
+
+Held = dict[str, Delayed | Ended | Outcome]
 
 
 class Overlap:
     """Judges events of schedules whose `run_overlap` is not `allow`. Threads share it."""
 
-    def __init__(self, store: Store, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, *, now: Callable[[], datetime], worker: str) -> None:
+        """`now` is the clock, in UTC; `worker` is the name that people are shown."""
         self._overlaps = store.overlaps
         self._now = now
+        self._worker = worker
 
     def held_back(self, pairs: Sequence[tuple[Event, Schedule]], lease: Lease) -> Held:
         """Those of the claimed events whose requests are not made now, by their ids, and what becomes of
@@ -44,12 +49,34 @@ class Overlap:
             schedules[schedule.id] = schedule
         held: Held = {}
         for schedule_id, events in by_schedule.items():
-            schedule = schedules[schedule_id]
-            if schedule.run_overlap == "cancel_earlier":
-                held |= self._cancelled(events, lease)
-            else:
-                held |= self._after_earlier(schedule, events, lease)
+            held |= self._held_of(schedules[schedule_id], events, lease)
         return held
+
+    def _held_of(self, schedule: Schedule, events: Sequence[Event], lease: Lease) -> Held:
+        """Those of one schedule. A schedule that breaks our code stops no other one: its events are set
+        aside, because without a judgement their runs might overlap."""
+        if schedule.run_overlap != "cancel_earlier":
+            # A retry belongs to a run that has begun, which nothing holds back.
+            events = [event for event in events if event.attempt == event.attempts_before]
+            if not events:
+                return {}
+        try:
+            if schedule.run_overlap == "cancel_earlier":
+                return self._cancelled(events, lease)
+            return self._after_earlier(schedule, events, lease)
+        except STORE_FAULTS:
+            raise
+        except Exception as error:
+            log.exception(
+                "overlap.unjudged",
+                message="The overlap of a schedule's runs cannot be judged; its claimed events are set aside",
+                schedule_id=schedule.id,
+            )
+            reason = f"run_overlap cannot be judged: {type(error).__name__}: {error}"
+            return {event.id: self._set_aside(event, schedule, reason, lease) for event in events}
+
+    def _set_aside(self, event: Event, schedule: Schedule, reason: str, lease: Lease) -> Outcome:
+        return set_aside(event, lease, self._worker, reason, self._now(), schedule)
 
     def _cancelled(self, events: Sequence[Event], lease: Lease) -> Held:
         # First what the newest one ends, then what newer ones have ended: of several in one batch the newest
@@ -63,21 +90,17 @@ class Overlap:
         }
 
     def _after_earlier(self, schedule: Schedule, events: Sequence[Event], lease: Lease) -> Held:
-        # A retry belongs to a run that has begun, which nothing holds back.
-        first_attempts = [event for event in events if event.attempt == event.attempts_before]
-        if not first_attempts:
-            return {}
         queues = schedule.run_overlap == "queue"
         unfinished = self._overlaps.unfinished(
             schedule.id,
-            max(event.run_time for event in first_attempts),
+            max(event.run_time for event in events),
             scope=schedule.overlap_scope,
             # Of those who wait it matters who is the last to have a place.
             limit=schedule.queue_limit + 1 if queues else 1,
         )
         places = {each.id: place for place, each in enumerate(unfinished)}
         held: Held = {}
-        for event in first_attempts:
+        for event in events:
             place = places.get(event.id, len(unfinished))
             if not unfinished or place == 0 or _order(event) < _order(unfinished[0]):
                 continue

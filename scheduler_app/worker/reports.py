@@ -8,7 +8,8 @@ from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.events.outcomes import Record
-from scheduler_app.telemetry import get_logger
+from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.telemetry.unexpected import UnexpectedErrors
 from scheduler_app.worker.failure_log import FailureLog
 from scheduler_app.worker.failures import Failures
 from scheduler_app.worker.last_runs import LastRunQueue
@@ -34,23 +35,32 @@ class Reports(threading.Thread):
         """`judge_failures` pauses a schedule whose last events all failed; None: nobody does."""
         super().__init__(name="reports", daemon=True)
         self._now = now
-        self.schedule_failures = Failures(judge_failures)
-        self.last_runs = LastRunQueue(store.last_runs)
+        self._unexpected = UnexpectedErrors(
+            metrics.worker_failures, "reports.failed", "A step of the reports failed; the others go on"
+        )
+        self.schedule_failures = Failures(judge_failures, self._unexpected)
+        self.last_runs = LastRunQueue(store.last_runs, self._unexpected)
         self.failures = FailureLog()
         self.origins = OriginCounts()
         self._ended = threading.Event()
 
     def note(self, records: Sequence[Record]) -> None:
         """Takes attempts that were recorded; it never raises."""
-        try:
-            # What its receiver still works on has not ended.
-            records = [record for record in records if record.state is not State.RUNNING]
-            self.origins.note(records)
-            self.last_runs.note(records)
-            self.failures.note(records, monotonic())
-            self.schedule_failures.note(records)
-        except Exception:  # the outcomes are written: what is told of them must not undo that
-            log.exception("reports.failed", message="Recorded outcomes could not be reported")
+        # An event that its receiver still works on has not ended.
+        ended = [record for record in records if record.state is not State.RUNNING]
+        for step, take in (
+            ("origins", self.origins.note),
+            ("last_runs", self.last_runs.note),
+            ("failure_log", self._log_failures),
+            ("failure_pausing", self.schedule_failures.note),
+        ):
+            try:
+                take(ended)
+            except Exception as error:  # the outcomes are written: a report of them must not undo that
+                self._unexpected.note(step, error)
+
+    def _log_failures(self, records: Sequence[Record]) -> None:
+        self.failures.note(records, monotonic())
 
     def run(self) -> None:
         while not self._ended.wait(TURN_SECONDS):
@@ -61,9 +71,9 @@ class Reports(threading.Thread):
         self.failures.close_window(float("inf"))
 
     def _turn(self) -> bool:
-        """Whether what was to be written is."""
+        """Writes a second's share of what waits; returns whether MongoDB took it."""
+        self._close_window()
         try:
-            self.failures.close_window(monotonic())
             with within(LAST_SECONDS):
                 self.last_runs.write()
                 if self.schedule_failures:
@@ -72,10 +82,13 @@ class Reports(threading.Thread):
             # The recorder says what MongoDB's absence means; this is only tried again.
             log.debug("last_runs.delayed", message="Last runs cannot be written yet", error=str(error)[:300])
             return False
-        except Exception:  # without its turns the log would not say what it left out
-            log.exception("reports.failed", message="A turn of the reports failed; the next one follows")
-            return False
         return True
+
+    def _close_window(self) -> None:
+        try:
+            self.failures.close_window(monotonic())
+        except Exception as error:  # last runs are written, and failures judged, whatever the log does
+            self._unexpected.note("failure_log", error)
 
     def stop(self) -> None:
         """Ends the thread after a last turn."""

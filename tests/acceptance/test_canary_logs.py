@@ -77,7 +77,7 @@ def guarded_redis(tmp_path: Path) -> Iterator[RedisClient]:
         client.config_set("requirepass", "")
 
 
-@pytest.fixture(params=["text", "json"])
+@pytest.fixture(params=["text", pytest.param("json", marks=pytest.mark.long)])
 def stack(
     request: pytest.FixtureRequest, mongo_uri_with_password: str, guarded_redis: RedisClient, tmp_path: Path
 ) -> Iterator[Stack]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,30 @@ from scheduler_app.embedded import Redis
 from tests.acceptance.stack import Stack
 from tests.celery_application import BROKER, CeleryApplication, celery_application
 from tests.processes import Program, wait_until
+
+#: A dump of django-celery-beat's tables, as `dumpdata` writes it.
+EVERY_SECOND = [
+    {"model": "django_celery_beat.intervalschedule", "pk": 1, "fields": {"every": 1, "period": "seconds"}},
+    {
+        "model": "django_celery_beat.periodictask",
+        "pk": 1,
+        "fields": {
+            "name": "Each second",
+            "task": "shop.record",
+            **dict.fromkeys(("crontab", "solar", "clocked", "queue", "exchange", "routing_key", "priority")),
+            **dict.fromkeys(("expires", "expire_seconds", "start_time", "last_run_at")),
+            "interval": 1,
+            "args": '["EUR"]',
+            "kwargs": '{"limit": 5}',
+            "headers": "{}",
+            "one_off": False,
+            "enabled": True,
+            "total_run_count": 0,
+            "date_changed": "2026-10-01T08:00:00.123Z",
+            "description": "",
+        },
+    },
+]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +125,24 @@ def test_the_manual_s_example_is_taken(stack: Stack) -> None:
     assert made["action"]["task"] == "shop.tasks.bill"
 
 
+def test_what_celery_beat_sent_is_sent_by_its_imported_schedule(
+    stack: Stack, shop: CeleryApplication, worker: Program, tmp_path: Path, run: Callable[..., Program]
+) -> None:
+    dump = tmp_path / "beat.json"
+    dump.write_text(json.dumps(EVERY_SECOND))
+    command = ("scheduler_app.cli", "import-celery-beat", "--broker", BROKER, "--dump", str(dump))
+    done = run(sys.executable, "-m", *command, **stack.environment, SCHEDULER_URL=stack.url)
+    assert done.wait() == 0, done.output
+    schedule = "beat-each-second"
+    events = stack.finished(schedule, 2)
+    stack.post(f"/schedules/{schedule}/pause", status=200)
+    assert {event["state"] for event in events} == {"completed"}
+    wait_until(lambda: {event["_id"] for event in events} <= set(shop.recorded()), "the tasks to run")
+    worker.wait_for(r"'args': \['EUR'\], 'kwargs': \{'limit': 5\}")
+
+
 @pytest.mark.chaos
+@pytest.mark.timeout(900)
 def test_a_thousand_tasks_run_while_workers_of_both_sides_are_killed(
     stack: Stack, shop: CeleryApplication
 ) -> None:

@@ -89,10 +89,10 @@ def limited(stack: Stack, receiver: LimitedReceiver, name: str, count: int) -> N
 
 
 def test_a_limit_holds_in_every_window_from_three_workers(stack: Stack, receiver: LimitedReceiver) -> None:
-    limited(stack, receiver, "limited", 500)
+    limited(stack, receiver, "limited", 250)
     wait_until(lambda: bool(receiver.arrivals and look(stack, "limited")["flow"]["waiting"]), "a backlog", 60)
-    wait_until(lambda: len(receiver.keys) == 500, "all calls", 60)
-    check_limits(stack, receiver, "limited", 500, bursts=1)
+    wait_until(lambda: len(receiver.keys) == 250, "all calls", 60)
+    check_limits(stack, receiver, "limited", 250, bursts=1)
 
 
 def flush(stack: Stack) -> None:
@@ -103,15 +103,15 @@ def flush(stack: Stack) -> None:
 def test_a_redis_that_is_flushed_gives_one_more_burst_at_most_and_loses_nothing(
     stack: Stack, receiver: LimitedReceiver
 ) -> None:
-    limited(stack, receiver, "flushed", 400)
+    limited(stack, receiver, "flushed", 250)
     wait_until(lambda: len(receiver.keys) > 100, "a part of the calls", 60)
     flush(stack)
-    wait_until(lambda: len(receiver.keys) == 400, "all calls", 90)
+    wait_until(lambda: len(receiver.keys) == 250, "all calls", 90)
     assert excess(receiver.arrivals, 2 * BURST, RATE) <= 0
     assert receiver.most_open <= CONCURRENCY
 
 
-@pytest.mark.parametrize(("count", "down"), [(100, 12), pytest.param(1_000, 60, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("count", "down"), [(100, 7), pytest.param(1_000, 60, marks=pytest.mark.long)])
 @pytest.mark.timeout(300)
 def test_a_breaker_spares_a_receiver_that_fails_and_delivers_all_after(
     stack: Stack, receiver: LimitedReceiver, count: int, down: int

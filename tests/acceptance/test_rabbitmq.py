@@ -1,8 +1,6 @@
 """The whole product over RabbitMQ, whose server, workers and queues are lost."""
 
-import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,13 +12,14 @@ import pytest
 import requests
 
 from scheduler_app.broker.queues import QUEUE
-from scheduler_app.broker.rabbitmq.names import AHEAD, LANES, lane_queue, name_prefix
-from scheduler_app.embedded import RabbitMQ, find_rabbitmq_server, free_port
+from scheduler_app.broker.rabbitmq.names import AHEAD, lane_queue, name_prefix
+from scheduler_app.embedded import RabbitMQ, free_port
 from tests.acceptance.chaos.proxy import Link
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import hangs
 from tests.processes import Program, wait_until
+from tests.rabbitmq_control import NO_MEMORY, USUAL_MEMORY, control, lane_queues
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -46,20 +45,6 @@ def stack(make_stack: Callable[..., Stack], rabbitmq: RabbitMQ, link: Link) -> S
     ready = make_stack(BROKER_URL=rabbitmq.url.replace(str(rabbitmq.port), str(link.port)))
     ready.all()
     return ready
-
-
-def control(server: RabbitMQ, *command: str) -> str:
-    """Runs RabbitMQ's own command for operators."""
-    program = find_rabbitmq_server().with_name("rabbitmqctl")
-    done = subprocess.run(
-        [program, "--quiet", *command],
-        env=os.environ | server.environment(),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
 
 
 UP = (sys.executable, "-m", "scheduler_app.cli", "up", "--worker-count", "1", "--broker", "rabbitmq")
@@ -147,9 +132,8 @@ def test_a_worker_survives_the_death_of_rabbitmq_and_delivers_when_it_is_back(
 
 @pytest.mark.chaos
 def test_queues_that_were_deleted_are_made_again(stack: Stack, journal: Journal, rabbitmq: RabbitMQ) -> None:
-    prefix = name_prefix(stack.environment["MONGO_DATABASE"])
-    for lane in LANES:
-        control(rabbitmq, "delete_queue", lane_queue(prefix, QUEUE, lane))
+    for queue in lane_queues(stack.environment["MONGO_DATABASE"]):
+        control(rabbitmq, "delete_queue", queue)
     made = stack.create_many(5, journal.url("/emptied"), run_at=in_seconds(3))
     assert completed(stack, made)
     assert len(journal.calls["/emptied"]) == 5
@@ -159,12 +143,12 @@ def test_queues_that_were_deleted_are_made_again(stack: Stack, journal: Journal,
 def test_beat_waits_no_longer_than_seconds_for_a_full_rabbitmq(
     stack: Stack, journal: Journal, rabbitmq: RabbitMQ
 ) -> None:
-    control(rabbitmq, "set_vm_memory_high_watermark", "0.000001")
+    control(rabbitmq, "set_vm_memory_high_watermark", NO_MEMORY)
     try:
         made = stack.create_many(5, journal.url("/full"), run_at=in_seconds(1))
         wait_until(lambda: "confirmed no message" in beat_log(stack), "beat to give a publish up", 40)
     finally:
-        control(rabbitmq, "set_vm_memory_high_watermark", "0.4")
+        control(rabbitmq, "set_vm_memory_high_watermark", USUAL_MEMORY)
     assert completed(stack, made)
     assert len(journal.calls["/full"]) == 5
 
@@ -186,6 +170,7 @@ def test_a_cut_line_holds_nobody_up_for_long_and_loses_nothing(
     assert len(journal.calls["/cut"]) == 5
 
 
+@pytest.mark.long
 def test_up_runs_everything_over_rabbitmq(tmp_path: Path, run: Callable[..., Program]) -> None:
     up = run(*UP, "--port", str(free_port()), "--data-dir", str(tmp_path / "data"))
     up.wait_for(r"^Everything is ready", 120)

@@ -142,6 +142,7 @@ def test_a_worker_and_a_mongod_that_are_killed_come_back_and_the_schedule_goes_o
     wait_until(lambda: _completed(_api(running), schedule) >= before + 2, "two more calls", 40)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 def test_a_run_goes_on_where_the_last_one_stopped_by_ctrl_c_or_by_kill_9(folder: Path) -> None:
     """One data directory through three runs: a start takes as long as all that is asked of it."""
@@ -195,3 +196,11 @@ def test_servers_that_are_named_take_the_place_of_the_embedded_ones(
         assert up.wait() == 0
     finally:
         up.kill()
+
+
+def test_ctrl_c_ends_all_of_it(running: Program) -> None:
+    """The last one of `running`."""
+    running.signal(signal.SIGINT, to_group=True)
+    assert running.wait() == 0
+    assert running.processes() == []
+    assert "had to be killed" not in running.output

@@ -77,6 +77,7 @@ BUDGETS = (
     Budget("creates one by one", "create", "throughput_per_s", 500, "/s", True),
     Budget("creates in bulk", "create", "bulk_per_s", 4_000, "/s", True),
     Budget("messages: rate, ratio to occurrences", "messages", "throughput_ratio", 1.0, at_least=True),
+    Budget("… mongod's CPU, ratio to occurrences", "messages", "mongod_ratio_to_occurrences", 0.8),
     Budget("… mongod's CPU, ratio to one-off schedules", "messages", "mongod_ratio_to_once", 0.8),
     Budget("… creation in bulk, ratio to schedules", "messages", "creation_ratio", 2.0, at_least=True),
     Budget("creates beside 200 slow clients, the worst ratio", "slow_clients", "ratio", 0.5, at_least=True),

@@ -2,9 +2,11 @@
 
 They are expanded before. With `--beats 2` or `--workers 1` it tells what sharing costs: an event is written
 four times (taken, marked, claimed, recorded), and what is written, read or claimed beyond that is waste.
+`--broker both` makes bursts over Redis and over RabbitMQ in turn, and tells the ratio of each pair.
 """
 
 import argparse
+import statistics
 
 from scheduler_app.domain.schedule import Schedule
 from tests.bench import ceiling, plot
@@ -25,27 +27,52 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--horizon", type=float, default=0, metavar="SECONDS", help="DISPATCH_HORIZON_SECONDS"
     )
     parser.add_argument("--concurrency", type=int, default=100, help="WORKER_CONCURRENCY")
-    parser.add_argument("--broker", choices=("redis", "rabbitmq"), default="redis")
+    parser.add_argument("--broker", choices=("redis", "rabbitmq", "both"), default="redis")
     parser.add_argument("--plot", metavar="FILE.svg", help="lag over time of the last run")
 
 
 def run(options: argparse.Namespace) -> Report:
-    lead = LEAD_SECONDS + options.horizon
-    with (
-        broker(options.broker) as broker_url,
-        ground(
-            workers=options.workers,
-            beats=options.beats,
-            broker_url=broker_url,
-            DISPATCH_HORIZON_SECONDS=str(options.horizon),
-            WORKER_CONCURRENCY=str(options.concurrency),
-        ) as made,
-    ):
+    if options.broker == "both":
+        return _in_turn(options)
+    with broker(options.broker) as broker_url:
+        rows = _bursts(options, broker_url, options.runs)
+    return Report(rows, middle(rows, "throughput_per_s"), all(map(complete, rows)))
+
+
+def _in_turn(options: argparse.Namespace) -> Report:
+    """Pairs, so that what else the machine does meanwhile meets both."""
+    redis: list[Row] = []
+    rabbitmq: list[Row] = []
+    with broker("rabbitmq") as broker_url:
+        for _ in range(options.runs):
+            redis += _bursts(options, "", 1)
+            rabbitmq += _bursts(options, broker_url, 1)
+    ratios = [
+        there["throughput_per_s"] / here["throughput_per_s"]
+        for here, there in zip(redis, rabbitmq, strict=True)
+    ]
+    summary = {
+        "redis": middle(redis, "throughput_per_s"),
+        "rabbitmq": middle(rabbitmq, "throughput_per_s"),
+        "rabbitmq_to_redis": round(statistics.median(ratios), 2),
+        "rabbitmq_to_redis_each": [round(ratio, 2) for ratio in ratios],
+    }
+    rows = [row for pair in zip(redis, rabbitmq, strict=True) for row in pair]
+    return Report(rows, summary, all(map(complete, rows)), ["redis", "rabbitmq"] * options.runs)
+
+
+def _bursts(options: argparse.Namespace, broker_url: str, runs: int) -> list[Row]:
+    with ground(
+        workers=options.workers,
+        beats=options.beats,
+        broker_url=broker_url,
+        DISPATCH_HORIZON_SECONDS=str(options.horizon),
+        WORKER_CONCURRENCY=str(options.concurrency),
+    ) as made:
         sink = ceiling.of_sink(made)
-        schedules = make_schedules(made)
-        rows = [one(made, schedules, options.events, options.plot, lead) for _ in range(options.runs)]
-    summary = {**middle(rows, "throughput_per_s"), "sink": sink}
-    return Report([row | {"sink": sink} for row in rows], summary, all(map(complete, rows)))
+        schedules, lead = make_schedules(made), LEAD_SECONDS + options.horizon
+        rows = [one(made, schedules, options.events, options.plot, lead) for _ in range(runs)]
+    return [row | {"sink": sink} for row in rows]
 
 
 def one(

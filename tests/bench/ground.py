@@ -142,10 +142,10 @@ def ground(
             store.close()
 
 
-def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Polls `condition()`, which must cost next to nothing; fails with `what`."""
+def wait_for(condition: Callable[[], bool], seconds: float, what: str, *, every: float = 0.05) -> None:
+    """Polls `condition()`, which must cost next to nothing; fails with `what`. Times are seconds."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds:g} s in vain for {what}")
-        time.sleep(0.05)
+        time.sleep(every)

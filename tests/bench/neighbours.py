@@ -14,7 +14,8 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.event import LIVING, Event
 from tests.bench.arrivals import Arrival, watched
 from tests.bench.ground import CORES, Ground, ground, wait_for
-from tests.bench.neighbours_cases import Neighbour, neighbours
+from tests.bench.neighbour import Neighbour
+from tests.bench.neighbours_cases import neighbours
 from tests.bench.planted import events_at, insert, make_schedules, soon
 from tests.bench.receiver import Receiver, receiver
 from tests.bench.report import Report, Row

@@ -16,44 +16,16 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.not_given import NOT_GIVEN
 from tests.bench.ground import Ground
 from tests.bench.half_open import HalfOpenConnections
+from tests.bench.neighbour import Neighbour
 from tests.bench.paced import PacedClients
-from tests.bench.planted import events_at, insert, make_schedules
+from tests.bench.planted import events_at, insert, make_schedules, whole_ms
 from tests.bench.receiver import Receiver
 from tests.bench.report import Row
+from tests.bench.running_commands import RunningCommands
 from tests.builders import draft
 
 #: Longer than a bulk creation takes on a machine under load.
 BULK_TIMEOUT_SECONDS = 120
-
-
-class Neighbour:
-    """What is done to the victims, and what is told of it. The methods are called in this order."""
-
-    #: How many ports its receiver listens on, and how many API processes it wants.
-    origins = 1
-    apis = 0
-    #: How long `disturb` takes, at most: no victim is due in it.
-    gap_seconds = 0
-
-    def events(self, seconds: float) -> int:
-        """How many events `prepare` plants."""
-        return 0
-
-    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
-        """Plants what falls due from `begin` on for so many seconds."""
-
-    def watch(self) -> None:
-        """Begins what goes on in the undisturbed phase too."""
-
-    def disturb(self) -> None:
-        """Called at `begin`; what takes long goes on in threads."""
-
-    def stop(self) -> None:
-        """Ends what it has begun, whatever happened; also without `watch` and `disturb`."""
-
-    def figures(self, begin: datetime) -> Row:
-        """What it saw itself."""
-        return {}
 
 
 class HangingRequests(Neighbour):
@@ -86,7 +58,7 @@ class HangingRequests(Neighbour):
         pause = timedelta(seconds=1 / self._rate)
         insert(
             made,
-            events_at(schedules, self.events(seconds), lambda number: _whole_ms(begin + number * pause)),
+            events_at(schedules, self.events(seconds), lambda number: whole_ms(begin + number * pause)),
         )
 
 
@@ -106,7 +78,7 @@ class Overdue(Neighbour):
 
     def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
         schedules = make_schedules(made, prefix="overdue", receiver=receiver)
-        due = _whole_ms(clock.now() - timedelta(hours=1))
+        due = whole_ms(clock.now() - timedelta(hours=1))
         self._made = made
         self._backlog = events_at(
             schedules, self._events, lambda number: due + timedelta(milliseconds=number // 30)
@@ -139,7 +111,7 @@ class LimitedBacklog(Neighbour):
         named = draft(url=NOT_GIVEN, destination=limited.id, on_demand=True, method="POST")
         schedule = named.schedule("limited", now, max_retries=3)
         made.store.schedules.insert(schedule)
-        planted = events_at([schedule], self._events, lambda number: _whole_ms(begin))
+        planted = events_at([schedule], self._events, lambda number: whole_ms(begin))
         key = schedule.action.isolation_key
         insert(made, [each._replace(origin=key) for each in planted])
 
@@ -225,11 +197,6 @@ class HalfOpen(Neighbour):
         return {**self._clients.figures(begin.timestamp()), "connections_opened": self._half_open.opened}
 
 
-def _whole_ms(at: datetime) -> datetime:
-    """MongoDB keeps milliseconds."""
-    return at.replace(microsecond=at.microsecond // 1000 * 1000)
-
-
 def _hanging() -> dict[str, Neighbour]:
     return {
         f"silent-{rate}-{timeout}s-{origins}": HangingRequests("silent", rate, timeout, origins)
@@ -247,5 +214,6 @@ def neighbours() -> dict[str, Neighbour]:
         "bulk": BulkCreations(clients=2, rules=1_000),
         "half-open": HalfOpen(200),
         "overdue": Overdue(100_000),
+        "commands": RunningCommands(50),
         "limited": LimitedBacklog(20_000, rate=50, burst=10, concurrency=5),
     }

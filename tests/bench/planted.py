@@ -82,3 +82,8 @@ def delivered(made: Ground, events: list[Event], seconds: float) -> tuple[Row, l
 def soon(seconds: float, count: int) -> datetime:
     """A whole second that comes when so many events have been inserted, and dispatched ahead."""
     return (clock.now() + timedelta(seconds=seconds + count / 10_000)).replace(microsecond=0)
+
+
+def whole_ms(at: datetime) -> datetime:
+    """MongoDB keeps milliseconds."""
+    return at.replace(microsecond=at.microsecond // 1000 * 1000)

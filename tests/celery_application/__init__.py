@@ -28,8 +28,8 @@ class CeleryApplication:
         self.results = f"{redis.url.rsplit('/', 1)[0]}/2"
         self.redis = RedisClient.from_url(f"{redis.url.rsplit('/', 1)[0]}/3", decode_responses=True)
 
-    def worker(self, *arguments: str) -> Program:
-        """Starts one of its workers."""
+    def worker(self, *arguments: str, **more: str) -> Program:
+        """Starts one of its workers; `more` is for its environment."""
         root = Path(__file__).parent.parent.parent
         command = (sys.executable, "-m", "celery", "-A", "tests.celery_application.app", "worker")
         path = os.pathsep.join(filter(None, (str(root), os.environ.get("PYTHONPATH"))))
@@ -38,6 +38,7 @@ class CeleryApplication:
             "SHOP_RESULTS": self.results,
             "SHOP_RECORDS": f"{self.broker.rsplit('/', 1)[0]}/3",
             "PYTHONPATH": path,
+            **more,
         }
         name = f"{os.urandom(4).hex()}@shop"
         options = ("--pool", "threads", "--concurrency", "8", "--loglevel", "info", "-n", name)

@@ -6,9 +6,26 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduler_app.config import Settings
+from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
+from tests.prepared_databases import PreparedDatabases
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def prepared_databases(mongod_server: Mongod) -> Iterator[PreparedDatabases]:
+    made = PreparedDatabases(mongod_server.uri)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def database_name(prepared_databases: PreparedDatabases) -> Iterator[str]:
+    """A database of this test alone, with all indexes and no document."""
+    name = prepared_databases.take()
+    yield name
+    prepared_databases.give_back(name)
 
 
 @pytest.fixture
@@ -25,7 +42,6 @@ def settings(mongo_uri: str, database_name: str, redis_url: str) -> Settings:
 @pytest.fixture
 def store(settings: Settings) -> Iterator[Store]:
     made = Store(settings)
-    made.prepare()
     yield made
     made.close()
 
@@ -34,3 +50,15 @@ def store(settings: Settings) -> Iterator[Store]:
 def now() -> datetime:
     """A noon; whoever needs another time adds to it."""
     return NOON
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(False, id="two-values-of-each-field"),
+        pytest.param(True, id="all-values", marks=pytest.mark.long),
+    ]
+)
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether a table of corruptions is tried as a whole; see `tests.corruption.corruptions`."""
+    found: bool = request.param
+    return found

@@ -49,6 +49,7 @@ def keyed(settings: Settings) -> Settings:
 @pytest.fixture
 def client(keyed: Settings, store: Store) -> Iterator[FlaskClient]:
     app = start(keyed)
+    app.extensions["scheduler"].heartbeat("api").beat_once()
     yield app.test_client()
     stop(app)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 from flask.testing import FlaskClient
 
-from api.wire.destination import DestinationInput
+from api.wire.destination_input import DestinationInput
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import Event

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from celery import Celery
-from kombu.exceptions import EncodeError, KombuError
+from kombu.exceptions import EncodeError
 
+from scheduler_app.broker_faults import broker_faults
+from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 
 #: For each step of a call to a broker or to a result backend, in seconds.
@@ -21,7 +23,7 @@ class Unsendable(Exception):
 class Application:
     """Belongs to one thread. It connects when it is first used."""
 
-    def __init__(self, url: str, backend: str | None) -> None:
+    def __init__(self, url: str, backend: str | None, tls: BrokerTls = PLAIN_TLS) -> None:
         # It knows no backend: Celery would subscribe to the result of each task that it sends.
         self._app = Celery("rrule-scheduler-tasks", set_as_current=False)
         patience = {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS}
@@ -30,20 +32,17 @@ class Application:
         self._app.conf.update(
             task_serializer="json",
             broker_connection_timeout=PATIENCE_SECONDS,
+            broker_use_ssl=tls.options(url),
             broker_transport_options=confirmed if url.startswith("amqp") else patience,
             task_send_sent_event=False,
         )
         # By its URL: in a worker's environment, CELERY_BROKER_URL is our own broker's, and Celery prefers it.
         self._connection = self._app.connection_for_write(url)
         self._producer = self._app.amqp.Producer(self._connection, auto_declare=False)
-        known = (*self._connection.connection_errors, *self._connection.channel_errors)
-        # kombu counts a KeyError of our own among its faults, to survive a race of its own.
-        faults: set[type[Exception]] = {OSError, KombuError}
-        faults.update(error for error in known if error is not KeyError)
-        self._backend = _results_at(backend) if backend else None
+        self._backend = _results_at(backend, tls) if backend else None
+        self.faults = broker_faults(self._connection)
         if self._backend is not None:
-            faults.update(self._backend.connection_errors, self._backend.channel_errors)
-        self.faults: tuple[type[Exception], ...] = tuple(faults)
+            self.faults += broker_faults(self._backend)
 
     def send(
         self,
@@ -78,7 +77,7 @@ class Application:
     def results(self, task_ids: Sequence[str]) -> list[dict[str, Any] | None]:
         """What the result backend has of these tasks, in one call; None of one that it does not know.
 
-        Raises what kombu raises for a result that is no JSON, or one of `faults`.
+        Raises a DecodeError of kombu for a result that is no JSON, or one of `faults`.
         """
         if not task_ids:
             return []
@@ -105,7 +104,7 @@ class Application:
         return meta if isinstance(meta, dict) else None
 
 
-def _results_at(url: str) -> Any:
+def _results_at(url: str, tls: BrokerTls) -> Any:
     """A result backend, which connects when it is first asked."""
     app = Celery("rrule-scheduler-results", backend=url, set_as_current=False)
     app.conf.update(
@@ -117,5 +116,6 @@ def _results_at(url: str) -> Any:
         redis_socket_timeout=PATIENCE_SECONDS,
         redis_socket_connect_timeout=PATIENCE_SECONDS,
         redis_retry_on_timeout=False,
+        redis_backend_use_ssl=tls.options(url),
     )
     return app.backend

@@ -47,6 +47,9 @@ def arguments_for(asked: Asked) -> tuple[list[object], dict[str, object]]:
 def headers_for(asked: Asked) -> Mapping[str, Any]:
     """The message's headers: `self.request.headers` in the task."""
     told = {f"scheduler_{name}": value for name, value in _described(asked.event).items()}
+    if asked.event.completion_token is not None:
+        # A plain text: what a broker serialises is no class of ours.
+        told["scheduler_completion_token"] = str(asked.event.completion_token)
     return dict(asked.action.headers) | told
 
 

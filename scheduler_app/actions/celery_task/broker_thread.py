@@ -10,6 +10,7 @@ from scheduler_app.actions.celery_task.redaction import redacted
 from scheduler_app.actions.celery_task.results import Results
 from scheduler_app.actions.executor import Outcome
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.text import one_line
 from scheduler_app.telemetry import get_logger
@@ -25,11 +26,19 @@ class BrokerThread(threading.Thread):
     """Takes attempts in their order. Whatever the broker does, only attempts for it wait, and the executor
     ends those at their time: what is told later is dropped there."""
 
-    def __init__(self, name: str, url: str, backend: str | None, tell: Callable[[Told], None]) -> None:
-        """`url` and `backend` (where results are) are URLs; `tell` takes how each attempt ended."""
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        backend: str | None,
+        tell: Callable[[Told], None],
+        tls: BrokerTls = PLAIN_TLS,
+    ) -> None:
+        """`url` and `backend` (where results are) are URLs, `tls` is for both; `tell` takes how each attempt
+        ended."""
         super().__init__(name=f"celery-tasks-{name}", daemon=True)
         self._tell = tell
-        self._application = Application(url, backend)
+        self._application = Application(url, backend, tls)
         self._results = Results(self._application)
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._stopped = False
@@ -108,5 +117,5 @@ class BrokerThread(threading.Thread):
 
 
 def _failed(asked: Asked, reason: str, outcome: Outcome) -> Told:
-    text = redacted(one_line(reason), asked.action)[:REASON_CHARACTERS]
+    text = redacted(one_line(reason), asked.action, asked.event.completion_token)[:REASON_CHARACTERS]
     return Told(asked.serial, asked.event.id, outcome, text)

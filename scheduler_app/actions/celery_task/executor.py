@@ -10,6 +10,7 @@ from scheduler_app.actions.celery_task.asked import Asked, Told
 from scheduler_app.actions.celery_task.broker_thread import BrokerThread
 from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.clock import monotonic
+from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
@@ -29,13 +30,15 @@ class CeleryTaskExecutor:
         *,
         concurrency: int,
         ready: Callable[[], None],
+        tls: BrokerTls = PLAIN_TLS,
     ) -> None:
-        """URLs by name. `concurrency`: attempts of one broker. `ready` is called when there is a verdict to
-        collect."""
+        """URLs by name; `tls` is for those that are spoken to by TLS. `concurrency`: attempts of one broker.
+        `ready` is called when there is a verdict to collect."""
         self.concurrency = concurrency
         self._brokers = brokers
         self._result_backends = result_backends
         self._ready = ready
+        self._tls = tls
         self._told: queue.SimpleQueue[Told | None] = queue.SimpleQueue()
         self._threads: dict[str, BrokerThread] = {}
         self._serials = itertools.count()
@@ -102,7 +105,9 @@ class CeleryTaskExecutor:
         thread = self._threads.get(broker)
         if thread is None:
             backend = self._result_backends.get(broker)
-            thread = self._threads[broker] = BrokerThread(broker, self._brokers[broker], backend, self._tell)
+            thread = self._threads[broker] = BrokerThread(
+                broker, self._brokers[broker], backend, self._tell, self._tls
+            )
             thread.start()
         return thread
 

@@ -8,6 +8,7 @@ from scheduler_app.actions.celery_task.validation import check_task
 from scheduler_app.actions.executor import Executor
 from scheduler_app.actions.kind import ActionKind, Document
 from scheduler_app.config import Settings
+from scheduler_app.domain.broker_tls import BrokerTls
 from scheduler_app.domain.celery_task_action import CELERY_TASK, CeleryTaskAction
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.queues import COMMANDS
@@ -63,4 +64,6 @@ class CeleryTaskKind(ActionKind[CeleryTaskAction]):
             dict(settings.celery_result_backends),
             concurrency=settings.callback_origin_concurrency,
             ready=ready,
+            # Our own certificate is for our own broker.
+            tls=BrokerTls(settings.broker_ca_bundle),
         )

@@ -12,11 +12,14 @@ MIN_SECRET = 6
 MAX_SECRETS = 500
 
 
-def redacted(text: str, action: CeleryTaskAction) -> str:
-    """Returns `text` with a mask for each text among the arguments and headers of the task."""
+def redacted(text: str, action: CeleryTaskAction, completion_token: str | None = None) -> str:
+    """Returns `text` with a mask for each text among the arguments and headers of the task, and for the token
+    that it was sent."""
     if not text:
         return text
     secrets = {value for _, value in action.headers if len(value) >= MIN_SECRET}
+    if completion_token is not None:
+        secrets.add(completion_token)
     for arguments in (action.args, action.kwargs):
         try:
             secrets.update(_texts(json.loads(arguments)))

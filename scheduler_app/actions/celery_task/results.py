@@ -38,7 +38,7 @@ class Results:
     def of_earlier(self, asked: Asked) -> Told | None:
         """How a task of an earlier attempt has ended, if well: it need not be sent again. Any other result is
         removed, or it would be taken for that of the task that is sent now."""
-        (meta,) = self._application.results([asked.event.id])
+        (meta,) = self._found([asked.event.id])
         if meta is None:
             return None
         if meta.get("status") == "SUCCESS":

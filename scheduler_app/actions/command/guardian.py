@@ -144,6 +144,8 @@ def _become(wanted: dict[str, Any], told: int) -> None:
             most = resource.getrlimit(kind)[1]
             limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
             resource.setrlimit(kind, (limit, limit))
+        # The command alone: this guardian has to end it in time, however busy the host is.
+        os.nice(wanted["niceness"])
         if wanted["uid"] is not None:
             os.initgroups(wanted["user"], wanted["gid"])
             os.setgid(wanted["gid"])

@@ -17,6 +17,8 @@ class Limits:
     cpu_seconds: int
     open_files: int
     file_bytes: int
+    niceness: int
+    """More than the worker's; 19 is the most that there is."""
     directory: str
     uid: int | None
     """None: the worker's own user."""
@@ -47,6 +49,7 @@ def limits_of(settings: Settings) -> Limits:
         cpu_seconds=settings.command_cpu_seconds,
         open_files=settings.command_open_files,
         file_bytes=settings.command_file_mib * MIB,
+        niceness=settings.command_niceness,
         directory=directory,
         uid=account.pw_uid if account is not None and changes else None,
         gid=account.pw_gid if account is not None and changes else None,

@@ -55,6 +55,7 @@ def specification(action: CommandAction, event: Event, limits: Limits, report: i
         "uid": limits.uid,
         "gid": limits.gid,
         "user": limits.user,
+        "niceness": limits.niceness,
         "limits": {
             "RLIMIT_AS": limits.memory_bytes,
             "RLIMIT_CPU": limits.cpu_seconds,

@@ -56,7 +56,8 @@ class RabbitmqBackend(Backend):
         """Only with FLOW_CONTROL_URL, since RabbitMQ cannot count."""
         if not settings.flow_control_url:
             return None
-        return RedisLimiter.of_url(settings.flow_control_url, name_prefix(settings.mongo_database))
+        prefix = name_prefix(settings.mongo_database)
+        return RedisLimiter.of_url(settings.flow_control_url, prefix, settings.broker_tls)
 
     def queue_length(self, channel: Any, queue: str = QUEUE) -> int:
         return sum(channel.lengths(queue).values())

@@ -35,6 +35,16 @@ class LaneTransport(pyamqp.Transport):
 
 
 class LaneSSLTransport(pyamqp.SSLTransport):
-    """The same by TLS."""
+    """The same by TLS, where the certificate has to be that of the host in the URL."""
 
     Connection = staticmethod(_connection)  # type: ignore[assignment]  # kombu only calls it
+
+    def establish_connection(self) -> Any:
+        client: Any = self.client
+        host, given = client.hostname, client.ssl
+        client.ssl = {"server_hostname": host, **(given if isinstance(given, dict) else {})}
+        try:
+            return super().establish_connection()
+        finally:
+            # kombu makes an address of `localhost`, which no certificate is for, and keeps that.
+            client.hostname, client.ssl = host, given

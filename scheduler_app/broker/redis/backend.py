@@ -72,7 +72,7 @@ class RedisBackend(Backend):
         """In the same Redis, which workers need anyway; behind Sentinel it is the master of the moment."""
         prefix = key_prefix(settings.mongo_database)
         if not settings.broker.startswith("sentinel:"):
-            return RedisLimiter.of_url(settings.broker, prefix)
+            return RedisLimiter.of_url(settings.broker, prefix, settings.broker_tls)
         return RedisLimiter.behind_sentinel(settings.broker, settings.broker_sentinel_master, prefix)
 
     def impatient_options(self, seconds: float) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow import Answer, Ask, Ended, FlowState, Grant, PastAnswer, Why
 
@@ -160,10 +161,10 @@ class RedisLimiter:
         self._script = client.register_script(_SCRIPT)
 
     @classmethod
-    def of_url(cls, url: str, prefix: str) -> "RedisLimiter":
-        """Connects lazily. An answer that does not come within seconds is an error: whoever asks has events
-        to postpone meanwhile."""
-        return cls(redis.Redis.from_url(url, **_impatient()), prefix)
+    def of_url(cls, url: str, prefix: str, tls: BrokerTls = PLAIN_TLS) -> "RedisLimiter":
+        """Connects lazily; `tls` is for a `rediss://` URL. An answer that does not come within seconds is an
+        error: whoever asks has events to postpone meanwhile."""
+        return cls(redis.Redis.from_url(url, **(tls.options(url) or {}), **_impatient()), prefix)
 
     @classmethod
     def behind_sentinel(cls, url: str, master: str, prefix: str) -> "RedisLimiter":

@@ -9,7 +9,7 @@ from scheduler_app.cli.apply.yaml_text import read_yaml
 from scheduler_app.client import Json
 
 #: The top-level keys in the order in which they are applied, each with what names an item.
-KINDS: Final = {"calendars": "name", "destinations": "name", "schedules": "id"}
+KINDS: Final = {"calendars": "name", "destinations": "name", "blackouts": "name", "schedules": "id"}
 MAX_FILES = 1_000
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ITEMS = 10_000
@@ -22,7 +22,7 @@ class FileError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One calendar, destination or schedule, as a file describes it."""
+    """One calendar, destination, blackout or schedule, as a file describes it."""
 
     kind: str
     name: str

@@ -1,4 +1,4 @@
-"""Calendars, destinations and schedules alike: find one, put one."""
+"""Calendars, destinations, blackouts and schedules alike: find one, put one."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,13 +10,15 @@ class OfKind:
     """What of one kind is on the server."""
 
     def __init__(self, scheduler: Scheduler, kind: str) -> None:
-        """`kind` is `calendars`, `destinations` or `schedules`."""
+        """`kind` is one of the keys of the files."""
         self._get: Callable[[str], Mapping[str, Any]]
         self._put: Callable[..., Mapping[str, Any]]
         if kind == "destinations":
             self._get, self._put = scheduler.destinations.get, _put_destination(scheduler)
         elif kind == "calendars":
             self._get, self._put = scheduler.calendars.get, scheduler.calendars.put
+        elif kind == "blackouts":
+            self._get, self._put = scheduler.get_blackout, scheduler.put_blackout
         else:
             self._get, self._put = scheduler.get, scheduler.put
 

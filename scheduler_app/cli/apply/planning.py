@@ -18,6 +18,7 @@ _TIMING: Final = (*TRIGGER_FIELDS, "recurrence", "calendar", "on_holiday", "stat
 _FOLLOWING: Final = {
     *("version", "revision", "updated_at", "created_at", "result", "message", "dry_run", "last_run"),
     *("next_run_at", "next_run", "warnings", "dtstart", "description", "recurrence", "reason"),
+    *("window", "is_on"),
     *("signing_secret", "signing_since", "signing_overlap_until", "flow", "remade"),
 }
 #: Fields by which a schedule names what the same files may create before it.

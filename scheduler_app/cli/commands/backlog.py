@@ -6,7 +6,9 @@ import click
 
 from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.output import say, show_json, table
-from scheduler_app.client import Scheduler
+from scheduler_app.client import Json, Scheduler
+
+_USUAL = {"catch_up": "all", "run_overlap": "allow"}
 
 
 @click.group()
@@ -18,7 +20,7 @@ def backlog() -> None:
 @json_option
 @with_client
 def show_backlog(scheduler: Scheduler, as_json: bool) -> None:
-    """Show what was due before now and waits, by schedule and receiver."""
+    """Show what was due before now and waits, by schedule, receiver and policy."""
     found = scheduler.backlog()
     if as_json:
         show_json(found)
@@ -30,6 +32,7 @@ def show_backlog(scheduler: Scheduler, as_json: bool) -> None:
     say(f"{found.finished_per_second:g} ended in a second of the last minute: {left}.")
     rows = [("schedule", each.get("schedule_id", "(messages)"), each) for each in found["schedules"]]
     rows += [("receiver", each.get("destination") or each["origin"], each) for each in found["receivers"]]
+    rows += [("policy", _policy(each), each) for each in found.get("policies", [])]
     if rows:
         table(
             ["", "", "late", "since"],
@@ -58,3 +61,9 @@ def expire_backlog(
         show_json({"expired": count, "dry_run": dry_run})
         return
     say(f"{count} late events {'would be ' if dry_run else ''}expired")
+
+
+def _policy(owed: Json) -> str:
+    """The fields that differ from the default."""
+    said = [f"{name} {owed[name]}" for name, usual in _USUAL.items() if owed[name] != usual]
+    return ", ".join([*said, *(["expire_after_seconds"] if owed["expires"] else [])]) or "catch_up all"

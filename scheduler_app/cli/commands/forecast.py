@@ -46,6 +46,11 @@ def forecast(
     for part in found["buckets"]:
         say(f"{part['from']}  {part['count']:>{digits}}  {bar(part['count'], most)}".rstrip())
     say(f"{found['count']} callbacks, {found['bucket_seconds']} s a bar.{_overdue(found)}")
+    withheld = found.get("blackouts") or {"skipped": 0, "postponed": 0}
+    if withheld["skipped"]:
+        say(f"Blackouts skip {withheld['skipped']} more, which are not counted.")
+    if withheld["postponed"]:
+        say(f"Blackouts postpone {withheld['postponed']}, which are counted where these end.")
     for each in found["receivers"]:
         say(f"  {each['count']:>{len(str(found['count']))}}  {each.get('destination') or each['origin']}")
     if found["receivers_omitted"]:

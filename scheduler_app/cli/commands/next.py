@@ -7,7 +7,6 @@ import click
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.output import say, show_json, table
 from scheduler_app.cli.progress import counted
-from scheduler_app.cli.stored_triggers import upcoming
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Json, Schedule, Scheduler
 
@@ -32,15 +31,31 @@ def next_runs(
     if tag is not None:
         raise click.UsageError("give an id or --tag, not both")
     schedule = scheduler.get(schedule_id)
-    found = upcoming(scheduler, schedule, limit) if schedule["state"] == "active" else []
+    active = schedule["state"] == "active"
+    found = (
+        [dict(each) for each in scheduler.occurrences(schedule_id, limit=limit)["occurrences"]]
+        if active
+        else []
+    )
     if as_json:
         show_json(found)
         return
     if not found:
         say(f"{schedule_id} is {schedule['state']} and has no run to come", err=True)
         return
-    rows = [[one["run_time"], one["local"]] for one in found]
-    table(["UTC", "local"], rows, unbroken=("UTC", "local"), key="UTC")
+    rows = [[one["run_time"], one["local"], _blackout(one)] for one in found]
+    if not any(row[-1] for row in rows):
+        rows = [row[:-1] for row in rows]
+    table(["UTC", "local", ""][: len(rows[0])], rows, unbroken=("UTC", "local"), key="UTC")
+
+
+def _blackout(occurrence: Json) -> str:
+    """What a blackout makes of it."""
+    found = occurrence.get("blackout")
+    if found is None:
+        return ""
+    became = "skipped" if found["policy"] == "skip" else f"postponed to {found['until']}"
+    return f"{became} by the blackout {found['name']}"
 
 
 def _of_all(scheduler: Scheduler, tag: str | None, limit: int, as_json: bool) -> None:

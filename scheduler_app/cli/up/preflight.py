@@ -63,7 +63,10 @@ def check_broker(setting: str, settings: Settings) -> None:
     )
     try:
         with Connection(  # type: ignore[no-untyped-call]
-            settings.broker, connect_timeout=_BROKER_STEP_SECONDS, transport_options=options
+            settings.broker,
+            ssl=settings.broker_tls.options(settings.broker),
+            connect_timeout=_BROKER_STEP_SECONDS,
+            transport_options=options,
         ) as connection:
             connection.channel()
     except Exception as error:  # each transport has errors of its own

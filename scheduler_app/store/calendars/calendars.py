@@ -1,6 +1,6 @@
 """Calendars: made, edited by version, looked up for the schedules that observe them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
@@ -16,6 +16,7 @@ from scheduler_app.store.calendars.documents import (
     from_calendar_document,
     to_calendar_document,
 )
+from scheduler_app.store.corrupt_reports import CorruptReports
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, Window
@@ -46,6 +47,9 @@ class Calendars:
         self._calendars = mongo.collection("calendars")
         self._majority = mongo.majority("calendars")
         self._schedules = mongo.majority("schedules")
+        self._reports = CorruptReports(
+            "calendar.corrupt", "A calendar cannot be read; its schedules are not looked at", "calendar"
+        )
         self._kept: dict[str, tuple[object, NamedCalendar | CorruptCalendar]] = {}
 
     # -- people's edits ------------------------------------------------------------------------------------
@@ -139,14 +143,22 @@ class Calendars:
     def changed(self, *, limit: int) -> list[NamedCalendar]:
         """Calendars whose schedules are to be looked at, the longest changed first; corrupt ones wait."""
         rows = self._majority.find({"changed_at": {"$exists": True}}, hint="changed_v1")
-        found = [_read(row) for row in rows.sort("changed_at", 1).limit(limit)]
-        return [each for each in found if isinstance(each, NamedCalendar)]
+        return self._sound(_read(row) for row in rows.sort("changed_at", 1).limit(limit))
 
     def with_older_holiday_data(self, holiday_data: str, *, limit: int) -> list[NamedCalendar]:
         """Calendars whose days come of older holiday data."""
         rows = self._majority.find({"holiday_data": {"$lt": holiday_data}}, hint="holiday_data_v1")
-        found = [_read(row) for row in rows.limit(limit)]
-        return [each for each in found if isinstance(each, NamedCalendar)]
+        return self._sound(_read(row) for row in rows.limit(limit))
+
+    def _sound(self, found: Iterable[NamedCalendar | CorruptCalendar]) -> list[NamedCalendar]:
+        """Those that can be read. The others are reported, once each."""
+        sound = []
+        for each in found:
+            if isinstance(each, CorruptCalendar):
+                self._reports.report(each.name, each.reason)
+            else:
+                sound.append(each)
+        return sound
 
     def deleted_before(self, moment: datetime, *, limit: int) -> list[tuple[str, str]]:
         """Tenants and names of calendars that were deleted before then."""

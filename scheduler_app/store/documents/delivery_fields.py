@@ -40,8 +40,9 @@ class DeliveryFields(NamedTuple):
     success: Codes
 
 
+@lru_cache(maxsize=256, typed=True)
 def delivery_document(retry: RetryPolicy, timeout_seconds: float, success: Codes) -> Document:
-    """The fields that `read_delivery` reads."""
+    """The fields that `read_delivery` reads. Documents share them, and nobody changes them."""
     return {
         "retry": {
             "max_retries": retry.max_retries,

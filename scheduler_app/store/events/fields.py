@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from scheduler_app.domain.event import LIVING, Kind, State, from_id, is_backfill, schedule_of
+from scheduler_app.domain.event import LIVING, Kind, State, from_id
+from scheduler_app.domain.event_ids import is_backfill, schedule_of
 from scheduler_app.domain.field_types import (
     EARLIEST,
     LATEST,

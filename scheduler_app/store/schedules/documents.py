@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, cast, get_args
+from typing import Any
 
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.field_types import (
     Corrupt,
@@ -14,7 +13,6 @@ from scheduler_app.domain.field_types import (
     flag,
     instant,
     items,
-    number,
     one_of,
     optional,
     tenant,
@@ -22,10 +20,7 @@ from scheduler_app.domain.field_types import (
     version,
     whole,
 )
-from scheduler_app.domain.jitter import MAX_JITTER_SECONDS
-from scheduler_app.domain.owed import OwedRange
 from scheduler_app.domain.queues import CALLBACKS, is_queue
-from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
@@ -42,6 +37,12 @@ from scheduler_app.store.documents.delivery_fields import (
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.overlap_documents import overlap_document, read_overlap
+from scheduler_app.store.schedules.owed_documents import (
+    from_owed_document,
+    read_jitter,
+    read_use,
+    use_document,
+)
 from scheduler_app.store.schedules.pause_documents import pause_document, read_pause, read_pause_after
 from scheduler_app.store.schedules.sealed_parts import DESTINATION_VERSION, action_kind, opened, sealed
 from scheduler_app.store.schedules.trigger_documents import read_trigger, trigger_document
@@ -61,7 +62,18 @@ _STATES = tuple(state.value for state in ScheduleState)
 def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
     """The document without what moves on beside people's edits: claims, what is owed, the last run. None is
     left out: partial indexes ask what exists."""
-    document: Document = {
+    document = _fields(schedule)
+    return sealed({key: value for key, value in document.items() if value is not None}, envelope)
+
+
+def absent_fields(schedule: Schedule, document: Document) -> set[str]:
+    """The fields that documents of other schedules have and `document`, made of this one, has not."""
+    return {*_fields(schedule), "sealed"} - set(document)
+
+
+def _fields(schedule: Schedule) -> Document:
+    """Every field that a document may have; None for those that the schedule has not."""
+    return {
         "_id": schedule.id,
         "v": DESTINATION_VERSION if _names_destination(schedule) else DOCUMENT_VERSION,
         "tenant": schedule.tenant,
@@ -74,7 +86,7 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         **pause_document(schedule),
         "version": schedule.version,
         "first_revision": schedule.first_revision if schedule.first_revision > 1 else None,
-        **_use_document(schedule.calendar),
+        **use_document(schedule.calendar),
         "lateness": lateness_document(schedule.lateness),
         **revision_document(schedule),
         **overlap_document(schedule),
@@ -86,7 +98,6 @@ def to_document(schedule: Schedule, envelope: SecretBox) -> Document:
         "created_at": schedule.created_at,
         "updated_at": schedule.updated_at,
     }
-    return sealed({key: value for key, value in document.items() if value is not None}, envelope)
 
 
 def revision_document(schedule: Schedule) -> Document:
@@ -144,11 +155,11 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
         hops=whole(get("hops") or 0, "hops"),
         queue=_queue(get("queue")),
         last_run=_last_run(get("last_run")),
-        calendar=_use(row),
+        calendar=read_use(row),
         lateness=read_lateness(get("lateness")),
         **read_overlap(row),
         **read_notifies(get("notifies")),
-        jitter_seconds=_jitter(row),
+        jitter_seconds=read_jitter(row),
         pause=read_pause(get("pause")),
         pause_after_failures=read_pause_after(get("pause_after_failures")),
         failures_since=optional(instant, get("failures_since"), "failures_since"),
@@ -158,28 +169,6 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
 def _names_destination(schedule: Schedule) -> bool:
     """Whether a release that knows no destinations would do something else with it."""
     return destination_of(schedule.action) is not None or bool(schedule.on_success or schedule.on_failure)
-
-
-def _jitter(row: Mapping[str, Any]) -> float:
-    seconds = row.get("jitter_seconds")
-    return 0.0 if seconds is None else number(seconds, "jitter_seconds", most=MAX_JITTER_SECONDS)
-
-
-def _use_document(use: CalendarUse | None) -> Document:
-    if use is None:
-        return {}
-    return {"calendar": use.name, "on_holiday": use.on_holiday, "calendar_days": use.days_version}
-
-
-def _use(row: Mapping[str, Any]) -> CalendarUse | None:
-    name = optional(text, row.get("calendar"), "calendar")
-    if name is None:
-        return None
-    return CalendarUse(
-        name,
-        cast(OnHoliday, one_of(row.get("on_holiday"), "on_holiday", get_args(OnHoliday))),
-        whole(row.get("calendar_days"), "calendar_days"),
-    )
 
 
 def _queue(value: Any) -> str:
@@ -204,33 +193,6 @@ def _last_run(value: Any) -> LastRun | None:
         )
     except Corrupt:
         return None
-
-
-def to_owed_document(owed: OwedRange) -> Document:
-    document = {
-        "revision": owed.revision,
-        **trigger_document(owed.trigger),
-        "next_run_at": owed.next_run_at,
-        "until": owed.until,
-        "checkpoint": dict(owed.checkpoint) if owed.checkpoint else None,
-        **_use_document(owed.calendar),
-        "jitter_seconds": owed.jitter_seconds or None,
-    }
-    return {key: value for key, value in document.items() if value is not None}
-
-
-def from_owed_document(row: Mapping[str, Any]) -> OwedRange:
-    """Raises Corrupt."""
-    fields(row, "an item of owed")
-    return OwedRange(
-        revision=whole(row.get("revision"), "owed.revision", least=1),
-        trigger=read_trigger(row),
-        next_run_at=instant(row.get("next_run_at"), "owed.next_run_at"),
-        until=instant(row.get("until"), "owed.until"),
-        checkpoint=optional(fields, row.get("checkpoint"), "owed.checkpoint"),
-        calendar=_use(row),
-        jitter_seconds=_jitter(row),
-    )
 
 
 def _action(action: Document, envelope: SecretBox) -> Action:

@@ -22,7 +22,7 @@ from scheduler_app.store.documents.delivery_fields import read_lateness
 from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.faults import STORE_FAULTS
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
-from scheduler_app.store.schedules.documents import from_owed_document, to_owed_document
+from scheduler_app.store.schedules.owed_documents import from_owed_document, to_owed_document
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS, Page, PagedByName, PagedQuery, Window
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
-from scheduler_app.store.schedules.documents import to_document, to_owed_document
+from scheduler_app.store.schedules.documents import absent_fields, to_document
 from scheduler_app.store.schedules.listing import Choice, Order, listing
+from scheduler_app.store.schedules.owed_documents import to_owed_document
 from scheduler_app.store.schedules.sealed_parts import WIPE
 from scheduler_app.store.schedules.set_aside import set_aside_corrupt
-from scheduler_app.store.schedules.trigger_documents import TRIGGER_FIELDS
 
 NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
 #: A linearizable read waits for a majority, for ever if it is told no limit.
@@ -108,8 +108,8 @@ class Schedules:
         document = to_document(schedule, self._secret_box)
         kept = {key: value for key, value in document.items() if key not in _CURSOR}
         change: Document = {"$set": kept}
-        if gone := [key for key in _TAKEN_AWAY if key not in document]:
-            change["$unset"] = dict.fromkeys(gone, "")
+        if gone := absent_fields(schedule, document).difference(_CURSOR):
+            change["$unset"] = dict.fromkeys(sorted(gone), "")
         return self._write(schedule.id, version, schedule.revision, change)
 
     def revise(self, schedule: Schedule, *, version: int, owed: OwedRange | None = None) -> bool:
@@ -120,8 +120,8 @@ class Schedules:
         advance it.
         """
         document = to_document(schedule, self._secret_box)
-        gone = ["owner", "lease_until", *(key for key in _OPTIONAL if key not in document)]
-        change: Document = {"$set": document, "$unset": dict.fromkeys(gone, "")}
+        gone = absent_fields(schedule, document) | {"owner", "lease_until"}
+        change: Document = {"$set": document, "$unset": dict.fromkeys(sorted(gone), "")}
         if owed is not None:
             # Appended and not set: a beat that expands an older range at this moment is not disturbed.
             change["$push"] = {"owed": to_owed_document(owed)}
@@ -267,11 +267,6 @@ def _last_revision(row: Document) -> int:
         return MAX_WHOLE
 
 
-#: What a document has only where the schedule has it, and any edit may take away.
-_TAKEN_AWAY = (
-    *("signing", "sealed", "pause_after_failures", "purpose", "notifies", "jitter_seconds", "queue"),
-    *("lateness", "run_overlap", "overlap_scope", "queue_limit", "completion", "completion_timeout_seconds"),
-)
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",
@@ -298,20 +293,4 @@ _CURSOR = (
     "revised_at",
     "zone_data",
     "calendar_days",
-)
-#: The same for an edit that begins a revision, which writes the cursor, too.
-_OPTIONAL = (
-    *_TAKEN_AWAY,
-    "zone_data",
-    "calendar",
-    "on_holiday",
-    "calendar_days",
-    *TRIGGER_FIELDS,
-    "next_run_at",
-    "finishes_at",
-    "checkpoint",
-    "reason",
-    "pause",
-    "failures_since",
-    "cut_pending",
 )

@@ -36,8 +36,6 @@ from scheduler_app.domain.triggers import (
 from scheduler_app.store.mongo import Document
 
 RRULE, RUN_AT = BY_NAME["rrule"], BY_NAME["run_at"]
-#: The fields that a document of one trigger has and a document of another has not.
-TRIGGER_FIELDS = ("rrule", "pinned", "run_at", "trigger")
 #: The `run_at` of a schedule that only runs on demand, for processes of the release before, which know no
 #: such schedule: to them it runs once, on a day that does not come.
 NEVER = datetime(9998, 12, 31, tzinfo=UTC)
@@ -51,7 +49,7 @@ _CHECKS: Final[Mapping[FieldType, Check]] = {
 
 
 def trigger_document(trigger: Trigger) -> Document:
-    """The fields of the document; those of `TRIGGER_FIELDS` that this trigger does not have are None."""
+    """The fields of the document; those that this trigger does not have are None."""
     plain_rule, plain_instant = trigger.kind is RRULE, trigger.kind is RUN_AT and trigger.pinned is None
     run_at = trigger.instant if trigger.fires_by_itself else NEVER
     return {

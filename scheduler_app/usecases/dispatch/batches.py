@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from scheduler_app.domain.event import SUSPECT_AFTER, is_backfill
+from scheduler_app.domain.event import SUSPECT_AFTER
+from scheduler_app.domain.event_ids import is_backfill
 from scheduler_app.domain.lane import FRESH_FOR, Lane
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.events.outbox import Due

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Protocol
 
-from scheduler_app.domain.event import SUSPECT_AFTER, schedule_of
+from scheduler_app.domain.event import SUSPECT_AFTER
+from scheduler_app.domain.event_ids import schedule_of
 from scheduler_app.domain.lane import FRESH_FOR, Lane
 from scheduler_app.domain.turns import in_turn
 from scheduler_app.store.events.outbox import Due

@@ -11,8 +11,8 @@ from pathlib import Path
 from rich.console import Console
 
 from tests.acceptance.chaos import suite
-from tests.acceptance.chaos.cluster import Cluster
-from tests.acceptance.chaos.faults import FAULTS
+from tests.acceptance.chaos.cluster import BROKERS, Cluster
+from tests.acceptance.chaos.faults import FAULTS, faults_over
 from tests.acceptance.chaos.mixed import mixed
 from tests.acceptance.chaos.report import show_breaks, table
 from tests.acceptance.chaos.without import MECHANISMS
@@ -32,24 +32,32 @@ def main(argv: list[str]) -> int:
     parser.add_argument(
         "--without", choices=sorted(MECHANISMS), help="a mechanism of the product switched off"
     )
+    parser.add_argument(
+        "--broker", choices=BROKERS, default="redis", help="what it runs over (default redis)"
+    )
     parser.add_argument("--logs", type=Path, metavar="FOLDER", help="keeps the processes' logs there")
     options = parser.parse_args(argv)
-    unknown = [name for name in options.faults if name not in FAULTS]
+    faults = faults_over(options.broker)
+    unknown = [name for name in options.faults if name not in faults]
     if unknown:
-        parser.error(f"no such fault: {', '.join(unknown)}; there are {', '.join(FAULTS)}")
+        parser.error(
+            f"no such fault over {options.broker}: {', '.join(unknown)}; there are {', '.join(faults)}"
+        )
     console = Console(width=180)
     launcher = ("tests.acceptance.chaos.without", options.without) if options.without else ()
     rows: list[suite.Row] = []
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="chaos-") as folder, ExitStack() as stack:
-        cluster = Cluster(Path(folder), launcher)
+        cluster = Cluster(Path(folder), launcher, options.broker)
         cluster.start_servers(stack)
         cluster.start_processes()
         stack.callback(_keep_logs, Path(folder), options.logs)
         # Whoever is impatient must not interrupt the cleaning up: processes and mounts would stay.
         stack.callback(signal.signal, signal.SIGINT, signal.SIG_IGN)
         chosen = (
-            [mixed(options.mixed)] if options.mixed else [FAULTS[name] for name in options.faults or FAULTS]
+            [mixed(options.mixed, options.broker)]
+            if options.mixed
+            else [faults[name] for name in options.faults or faults]
         )
         for fault in chosen:
             for seed in range(options.seed, options.seed + options.seeds):
@@ -59,7 +67,11 @@ def main(argv: list[str]) -> int:
     console.print(table(rows))
     print(
         json.dumps(
-            {"chaos": "broken" if any(row.findings.broken for row in rows) else "kept"} | suite.summary(rows)
+            {
+                "chaos": "broken" if any(row.findings.broken for row in rows) else "kept",
+                "broker": options.broker,
+                **suite.summary(rows),
+            }
         )
     )
     return 1 if any(row.findings.broken for row in rows) else 0

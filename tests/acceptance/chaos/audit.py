@@ -2,12 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
+from tests.acceptance.chaos.findings import Findings
+from tests.acceptance.chaos.histories import wrong_history
 from tests.acceptance.chaos.owed import Owed
+from tests.acceptance.chaos.silences import Silence, is_skipped, withheld_calls
 from tests.overlaps import broken_promises
 
 LIVING = ("ready_queue", "worker_queue", "running", "retrying")
@@ -15,17 +16,6 @@ LIVING = ("ready_queue", "worker_queue", "running", "retrying")
 BACKFILL = "backfill"
 UNSENT = ("cancelled", "expired", "skipped")
 FINAL = ("completed", "error", "cancelled", "expired", "skipped")
-#: The moves that *The life of an event* knows, written down apart from the product's own table.
-MOVES = {
-    # From one wait to another: put off, or held by a kill switch and released again.
-    "ready_queue": {"worker_queue", "running", "cancelled", "ready_queue", "expired"},
-    "worker_queue": {"running", "ready_queue", "cancelled", "completed", "error", "retrying", "expired"},
-    "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped", "expired"},
-    "retrying": {
-        *("ready_queue", "worker_queue", "running", "completed", "error", "retrying", "cancelled"),
-        "expired",
-    },
-}
 #: How a line begins that tells of a claim whose worker did not say what became of the request.
 UNREPORTED = ("Recovered", "Given back", "Set aside", "Withdrawn")
 NORMAL_LAG_SECONDS = 1.0
@@ -38,43 +28,13 @@ SLACK_SECONDS = 0.8
 Seen = tuple[float, str, str, str]
 
 
-@dataclass
-class Findings:
-    """What an audit saw; every list but `permitted` names breaks of the promise."""
-
-    occurrences: int = 0
-    requests: int = 0
-    lost: list[str] = field(default_factory=list)
-    not_owed: list[str] = field(default_factory=list)
-    repeated: list[str] = field(default_factory=list)
-    permitted: list[str] = field(default_factory=list)
-    stuck: list[str] = field(default_factory=list)
-    early: list[str] = field(default_factory=list)
-    histories: list[str] = field(default_factory=list)
-    overlaps: list[str] = field(default_factory=list)
-    exited: list[str] = field(default_factory=list)
-    last_late_at: float = 0.0
-
-    @property
-    def broken(self) -> bool:
-        return bool(
-            self.lost
-            or self.not_owed
-            or self.repeated
-            or self.stuck
-            or self.early
-            or self.histories
-            or self.overlaps
-            or self.exited
-        )
-
-
 def audit(
     owed: Sequence[Owed],
     until: datetime,
     events: Sequence[Mapping[str, Any]],
     seen: Sequence[Seen],
     harmed: set[str],
+    silences: Sequence[Silence] = (),
 ) -> Findings:
     """`events` are the documents of these schedules; `harmed` the workers whose requests may be repeated."""
     found = Findings(requests=len(seen))
@@ -87,7 +47,8 @@ def audit(
         calls[key].append(arrived)
     audit_backfilled(events, calls, harmed, found)
     for each in owed:
-        _audit_schedule(each, until, by_schedule[each.schedule_id], calls, harmed, found)
+        mine = [silence for silence in silences if silence.is_of(each)]
+        _audit_schedule(each, until, by_schedule[each.schedule_id], calls, harmed, mine, found)
     known = {event["_id"] for event in events}
     found.not_owed += [f"{key}: called, and no such event is there" for key in calls if key not in known]
     # A policy may make an occurrence wait.
@@ -104,6 +65,7 @@ def _audit_schedule(
     events: Mapping[datetime, Sequence[Mapping[str, Any]]],
     calls: Mapping[str, Sequence[float]],
     harmed: set[str],
+    silences: Sequence[Silence],
     found: Findings,
 ) -> None:
     sent = [
@@ -130,16 +92,19 @@ def _audit_schedule(
         elif not there and not _withdrawal_is_right(owed, moment, withdrawn):
             found.lost.append(f"{owed.schedule_id} at {moment}: {_states(withdrawn) or 'no event'}; {owed}")
         for event in there:
+            if is_skipped(event, silences):
+                continue
             if event["state"] == "expired":
                 _audit_expired(event, owed, moments, calls.get(event["_id"], ()), harmed, found)
             else:
                 _audit_event(event, owed, calls.get(event["_id"], ()), harmed, found)
     for moment, several in events.items():
         for event in several:
-            _audit_history(event, found)
+            found.histories += wrong_history(event)
             called_at = min(calls.get(event["_id"], ()), default=None)
             if called_at is not None and called_at < moment.timestamp() - EARLY_SECONDS:
                 found.early.append(f"{event['_id']}: called before its time")
+            found.withheld += withheld_calls(event, calls.get(event["_id"], ()), silences)
             _audit_what_was_not_owed(event, owed, moment in moments, called_at, harmed, found)
 
 
@@ -256,7 +221,7 @@ def audit_backfilled(
     for event in events:
         if event.get("kind") != BACKFILL:
             continue
-        _audit_history(event, found)
+        found.histories += wrong_history(event)
         name, requests = event["_id"], len(calls.get(event["_id"], ()))
         if event["state"] in LIVING:
             found.stuck.append(f"{name}: {event['state']}, {event['status'][-1]['message']}")
@@ -282,21 +247,6 @@ def _ended_by_policy(event: Mapping[str, Any], owed: Owed) -> bool:
 def _is_withdrawn(event: Mapping[str, Any], owed: Owed) -> bool:
     """Whether an edit or a deletion has cancelled it."""
     return event["state"] == "cancelled" and not _ended_by_policy(event, owed)
-
-
-def _audit_history(event: Mapping[str, Any], found: Findings) -> None:
-    """One final line, at the end; every move a known one; the attempts numbered in turn."""
-    states = [line["status"] for line in event["status"]]
-    wrong = [
-        f"{before} → {after}" for before, after in pairwise(states) if after not in MOVES.get(before, ())
-    ]
-    if states and states[-1] != event["state"]:
-        wrong.append(f"ends with {states[-1]} and is {event['state']}")
-    numbers = [attempt["number"] for attempt in event.get("attempts", ()) if not attempt.get("late")]
-    if numbers != list(range(1, event["attempt"] + 1)):
-        wrong.append(f"attempts {numbers}, counted {event['attempt']}")
-    if wrong:
-        found.histories.append(f"{event['_id']}: {'; '.join(wrong)}: {states}")
 
 
 def _without_an_answer(event: Mapping[str, Any]) -> bool:

@@ -1,4 +1,5 @@
-"""What the faults strike: three mongod, Redis, two APIs, two beats, two workers and a receiver."""
+"""What the faults strike: three mongod, Redis, RabbitMQ where it is the broker, two APIs, two beats, two
+workers and a receiver."""
 
 import contextlib
 import os
@@ -17,7 +18,7 @@ from pymongo.database import Database
 from pymongo.errors import PyMongoError
 from redis import Redis as RedisClient
 
-from scheduler_app.embedded import Redis, free_port
+from scheduler_app.embedded import RabbitMQ, Redis, free_port
 from tests.acceptance.chaos.disks import Disk
 from tests.acceptance.chaos.proxy import Link
 from tests.acceptance.chaos.replica_set import MEMBERS, Member, ReplicaSet
@@ -25,10 +26,13 @@ from tests.acceptance.stack import START_SECONDS, Stack
 from tests.processes import wait_until
 
 DATABASE = "chaos"
+BROKERS = ("redis", "rabbitmq")
 WORKER = ("celery", "-A", "scheduler_app", "worker", "-P", "threads", "--without-gossip", "--without-mingle")
 BEAT = ("celery", "-A", "scheduler_app", "beat")
 STOP_SECONDS = 30
 READ_SECONDS = 150
+#: Erlang takes its time on a machine that is busy with all the others.
+RABBITMQ_START_SECONDS = 180
 
 T = TypeVar("T")
 
@@ -38,13 +42,19 @@ class Cluster:
 
     `harmed` are the workers that a fault has killed, stopped, or cut off for longer than a lease: only they
     may be the reason why something was sent twice. `launcher` is put before each command.
+    `broker` is one of BROKERS; where it is RabbitMQ, Redis counts what destinations with limits are sent.
     """
 
-    def __init__(self, folder: Path, launcher: tuple[str, ...] = ()) -> None:
+    def __init__(self, folder: Path, launcher: tuple[str, ...] = (), broker: str = "redis") -> None:
         self.folder = folder
         self.disks = [Disk(folder / f"mongod{number}") for number in range(MEMBERS)]
         self.mongo = ReplicaSet(lambda number: self.disks[number].path / "data")
         self.redis = Redis(folder / "redis", free_port())
+        self._rabbitmq = (
+            RabbitMQ(folder / "rabbitmq", free_port(), password="only-for-tests")
+            if broker == "rabbitmq"
+            else None
+        )
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.harmed: set[str] = set()
         self.exited: list[str] = []
@@ -57,7 +67,7 @@ class Cluster:
             {
                 "MONGO_URI": self.mongo.uri,
                 "MONGO_DATABASE": DATABASE,
-                "BROKER_URL": self.redis.url,
+                **self._broker_settings(),
                 "CALLBACK_ALLOWED_NETWORKS": "127.0.0.0/8",
                 "PREQUEUER_EVENT_TIMEFRAME_MINUTES": "1",
                 "WORKER_SOFT_SHUTDOWN_SECONDS": "8",
@@ -72,6 +82,8 @@ class Cluster:
         stack.callback(self.close)
         self.mongo.start()
         self.redis.start()
+        if self._rabbitmq:
+            self._rabbitmq.start(timeout=RABBITMQ_START_SECONDS)
         self._receiver = subprocess.Popen(
             [sys.executable, "-m", "tests.acceptance.chaos.receiver"], stdout=subprocess.PIPE, text=True
         )
@@ -95,6 +107,17 @@ class Cluster:
                 if time.monotonic() > deadline:
                     raise
                 time.sleep(0.2)
+
+    @property
+    def rabbitmq(self) -> RabbitMQ:
+        """The broker of a cluster that was made with `broker="rabbitmq"`."""
+        assert self._rabbitmq, "this cluster has Redis as its broker"
+        return self._rabbitmq
+
+    def _broker_settings(self) -> dict[str, str]:
+        if self._rabbitmq is None:
+            return {"BROKER_URL": self.redis.url}
+        return {"BROKER_URL": self._rabbitmq.url, "FLOW_CONTROL_URL": self.redis.url}
 
     @contextlib.contextmanager
     def broker(self) -> Iterator["RedisClient"]:
@@ -208,10 +231,11 @@ class Cluster:
         self._connect_link(self.mongo.primary().port)
         return f"mongodb://127.0.0.1:{self.link.port}/?directConnection=true"
 
-    def link_to_redis(self) -> str:
-        """Makes `link` one to Redis and returns the URL that goes over it."""
-        self._connect_link(self.redis.port)
-        return f"redis://127.0.0.1:{self.link.port}/0"
+    def link_to_broker(self) -> str:
+        """Makes `link` one to the broker and returns the URL that goes over it."""
+        server = self._rabbitmq or self.redis
+        self._connect_link(server.port)
+        return server.url.replace(f":{server.port}/", f":{self.link.port}/")
 
     @property
     def link(self) -> Link:
@@ -244,4 +268,6 @@ class Cluster:
             self._receiver.kill()
             self._receiver.wait()
         self.redis.kill()
+        if self._rabbitmq:
+            self._rabbitmq.kill()
         self.mongo.close()

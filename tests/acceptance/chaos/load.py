@@ -9,6 +9,7 @@ from typing import Any
 from tests.acceptance.chaos.cluster import Cluster
 from tests.acceptance.chaos.owed import SECOND, SENT_HOWEVER_LATE, Era, Lateness, Owed, Script
 from tests.acceptance.chaos.people import People
+from tests.acceptance.chaos.silences import Silence
 
 LEAD_SECONDS = 3
 BULK = 500
@@ -48,6 +49,8 @@ OVERLAPPING = {
     "cancel_earlier": Script("/fail/1", requests=2),
 }
 QUEUE_LIMIT = 3
+#: Half of the rules that may overlap have the first tag, and the other half the second.
+TAGS = ("odd", "even")
 
 
 class Load:
@@ -57,6 +60,8 @@ class Load:
         self.name = f"{name}-{seed}"
         self.window = window
         self.owed: list[Owed] = []
+        self.silences: list[Silence] = []
+        """What faults have stopped for a while, by kill switches and blackouts."""
         self._cluster = cluster
         self._draw = random.Random(f"{name} {seed}")
         self._people = People(list(cluster.api_ports.values()))
@@ -110,9 +115,11 @@ class Load:
     ) -> None:
         times = max(1, self.window // step)
         rule = f"DTSTART:{self.begins:%Y%m%dT%H%M%SZ}\nRRULE:FREQ=SECONDLY;INTERVAL={step};COUNT={times}"
-        for _ in range(count):
+        for number in range(count):
             since = self.begins - LEAD_SECONDS * SECOND
-            owed = self._draft(script, rrule=rule, **_policy(lateness), **policies)
+            tags: tuple[str, ...] = () if policies else (TAGS[number % len(TAGS)],)
+            owed = self._draft(script, rrule=rule, tags=list(tags), **_policy(lateness), **policies)
+            owed.tags = tags
             owed.lateness = lateness
             owed.run_overlap = policies.get("run_overlap", "allow")
             owed.eras.append(Era(since, self.begins, step, times))

@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 
 from tests.acceptance.chaos.cluster import Cluster
-from tests.acceptance.chaos.faults import FAULTS, Fault
+from tests.acceptance.chaos.faults import Fault, faults_over
 from tests.acceptance.chaos.load import Load
 
 #: From one fault's end to the next one's beginning.
@@ -15,11 +15,13 @@ LAST_SECONDS = 45
 BURSTING = {"worker-killed-in-flight", "all-terminated-in-a-burst", "beats-killed-at-a-tick"}
 
 
-def mixed(minutes: float) -> Fault:
+def mixed(minutes: float, broker: str = "redis") -> Fault:
     """One fault that is all of those which need no circumstances of their own."""
     window = int(minutes * 60)
     ordinary = [
-        each for each in FAULTS.values() if each.prepare is None and each.name not in BURSTING | {"none"}
+        each
+        for each in faults_over(broker).values()
+        if each.prepare is None and each.name not in BURSTING | {"none"}
     ]
 
     def strike(cluster: Cluster, load: Load) -> None:

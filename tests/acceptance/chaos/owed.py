@@ -86,6 +86,7 @@ class Owed:
     lateness: Lateness = SENT_HOWEVER_LATE
     run_overlap: str = "allow"
     """Its policy: but for `allow`, some of what it owes is skipped or cancelled."""
+    tags: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Its cuts, for somebody who looks into a break."""

@@ -8,7 +8,7 @@ from tests.acceptance.chaos.suite import Row
 NAMED = 12
 COLUMNS = (
     "fault", "seed", "occurrences", "requests", "lost", "sent twice", "permitted", "not owed", "early",
-    "stuck", "histories", "overlaps", "exited", "late s", "took s",
+    "stuck", "histories", "overlaps", "withheld", "exited", "late s", "took s",
 )  # fmt: skip
 
 
@@ -20,7 +20,7 @@ def table(rows: list[Row]) -> Table:
         found = row.findings
         lists = (
             found.lost, found.repeated, found.permitted, found.not_owed, found.early, found.stuck,
-            found.histories, found.overlaps, found.exited,
+            found.histories, found.overlaps, found.withheld, found.exited,
         )  # fmt: skip
         made.add_row(
             row.fault,
@@ -38,7 +38,9 @@ def table(rows: list[Row]) -> Table:
 def show_breaks(console: Console, row: Row) -> None:
     """The first of each kind, so that a failing run tells what to look at."""
     found = row.findings
-    for kind in ("lost", "repeated", "not_owed", "early", "stuck", "histories", "overlaps", "exited"):
+    for kind in (
+        "lost", "repeated", "not_owed", "early", "stuck", "histories", "overlaps", "withheld", "exited",
+    ):  # fmt: skip
         names = getattr(found, kind)
         for name in names[:NAMED]:
             console.print(f"  {kind}: {name}", highlight=False)

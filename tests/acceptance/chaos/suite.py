@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from tests.acceptance.chaos.audit import Findings, Seen, audit
+from tests.acceptance.chaos.audit import Seen, audit
 from tests.acceptance.chaos.cluster import Cluster
 from tests.acceptance.chaos.faults import Fault
+from tests.acceptance.chaos.findings import Findings
 from tests.acceptance.chaos.load import Load
 
 BEFORE_THE_STRIKE_SECONDS = 3.0
@@ -67,7 +68,7 @@ def settle(cluster: Cluster, load: Load, quiet_seconds: float) -> Findings:
         # Before the look at the receiver: what is finished by now, that one has seen.
         events = cluster.read(lambda database: list(database["events"].find({"schedule_id": {"$in": ids}})))
         seen += [each for each in cluster.seen() if _schedule_of(each[1]) in mine]
-        findings = audit(load.owed, load.ends + LONG_AFTER, events, seen, cluster.harmed)
+        findings = audit(load.owed, load.ends + LONG_AFTER, events, seen, cluster.harmed, load.silences)
         if not (findings.lost or findings.stuck) or time.monotonic() > deadline:
             break
         time.sleep(1)

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.chaos.audit import Findings, audit
+from tests.acceptance.chaos.audit import audit
+from tests.acceptance.chaos.findings import Findings
 from tests.acceptance.chaos.owed import SECOND, Era, Lateness, Owed, Script
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)

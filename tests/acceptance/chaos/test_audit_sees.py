@@ -22,6 +22,8 @@ SEEN = {
     "cut": ("none", "not_owed"),
     "restore-override": ("redis-killed", "exited"),
     "overlap": ("none", "overlaps"),
+    "kill-switch": ("kill-switch", "withheld"),
+    "blackout": ("blackout", "withheld"),
 }
 #: What nobody repairs is not waited for as long as what somebody does.
 QUIET_SECONDS = 30

@@ -306,6 +306,7 @@ def locked(mongod_server: Mongod, redis_url_of_module: str) -> Iterator[FlaskCli
     name = f"test_{secrets.token_hex(6)}"
     settings = Settings(mongo_uri=mongod_server.uri, mongo_database=name, broker_url=redis_url_of_module)
     app = start(replace(settings, api_keys=("k" * 24,)))
+    app.extensions["scheduler"].store.prepare()
     yield app.test_client()
     stop(app)
 

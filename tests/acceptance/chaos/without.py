@@ -13,7 +13,7 @@ def _unique_id() -> None:
     """An event's id is drawn, and not derived: the same occurrence may become an event twice."""
     from scheduler_app.domain import event
 
-    derived = event.event_id
+    derived = event.event_id  # type: ignore[attr-defined]
 
     def drawn(schedule_id: str, revision: int, run_time: Any) -> str:
         import secrets
@@ -22,7 +22,7 @@ def _unique_id() -> None:
             f"{schedule_id}-{secrets.randbelow(10**9)}-{derived('', revision, run_time).rpartition('-')[2]}"
         )
 
-    event.event_id = drawn
+    event.event_id = drawn  # type: ignore[attr-defined]
 
 
 def _claim() -> None:
@@ -97,6 +97,21 @@ def _overlap() -> None:
     Overlap.held_back = lambda *_: {}  # type: ignore[method-assign]
 
 
+def _kill_switch() -> None:
+    """A worker sends what it has, whatever was stopped meanwhile; beats still hold the rest."""
+    from scheduler_app.worker.withholding import Withholding
+
+    Withholding.withheld = lambda *_: None  # type: ignore[method-assign]
+
+
+def _blackout() -> None:
+    """Nobody sees a blackout."""
+    from scheduler_app.domain.blackout import Blackouts
+    from scheduler_app.store.blackouts import BlackoutDocuments
+
+    BlackoutDocuments.everybodys = lambda *_: Blackouts()  # type: ignore[method-assign]
+
+
 MECHANISMS: dict[str, Callable[[], None]] = {
     "unique-id": _unique_id,
     "claim": _claim,
@@ -106,6 +121,8 @@ MECHANISMS: dict[str, Callable[[], None]] = {
     "cut": _cut,
     "restore-override": _restore_override,
     "overlap": _overlap,
+    "kill-switch": _kill_switch,
+    "blackout": _blackout,
 }
 
 if __name__ == "__main__":

@@ -64,8 +64,15 @@ def paths(stack: Stack) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("width", ["wide", "phone"])
-@pytest.mark.parametrize("look", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("look", "width"),
+    [
+        ("light", "wide"),
+        ("dark", "phone"),
+        pytest.param("light", "phone", marks=pytest.mark.long),
+        pytest.param("dark", "wide", marks=pytest.mark.long),
+    ],
+)
 def test_no_page_is_wider_than_its_window_or_heavier_than_it_may_be(
     browser: Browser, shown: Stack, look: Literal["light", "dark"], width: str
 ) -> None:

@@ -11,6 +11,7 @@ from scheduler_app.actions.executor import Outcome
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from tests.builders import event
+from tests.processes import wait_until
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -32,3 +33,40 @@ def test_an_attempt_that_was_interrupted_before_it_was_sent_is_not_sent(redis_ur
     with Redis.from_url(redis_url) as broker:
         (sent,) = broker.lrange("bills", 0, -1)
     assert b"interrupted" not in sent
+
+
+def test_a_result_that_is_no_json_fails_its_own_task_alone(redis_url: str) -> None:
+    told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+    thread = BrokerThread("shop", redis_url, redis_url, told.put)
+    action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
+    with Redis.from_url(redis_url) as results:
+        results.set("celery-task-meta-bent", "no JSON")
+        results.set("celery-task-meta-sound", '{"status": "SUCCESS", "result": 7}')
+    for serial, name in enumerate(("bent", "sound")):
+        thread.put(Asked(serial, event(NOON, name, id=name), action, monotonic() + 60))
+    thread.start()
+    try:
+        found = {each.event_id: each for each in (told.get(timeout=20), told.get(timeout=20))}
+    finally:
+        thread.stop()
+        thread.join(20)
+    assert found["sound"].outcome is Outcome.SUCCESS
+    assert found["bent"].outcome is Outcome.PERMANENT
+    assert "cannot be read" in found["bent"].reason
+
+
+def test_a_task_whose_earlier_result_is_no_json_is_sent_again(redis_url: str) -> None:
+    told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+    thread = BrokerThread("shop", redis_url, redis_url, told.put)
+    action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
+    with Redis.from_url(redis_url) as results:
+        results.set("celery-task-meta-again", "no JSON")
+        thread.put(Asked(0, event(NOON, id="again", attempt=1), action, monotonic() + 60))
+        thread.start()
+        try:
+            wait_until(lambda: results.llen("bills") == 1, "the task to be sent")
+            assert not results.exists("celery-task-meta-again")
+        finally:
+            thread.stop()
+            thread.join(20)
+    assert told.empty()

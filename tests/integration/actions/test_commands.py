@@ -170,6 +170,13 @@ def test_open_files_are_limited(run: Run) -> None:
     assert run("ulimit -n", command_open_files=77).output == "77\n"
 
 
+def test_a_command_gives_way_to_others_and_its_guardian_does_not(run: Run) -> None:
+    here = os.nice(0)
+    for setting, niceness in ((10, min(here + 10, 19)), (0, here)):
+        verdict = run("nice; cut -d ' ' -f 19 /proc/$PPID/stat", command_niceness=setting)
+        assert [int(line) for line in (verdict.output or "").split()] == [niceness, here]
+
+
 def test_commands_run_where_the_setting_says(run: Run, tmp_path: Path) -> None:
     assert run("pwd", command_directory=str(tmp_path)).output == f"{tmp_path}\n"
 

@@ -8,10 +8,11 @@ import pytest
 from scheduler_app.actions.http import Guard
 from scheduler_app.actions.http.sender import Sender
 from scheduler_app.domain.masking import is_credential
+from tests.authority import Authority
 from tests.integration.actions.conftest import LOOPBACK
 from tests.integration.actions.receiver import Receiver
 from tests.integration.actions.sending import request, send
-from tests.integration.actions.test_tls import Authority, authority  # noqa: F401
+from tests.integration.actions.test_tls import authority  # noqa: F401
 from tests.processes import wait_until
 
 Receive = Callable[..., Receiver]

@@ -7,6 +7,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from scheduler_app.domain.event import manual
+from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.usecases.backlog import BacklogService
@@ -54,6 +56,31 @@ def test_it_shows_what_is_owed_by_schedule_and_receiver(client: FlaskClient) -> 
     ]
     assert [(each["origin"], each["count"]) for each in shown["receivers"]] == [(A, 6), (B, 3)]
     assert "seconds_to_drain" not in shown  # nothing has ended
+
+
+def test_it_shows_what_is_owed_by_policy(client: FlaskClient, store: Store) -> None:
+    latest = Lateness(CatchUp.LATEST, expire_after_seconds=7_200.0)
+    store.schedules.insert(schedule(LONG_AGO, "s1", lateness=latest))
+    store.schedules.insert(schedule(LONG_AGO, "s2", run_overlap="queue"))
+    store.events.insert(
+        [manual("s1", 1, LONG_AGO + 9 * SECOND), event(LONG_AGO + 7 * SECOND, "s3")], LONG_AGO, "made"
+    )
+    fleeting = message(LONG_AGO + 8 * SECOND, "m2", lateness=Lateness(expire_after_seconds=60.0))
+    assert store.messages.insert(fleeting, LONG_AGO)
+    shown = client.get("/api/backlog").get_json()
+    found = {
+        (each["catch_up"], each["expires"], each["run_overlap"]): (each["count"], each["oldest"])
+        for each in shown["policies"]
+    }
+    assert found == {
+        ("latest", True, "allow"): (5, "2026-01-01T00:00:00Z"),
+        ("all", False, "queue"): (3, "2026-01-01T00:00:00Z"),
+        # A message; an occurrence whose schedule is gone.
+        ("all", False, "allow"): (2, "2026-01-01T00:00:07Z"),
+        # A call by hand, which catch_up does not judge; a message that is given up.
+        ("all", True, "allow"): (2, "2026-01-01T00:00:08Z"),
+    }
+    assert sum(each["count"] for each in shown["policies"]) == shown["count"]
 
 
 def test_the_time_to_drain_is_told_by_what_ended_in_the_last_minute(store: Store) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from scheduler_app.store import Store
+
 Create = Callable[..., dict[str, Any]]
 PATH = "/api/blackouts"
 NIGHT = {"cron": "0 22 * * *", "timezone": "Europe/Zurich", "duration_seconds": 28_800, "tag": "billing"}
@@ -21,6 +23,9 @@ def test_it_is_set_shown_changed_and_deleted(client: FlaskClient) -> None:
     assert "22:00" in shown["description"]
     changed = client.put(f"{PATH}/night", json=NIGHT | {"policy": "skip", "note": "why"})
     assert (changed.status_code, changed.get_json()["result"]) == (200, "changed")
+    again = client.put(f"{PATH}/night", json=NIGHT | {"policy": "skip", "note": "why"})
+    assert (again.status_code, again.get_json()["result"]) == (200, "unchanged")
+    assert again.get_json()["created_at"] == changed.get_json()["created_at"]
     got = client.get(f"{PATH}/night").get_json()
     assert (got["policy"], got["note"]) == ("skip", "why")
     assert [each["name"] for each in client.get(PATH).get_json()["blackouts"]] == ["night"]
@@ -63,6 +68,19 @@ def test_two_that_together_are_always_on_are_refused(client: FlaskClient) -> Non
     assert client.put(f"{PATH}/night", json=other).status_code == 201
 
 
+def test_one_that_somebody_bent_is_named(client: FlaskClient, store: Store) -> None:
+    client.put(f"{PATH}/night", json=NIGHT)
+    change = {"$set": {"pinned": "no rule"}}
+    store.mongo.collection("blackouts").update_one({"_id": "default/night"}, change)
+    (shown,) = client.get(PATH).get_json()["blackouts"]
+    assert shown["name"] == "night"
+    assert "cannot be evaluated" in shown["corrupt"]
+    assert client.get(f"{PATH}/night").get_json() == shown
+    assert "cannot be read, and stop nothing: night" in client.get("/").text
+    assert client.put(f"{PATH}/night", json=NIGHT).get_json()["result"] == "changed"
+    assert "cannot be read" not in client.get("/").text
+
+
 def test_a_dry_run_sets_nothing(client: FlaskClient) -> None:
     assert client.put(f"{PATH}/night?dry_run=true", json=NIGHT).status_code == 201
     assert client.get(PATH).get_json()["blackouts"] == []
@@ -75,6 +93,8 @@ def test_preview_and_why_say_what_becomes_of_an_occurrence_within(
     path = f"/api/schedules/{made['id']}"
     body = {"cron": "0 22 * * *", "duration_seconds": 28_800, "tag": "billing", "policy": "skip"}
     assert client.put(f"{PATH}/night", json=body).status_code == 201
+    page = client.get(f"/schedules/{made['id']}").text
+    assert "skipped by the blackout night" in page
     preview = client.get(f"{path}/preview?after=2040-01-02T05:00:00Z&limit=2").get_json()
     assert [each["run_time"] for each in preview["occurrences"]] == [
         "2040-01-02T06:00:00Z",

@@ -12,9 +12,9 @@ from tests.corruption import EVENTS, SCHEDULES, corruptions, plant_destinations,
 YEARLY = "DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY"
 
 
-def test_a_corrupt_schedule_is_no_fault_of_the_api(client: FlaskClient, store: Store) -> None:
+def test_a_corrupt_schedule_is_no_fault_of_the_api(client: FlaskClient, store: Store, whole: bool) -> None:
     documents, now = store.mongo.collection("schedules"), clock.now()
-    for number, corruption in enumerate(corruptions(SCHEDULES)):
+    for number, corruption in enumerate(corruptions(SCHEDULES, whole=whole)):
         made = schedule(now, f"bad-{number}", rrule=YEARLY)
         store.schedules.insert(made)
         documents.update_one({"_id": made.id}, corruption.update())
@@ -27,15 +27,15 @@ def test_a_corrupt_schedule_is_no_fault_of_the_api(client: FlaskClient, store: S
         assert edited.status_code in (200, 409, 422), f"{corruption}: {edited.text}"
     for path in ("/api/schedules?limit=500", "/api/schedules/export", "/metrics"):
         assert client.get(path).status_code == 200, path
-    for number, corruption in enumerate(corruptions(SCHEDULES)):
+    for number, corruption in enumerate(corruptions(SCHEDULES, whole=whole)):
         gone = client.delete(f"/api/schedules/bad-{number}")
         assert gone.status_code == 200, f"{corruption}: {gone.text}"
 
 
-def test_a_corrupt_event_is_no_fault_of_the_api(client: FlaskClient, store: Store) -> None:
+def test_a_corrupt_event_is_no_fault_of_the_api(client: FlaskClient, store: Store, whole: bool) -> None:
     store.schedules.insert(schedule(clock.now(), rrule=YEARLY))
     documents, now = store.mongo.collection("events"), clock.now()
-    for number, corruption in enumerate(corruptions(EVENTS)):
+    for number, corruption in enumerate(corruptions(EVENTS, whole=whole)):
         made = event(now.replace(microsecond=0, year=2030 + number), "s1")
         store.events.insert([made], now, "made")
         documents.update_one({"_id": made.id}, corruption.update())
@@ -54,8 +54,10 @@ def test_a_corrupt_event_is_no_fault_of_the_api(client: FlaskClient, store: Stor
         assert client.get(path).status_code in (200, 503), path
 
 
-def test_a_corrupt_message_is_no_fault_of_the_api(client: FlaskClient, store: Store) -> None:
-    for event_id, corruption in plant_messages(store, clock.now(), "http://127.0.0.1:9/").items():
+def test_a_corrupt_message_is_no_fault_of_the_api(client: FlaskClient, store: Store, whole: bool) -> None:
+    for event_id, corruption in plant_messages(
+        store, clock.now(), "http://127.0.0.1:9/", whole=whole
+    ).items():
         path = f"/api/messages/{event_id[4:]}"
         shown = client.get(path)
         assert shown.status_code == 200, f"{corruption}: {shown.text}"
@@ -66,8 +68,8 @@ def test_a_corrupt_message_is_no_fault_of_the_api(client: FlaskClient, store: St
         assert client.get(path).status_code == 200, path
 
 
-def test_a_corrupt_destination_is_no_fault_of_the_api(client: FlaskClient, store: Store) -> None:
-    table = plant_destinations(store, clock.now(), "http://127.0.0.1:9/")
+def test_a_corrupt_destination_is_no_fault_of_the_api(client: FlaskClient, store: Store, whole: bool) -> None:
+    table = plant_destinations(store, clock.now(), "http://127.0.0.1:9/", whole=whole)
     assert client.get("/api/destinations?limit=500").status_code == 200
     for name, corruption in table.items():
         path = f"/api/destinations/{name}"

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from structlog.testing import capture_logs
 
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.tenants import TENANT
@@ -112,6 +113,20 @@ def test_an_operator_sees_it(client: FlaskClient, store: Store) -> None:
     assert "the tag billing" in check.found
     assert check_kill_switches([]).status is Status.OK
     assert check_kill_switches(None).status is Status.UNKNOWN
+
+
+def test_one_whose_id_names_nothing_is_reported(client: FlaskClient, store: Store) -> None:
+    client.put(PATH, json={"tag": "billing"})
+    store.mongo.collection("kill_switches").insert_many([{"_id": "default/planet/x"}, {"_id": 5}])
+    with capture_logs() as lines:
+        on = store.kill_switches.everybodys().targets
+        assert store.kill_switches.everybodys().targets == on
+    reported = [line["kill_switch"] for line in lines if line["event"] == "kill_switch.corrupt"]
+    assert sorted(reported) == ["5", "default/planet/x"]
+    assert [str(each) for each in on] == ["the tag billing"]
+    check = check_kill_switches(list(on), store.kill_switches.corrupt())
+    assert check.status is Status.WRONG
+    assert "default/planet/x" in check.found
 
 
 def test_why_names_the_switch_that_holds_an_event(client: FlaskClient, store: Store, create: Create) -> None:

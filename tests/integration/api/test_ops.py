@@ -33,7 +33,9 @@ def _freeze(mongod: Mongod) -> None:
 def test_a_mongodb_that_does_not_answer_is_told_of_soon(
     own_mongod: Mongod, make_api: Callable[..., Flask], end: Callable[[Mongod], None]
 ) -> None:
-    client = make_api(mongo_uri=own_mongod.uri).test_client()
+    app = make_api(mongo_uri=own_mongod.uri)
+    app.extensions["scheduler"].store.prepare()
+    client = app.test_client()
     assert client.get("/readyz").get_json()["checks"]["mongodb"]["ok"]
     assert "scheduler_events{" in client.get("/metrics").text
     end(own_mongod)
@@ -44,9 +46,7 @@ def test_a_mongodb_that_does_not_answer_is_told_of_soon(
         scraped = client.get("/metrics")
         ended = time.monotonic()
     finally:
-        # Who ends below wants to say so.
         own_mongod.kill()
-        own_mongod.start()
     assert (ready.status_code, ready.get_json()["checks"]["mongodb"]["ok"]) == (503, False)
     assert scraped.status_code == 200
     assert "scheduler_events{" not in scraped.text

@@ -69,7 +69,16 @@ def test_what_the_specification_generates_is_answered_as_it_says(
     served: Callable[..., str], tmp_path: Path
 ) -> None:
     url = served(api_keys=("a-key-of-16-letters",), **TASKS)
-    fuzz(url, tmp_path, "--phases", "examples,coverage", "--seed", "1")
+    fuzz(url, tmp_path, "--phases", "examples,coverage", "--mode", "positive", "--seed", "1")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_what_the_specification_does_not_allow_is_refused_as_it_says(
+    served: Callable[..., str], tmp_path: Path
+) -> None:
+    url = served(api_keys=("a-key-of-16-letters",), **TASKS)
+    fuzz(url, tmp_path, "--phases", "coverage", "--mode", "negative", "--seed", "1")
 
 
 @pytest.mark.long

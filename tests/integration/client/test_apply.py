@@ -74,6 +74,22 @@ def test_what_files_say_is_made_once(files: Files, scheduler: Scheduler, tag: st
     assert {each["id"]: each["version"] for each in scheduler.list(tag=f"apply:{tag}")} == versions
 
 
+def test_a_blackout_is_made_once(files: Files, scheduler: Scheduler, tag: str) -> None:
+    night = {"name": tag, "cron": "0 22 * * *", "duration_seconds": 28_800, "tag": tag}
+    files.write({"blackouts": [night]})
+    assert counts(files.plan()) == {"created": 1}
+    assert all(each["name"] != tag for each in scheduler.blackouts())
+    assert counts(files.apply()) == {"created": 1}
+    before = scheduler.get_blackout(tag)
+    assert counts(files.plan(status=0)) == counts(files.apply()) == {"unchanged": 1}
+    assert scheduler.get_blackout(tag)["created_at"] == before["created_at"]
+    files.write({"blackouts": [night | {"policy": "skip"}]})
+    assert "policy" in files.plan()
+    assert counts(files.apply()) == {"changed": 1}
+    assert scheduler.get_blackout(tag)["policy"] == "skip"
+    scheduler.delete_blackout(tag)
+
+
 def test_a_plan_of_a_hundred_names_the_occurrences_of_the_one_that_changes(
     files: Files, scheduler: Scheduler, tag: str
 ) -> None:

@@ -57,6 +57,19 @@ def test_a_blackout_is_set_listed_and_deleted(shell: Shell, scheduler: Scheduler
     assert (found["duration_seconds"], found["policy"], found["tag"]) == (28_800, "skip", tag)
     assert tag in shell.run("blackout", "list").stdout
     assert [each["name"] for each in scheduler.blackouts() if each["name"] == tag] == [tag]
+    made = scheduler.schedule(URL, rrule="DTSTART:20400102T210000Z\nRRULE:FREQ=DAILY", tags=[tag])["id"]
+    (first, second) = scheduler.occurrences(made, limit=2).occurrences
+    assert (first.run_time, second.run_time - first.run_time) == (
+        FAR + timedelta(hours=45),
+        timedelta(days=1),
+    )
+    assert first.blackout is not None
+    assert (first.blackout["name"], first.blackout["policy"]) == (tag, "skip")
+    assert f"skipped by the blackout {tag}" in shell.run("next", made, "--limit", "1").stdout
+    shell.run("blackout", "set", tag, *options)
+    until = "2040-01-03T05:00:00Z"
+    said = " ".join(shell.run("next", made, "--limit", "1").stdout.split())
+    assert f"postponed to {until} by the blackout {tag}" in said
     shell.run("blackout", "delete", tag)
     with pytest.raises(SchedulerError, match="no blackout"):
         scheduler.delete_blackout(tag)

@@ -338,7 +338,7 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
         assert store.kill_switches.delete(target)
     night = Blackout.of("b1", targets[0], {"cron": "0 22 * * *"}, 60 * SECOND, "skip", now, timezone="UTC")
     assert store.blackouts.put(night)
-    assert len(store.blackouts.of(tenant=TENANT)) == len(store.blackouts.everybodys().all) == 1
+    assert len(store.blackouts.of(now, tenant=TENANT)) == len(store.blackouts.everybodys(now).all) == 1
     later = now + 9_000 * SECOND
     assert store.blacked_out.postpone([made.id], later, made.due_at, now, "later") == 1
     assert store.blacked_out.skip([made.id], now, later, now, "skipped") == 1
@@ -541,6 +541,7 @@ def _use_backfills(backfills: Any, now: datetime) -> None:
 
 def _use_backlogs(backlogs: Any, now: datetime) -> None:
     backlogs.owed(now, tenant=TENANT, limit=1_000)
+    backlogs.policies(["s1"], tenant=TENANT)
     backlogs.finished_since(now, tenant=TENANT, most=100)
     for which in (Which(now), Which(now, schedule_id="s1"), Which(now, receiver="http://x:80")):
         backlogs.count(which, tenant=TENANT, most=1_000)

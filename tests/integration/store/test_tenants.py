@@ -15,7 +15,8 @@ from scheduler_app.domain.calendars import Calendar, CalendarUse, NamedCalendar
 from scheduler_app.domain.completion import digest
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.edit_record import EditRecord
-from scheduler_app.domain.event import State, event_id
+from scheduler_app.domain.event import State
+from scheduler_app.domain.event_ids import event_id
 from scheduler_app.domain.field_types import EARLIEST
 from scheduler_app.domain.forecast import Buckets
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
@@ -237,7 +238,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "calendars.remove": (lambda w: w.store.calendars.remove("c1", tenant=w.stranger), None),
     "calendars.restore": (lambda w: w.store.calendars.restore("c1", tenant=w.stranger), None),
     "calendars.page": (lambda w: w.store.calendars.page(Window(limit=9), tenant=w.stranger).rows, []),
-    "blackouts.of": (lambda w: w.store.blackouts.of(tenant=w.stranger), []),
+    "blackouts.of": (lambda w: w.store.blackouts.of(w.now, tenant=w.stranger), []),
     "blackouts.delete": (lambda w: w.store.blackouts.delete("b1", tenant=w.stranger), False),
     "kill_switches.of": (lambda w: w.store.kill_switches.of(tenant=w.stranger), []),
     "messages.get": (lambda w: w.store.messages.get(w.message.id, tenant=w.stranger), None),
@@ -279,6 +280,7 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
     "backfills.get": (lambda w: w.store.backfills.get(w.living, tenant=w.stranger), None),
     "backfills.cancel": (lambda w: w.store.backfills.cancel(w.living, w.now, tenant=w.stranger), False),
     "backlogs.owed": (lambda w: w.store.backlogs.owed(w.now + 9 * SECOND, tenant=w.stranger, limit=9), []),
+    "backlogs.policies": (lambda w: w.store.backlogs.policies([w.living], tenant=w.stranger), {}),
     "backlogs.count": (lambda w: w.store.backlogs.count(_late(w), tenant=w.stranger, most=9), 0),
     "backlogs.page": (lambda w: w.store.backlogs.page(_late(w), tenant=w.stranger, limit=9), []),
     "backlogs.finished_since": (
@@ -343,8 +345,8 @@ ACROSS_TENANTS = {
     *("calendars.changed", "calendars.with_older_holiday_data", "calendars.deleted_before"),
     *("pauses.over", "pauses.end", "pauses.set_aside"),
     *(f"holding.{verb}" for verb in ("hold", "keys", "count", "release")),
-    *("blackouts.everybodys", "blacked_out.skip", "blacked_out.postpone"),
-    *("kill_switches.everybodys", "kill_switches.judged_by"),
+    *("blackouts.everybodys", "blackouts.corrupt", "blacked_out.skip", "blacked_out.postpone"),
+    *("kill_switches.everybodys", "kill_switches.corrupt", "kill_switches.judged_by"),
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
@@ -403,7 +405,7 @@ def test_a_stranger_sees_and_changes_nothing(world: World, verb: str) -> None:
 def test_the_owner_sees_and_changes_its_own(world: World) -> None:
     """The world is one in which each of these verbs has something to do."""
     store, now, owner = world.store, world.now, world.owner
-    assert [each.name for each in store.blackouts.of(tenant=owner)] == ["b1"]
+    assert [each.name for each in store.blackouts.of(now, tenant=owner)] == ["b1"]
     (switch,) = store.kill_switches.of(tenant=owner)
     assert switch.target == Target(owner, Scope.TAG, "t")
     assert store.calendars.get("c1", tenant=owner) == store.calendars.known("c1", tenant=owner)

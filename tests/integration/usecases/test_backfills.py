@@ -11,7 +11,8 @@ import pytest
 from scheduler_app.domain import backfill as bounds
 from scheduler_app.domain.backfill import AHEAD, MAX_OCCURRENCES, MAX_RUNNING, BackfillState, RunOverlap
 from scheduler_app.domain.errors import Conflict, InvalidField
-from scheduler_app.domain.event import Kind, State, is_backfill, schedule_of
+from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.event_ids import is_backfill, schedule_of
 from scheduler_app.domain.lane import Lane
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import TENANT

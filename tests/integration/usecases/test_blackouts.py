@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from scheduler_app.broker import CeleryPublisher, make_app
 from scheduler_app.clock import clock
@@ -14,7 +15,11 @@ from scheduler_app.domain.event import Event, State, manual
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.tenants import TENANT
+from scheduler_app.health import Status
+from scheduler_app.health.blackouts import check_blackouts
 from scheduler_app.store import Store
+from scheduler_app.store.blackouts import CorruptBlackout
+from scheduler_app.usecases.blackouts import BlackoutService, BlackoutView
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
@@ -115,6 +120,43 @@ def test_what_falls_due_within_is_skipped_or_postponed_to_its_end(
     assert dispatch(end) == sum(became == "later" for became in stopped.values())
 
 
+def test_what_fell_due_within_one_that_skips_is_skipped_though_it_is_over(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    """Beats were away, or the worker that had claimed it was killed."""
+    set_blackout(store, now, BILLING, "skip")
+    assert dispatch(now + 2 * HOUR) == len(world) - 1
+    assert states(store, world, now) == {"tagged": "skipped"}
+    assert "tag-skip" in event_document(store, world["tagged"].id)["status"][-1]["message"]
+
+
+def test_what_fell_due_before_one_was_given_is_sent_when_it_is_over(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    set_blackout(store, now, BILLING, "skip")
+    late = {"$set": {"created_at": now + SECOND}}
+    store.mongo.collection("blackouts").update_one({"_id": "default/tag-skip"}, late)
+    assert dispatch(now + 2 * HOUR) == len(world)
+
+
+def test_what_was_put_off_beyond_one_that_skips_is_skipped(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    """A worker gives it back to beats; the blackout is over when one looks at it."""
+    set_blackout(store, now, BILLING, "skip")
+    later = {"due_at": now + 2 * HOUR, "postponed_from": now}
+    store.mongo.collection("events").update_one({"_id": world["tagged"].id}, {"$set": later})
+    assert dispatch(now + 2 * HOUR) == len(world) - 1
+    assert states(store, world, now) == {"tagged": "skipped"}
+
+
+def test_what_fell_due_within_one_that_postpones_is_sent_when_it_is_over(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
+) -> None:
+    set_blackout(store, now, BILLING)
+    assert dispatch(now + 2 * HOUR) == len(world)
+
+
 def test_overlapping_blackouts_postpone_to_the_end_of_both(
     store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime
 ) -> None:
@@ -152,13 +194,48 @@ def test_a_document_that_somebody_bent_stops_nothing_and_no_other(
         documents = store.mongo.collection("blackouts")
         sound = documents.find_one({"_id": "default/tag-postpone"})
         documents.update_one({"_id": "default/tag-postpone"}, {"$set": change})
-        assert [each.name for each in store.blackouts.everybodys().all] == ["destination-postpone"]
+        assert [each.name for each in store.blackouts.everybodys(now).all] == ["destination-postpone"]
         assert sound is not None
         documents.replace_one({"_id": "default/tag-postpone"}, sound)
     documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"pinned": "no rule"}})
     documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"target": "default/all"}})
     assert dispatch(now) == 4
     assert states(store, world, now) == {"erp-1": "later", "message": "later"}
+
+
+@pytest.mark.parametrize("pinned", ["no rule", "DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY;INTERVAL=0"])
+def test_one_whose_stored_rule_raises_is_reported_as_corrupt(
+    store: Store, now: datetime, pinned: str
+) -> None:
+    set_blackout(store, now, ERP)
+    set_blackout(store, now, BILLING)
+    documents = store.mongo.collection("blackouts")
+    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"pinned": pinned, "rrule": pinned}})
+    view = BlackoutView(store)
+    with capture_logs() as lines:
+        view.look()
+        view.look()
+    reported = [line["blackout"] for line in lines if line["event"] == "blackout.corrupt"]
+    assert reported == ["tag-postpone"]
+    assert [each.name for each in view.known.all] == ["destination-postpone"]
+    corrupt = [each for each in store.blackouts.of(now, tenant=TENANT) if isinstance(each, CorruptBlackout)]
+    assert [each.name for each in corrupt] == ["tag-postpone"]
+    check = check_blackouts(store.blackouts.corrupt(now))
+    assert check.status is Status.WRONG
+    assert "tag-postpone" in check.found
+    assert "destination-postpone" not in check.found
+    assert check_blackouts([]).status is Status.OK
+    assert check_blackouts(None).status is Status.UNKNOWN
+
+
+def test_a_sound_one_can_be_set_beside_one_whose_stored_rule_raises(store: Store, now: datetime) -> None:
+    set_blackout(store, now, BILLING)
+    documents = store.mongo.collection("blackouts")
+    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"pinned": "no rule"}})
+    documents.update_one({"_id": "default/tag-postpone"}, {"$set": {"rrule": "no rule"}})
+    night = {"cron": "0 22 * * *"}
+    made = Blackout.of("night", BILLING, night, HOUR, "postpone", now, timezone="UTC")
+    assert BlackoutService(store).put(made, now) == (made, "created")
 
 
 @pytest.fixture

@@ -121,10 +121,10 @@ def healthy_events(system: System, url: str, now: datetime) -> list[str]:
     return ids
 
 
-def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal) -> None:
+def test_a_corrupt_schedule_harms_only_itself(system: System, journal: Journal, whole: bool) -> None:
     now = clock.now()
     healthy = healthy_events(system, journal.url("/healthy"), now)
-    table = plant_schedules(system.store, now, journal.url("/bad"))
+    table = plant_schedules(system.store, now, journal.url("/bad"), whole=whole)
     documents = system.collection("schedules")
     for number in range(HEALTHY):
         system.bench.schedule(journal.url("/due"), f"due-{number}", rrule=OVERDUE)
@@ -156,10 +156,10 @@ def _is_harmless(corruption: Corruption) -> bool:
     return corruption.path in ("owner", "lease_until")
 
 
-def test_a_corrupt_event_harms_only_itself(system: System, journal: Journal) -> None:
+def test_a_corrupt_event_harms_only_itself(system: System, journal: Journal, whole: bool) -> None:
     now = clock.now()
     healthy = healthy_events(system, journal.url("/healthy"), now)
-    table = plant_events(system.store, now, journal.url("/bad"))
+    table = plant_events(system.store, now, journal.url("/bad"), whole=whole)
     documents = system.collection("events")
     system.turn_until(lambda: system.are_completed(healthy), "healthy events")
     system.turn_until(lambda: system.are_final(list(table)), "an end of each corrupt event")
@@ -175,11 +175,11 @@ def test_a_corrupt_event_harms_only_itself(system: System, journal: Journal) -> 
     system.turn_until(lambda: system.are_completed(list(table)), "those that were redriven")
 
 
-def test_a_corrupt_message_harms_only_itself(system: System, journal: Journal) -> None:
+def test_a_corrupt_message_harms_only_itself(system: System, journal: Journal, whole: bool) -> None:
     now = clock.now()
     sound = [message(now - SECOND, f"healthy-{n}", url=journal.url("/healthy")) for n in range(HEALTHY)]
     system.store.messages.insert_many(sound, now)
-    table = plant_messages(system.store, now, journal.url("/bad"))
+    table = plant_messages(system.store, now, journal.url("/bad"), whole=whole)
     system.turn_until(lambda: system.are_completed([each.id for each in sound]), "healthy messages")
     system.turn_until(lambda: system.are_final(list(table)), "an end of each corrupt message")
     for event_id, corruption in table.items():
@@ -191,9 +191,11 @@ def test_a_corrupt_message_harms_only_itself(system: System, journal: Journal) -
     assert "/bad" not in journal.calls
 
 
-def test_a_corrupt_destination_harms_only_what_names_it(system: System, journal: Journal) -> None:
+def test_a_corrupt_destination_harms_only_what_names_it(
+    system: System, journal: Journal, whole: bool
+) -> None:
     now = clock.now()
-    table = plant_destinations(system.store, now, journal.url("/bad"))
+    table = plant_destinations(system.store, now, journal.url("/bad"), whole=whole)
     system.store.destinations.insert(
         Destination(id="sound", url=journal.url("/healthy"), created_at=now, updated_at=now)
     )

@@ -17,9 +17,11 @@ from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outcomes import Record
-from scheduler_app.worker import Pipeline, Stopping, handover
+from scheduler_app.worker import Pipeline, Stopping
 from scheduler_app.worker.backlog import MAX_UNRECORDED
 from scheduler_app.worker.gauges import WorkerGauges
+from scheduler_app.worker.handover import attempts
+from scheduler_app.worker.handover.withdrawal import is_withdrawn
 from tests.acceptance.journal import Journal
 from tests.builders import event, schedule
 from tests.documents import event_document
@@ -261,14 +263,14 @@ def test_an_event_that_breaks_our_code_before_its_request_ends_no_worker(
 ) -> None:
     bench.schedule(journal.url("/a"))
     good, poison = bench.event(clock.now()), bench.event(clock.now() - SECOND)
-    withdrawn = handover._withdrawn
+    withdrawn = is_withdrawn
 
     def breaks(event: events.Event, schedule: Schedule) -> bool:
         if event.id == poison:
             raise ZeroDivisionError("a mistake of ours")
         return withdrawn(event, schedule)
 
-    monkeypatch.setattr(handover, "_withdrawn", breaks)
+    monkeypatch.setattr(attempts, "is_withdrawn", breaks)
     bench.deliver([poison, good])
     assert (bench.state(good), bench.state(poison)) == ("completed", "error")
     assert "a mistake of ours" in bench.document(poison)["status"][-1]["message"]

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from threading import Barrier, Thread
 
 import pytest
+from pymongo.errors import AutoReconnect
 
 from scheduler_app.assembly import Assembly, assemble
 from scheduler_app.broker import make_app
@@ -18,6 +19,8 @@ from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
+from scheduler_app.telemetry import metrics
+from scheduler_app.telemetry.unexpected import UnexpectedErrors
 from scheduler_app.usecases.failure_pausing import FailurePausing
 from scheduler_app.worker import Pipeline
 from scheduler_app.worker.failures import AT_ONCE, MAX_WAITING, Failures
@@ -251,7 +254,7 @@ def test_what_waits_to_be_judged_is_bounded_and_kept_through_a_fault(now: dateti
     def judge(schedule_id: str, now: datetime) -> bool:
         if not seen:
             seen.append("fault")
-            raise OSError("MongoDB is away")
+            raise AutoReconnect("MongoDB is away")
         seen.append(schedule_id)
         return True
 
@@ -259,12 +262,13 @@ def test_what_waits_to_be_judged_is_bounded_and_kept_through_a_fault(now: dateti
         made = event(now, schedule_id)
         return Record(made.id, "t", state, "", None, {}, now, made, pauses_on_failure=pauses)
 
-    failures = Failures(judge)
+    unexpected = UnexpectedErrors(metrics.worker_failures, "reports.failed", "A step failed")
+    failures = Failures(judge, unexpected)
     failures.note([record("fine", State.COMPLETED), record("plain", State.ERROR, pauses=False)])
     assert len(failures) == 0
     failures.note([record(f"s{number}", State.ERROR) for number in range(MAX_WAITING + 5)])
     assert len(failures) == MAX_WAITING
-    with pytest.raises(OSError, match="away"):
+    with pytest.raises(AutoReconnect, match="away"):
         failures.judge(now)
     assert len(failures) == MAX_WAITING
     failures.judge(now)

@@ -188,7 +188,7 @@ def test_of_one_origin_s_schedules_the_busiest_hides_nothing_of_the_others(
 def test_what_is_due_in_seconds_does_not_come_before_what_is_due_now(
     store: Store, queue: Queue, now: datetime
 ) -> None:
-    later = of_origin(VICTIM, [now + 4 * SECOND] * 3_000, "later")
+    later = of_origin(VICTIM, [now + 4 * SECOND] * (CANDIDATES + 100), "later")
     at_once = [event(now + n * MILLISECOND, "dense", origin=HOG, revision=n) for n in range(500)]
     insert(store, now, [*later, *at_once])
     dispatching(store, queue).dispatch_page(now)
@@ -208,8 +208,8 @@ def test_events_of_older_releases_which_have_no_origin_share_one(
 
 def test_everything_is_dispatched_in_the_end_each_once(store: Store, now: datetime) -> None:
     made = [
-        *of_origin(HOG, [now - HOUR] * 6_000, "late"),
-        *of_origin(HOG, [now + SECOND] * 6_000, "fresh"),
+        *of_origin(HOG, [now - HOUR] * (CANDIDATES + 100), "late"),
+        *of_origin(HOG, [now + SECOND] * (CANDIDATES + 100), "fresh"),
         *of_origin(VICTIM, [now, now - HOUR], "victim"),
     ]
     insert(store, now, made)

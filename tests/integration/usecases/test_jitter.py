@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.event import event_id
+from scheduler_app.domain.event_ids import event_id
 from scheduler_app.domain.jitter import due
 from scheduler_app.store import Store
 from scheduler_app.usecases.expansion import Expansion

@@ -30,7 +30,6 @@ from tests.integration.actions.receiver import says
 from tests.processes import wait_until
 
 SECOND = timedelta(seconds=1)
-MESSAGES = 1_000
 CLIENTS = 3
 SECRET = f"whsec_{b64encode(b's' * 32).decode()}"
 
@@ -215,17 +214,18 @@ class Race:
                 self.store.outbox.sent(token)
 
 
+@pytest.mark.parametrize("count", [200, pytest.param(1_000, marks=pytest.mark.long)])
 def test_each_message_is_sent_once_or_cancelled_and_says_which(
-    store: Store, pipeline: Pipeline, journal: Journal
+    store: Store, pipeline: Pipeline, journal: Journal, count: int
 ) -> None:
     now, choice = clock.now(), random.Random(0)
-    ids = [f"m{number}" for number in range(MESSAGES)]
+    ids = [f"m{number}" for number in range(count)]
     asked = [
-        draft(journal.url("/a"), each, timing=Timing(delay_seconds=choice.randrange(0, 3_000) / 1000))
+        draft(journal.url("/a"), each, timing=Timing(delay_seconds=choice.randrange(0, 3 * count) / 1000))
         for each in ids
     ]
     race = Race(store, pipeline)
-    assert len(race.messages.schedule_many(asked, now, tenant=TENANT)) == MESSAGES
+    assert len(race.messages.schedule_many(asked, now, tenant=TENANT)) == count
     clients = [threading.Thread(target=race.client, args=(ids, seed)) for seed in range(CLIENTS)]
     dispatcher = threading.Thread(target=race.dispatch)
     for thread in (dispatcher, *clients):
@@ -235,7 +235,7 @@ def test_each_message_is_sent_once_or_cancelled_and_says_which(
     events = store.mongo.collection("events")
     final = {"state": {"$in": sorted(FINAL)}}
     try:
-        wait_until(lambda: events.count_documents(final) == MESSAGES, "every message to end", 60)
+        wait_until(lambda: events.count_documents(final) == count, "every message to end", 60)
     finally:
         race.ended.set()
         dispatcher.join(20)

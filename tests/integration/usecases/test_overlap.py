@@ -6,12 +6,16 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.event import Kind, backfill_event_id, manual
+from scheduler_app.domain.event import Event, Kind, manual
+from scheduler_app.domain.event_ids import backfill_event_id
 from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store.events.overlaps import Unfinished
 from scheduler_app.usecases.explanation import explain_schedule
 from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.worker import followers
@@ -458,3 +462,52 @@ def test_who_allows_overlaps_asks_nothing_more(bench: Bench, journal: Journal) -
 
     assert asked() == 2  # the claim and the record
     assert asked(run_overlap="skip") == 3
+
+
+@pytest.mark.parametrize("policy", ["skip", "queue", "cancel_earlier"])
+def test_a_schedule_that_cannot_be_judged_ends_no_worker_and_stops_no_other(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch, policy: str
+) -> None:
+    bench.schedule(journal.url("/broken"), "broken", run_overlap=policy)
+    bench.schedule(journal.url("/sound"), run_overlap=policy)
+    broken, sound = bench.event(clock.now() - SECOND, "broken"), bench.event(clock.now())
+    overlaps = bench.store.overlaps
+    supersede, unfinished = overlaps.supersede, overlaps.unfinished
+
+    def cannot_supersede(made: Event, *rest: Any) -> None:
+        if made.schedule_id == "broken":
+            raise ZeroDivisionError("a mistake of ours")
+        supersede(made, *rest)
+
+    def cannot_tell(schedule_id: str, *rest: Any, **options: Any) -> list[Unfinished]:
+        if schedule_id == "broken":
+            raise ZeroDivisionError("a mistake of ours")
+        return unfinished(schedule_id, *rest, **options)
+
+    monkeypatch.setattr(overlaps, "supersede", cannot_supersede)
+    monkeypatch.setattr(overlaps, "unfinished", cannot_tell)
+    bench.deliver([broken, sound])
+    assert (bench.state(sound), bench.state(broken)) == ("completed", "error")
+    assert "a mistake of ours" in last_line(bench, broken)
+    assert journal.calls["/broken"] == []
+
+
+def test_a_schedule_whose_next_event_cannot_be_woken_keeps_no_other_waiting(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failures() -> float:
+        found = REGISTRY.get_sample_value("scheduler_worker_failures_total", {"step": "followers"})
+        return found or 0.0
+
+    seen, before = [], failures()
+
+    def wake(schedule_id: str, *_: Any, **__: Any) -> None:
+        seen.append(schedule_id)
+        if schedule_id == "broken":
+            raise ZeroDivisionError("a mistake of ours")
+
+    monkeypatch.setattr(bench.store.overlaps, "wake_next", wake)
+    for name in ("broken", "sound"):
+        bench.pipeline.followers._put((name, "event"))
+    wait_until(lambda: seen == ["broken", "sound"], "both to be looked up")
+    assert failures() - before == 1

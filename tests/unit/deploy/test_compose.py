@@ -50,6 +50,24 @@ def rendered() -> dict[str, Any]:
     return found
 
 
+@pytest.fixture(scope="module")
+def over_rabbitmq() -> dict[str, Any]:
+    """The services with the profile, and with what the file says to put into .env."""
+    password = "of-rabbitmq"
+    done = render(
+        "--format",
+        "json",
+        **SECRETS,
+        COMPOSE_PROFILES="rabbitmq",
+        RABBITMQ_PASSWORD=password,
+        BROKER_URL=f"amqp://scheduler:{password}@rabbitmq:5672//",
+        FLOW_CONTROL_URL=f"redis://:{SECRETS['REDIS_PASSWORD']}@redis:6379/0",
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)["services"]
+    return found
+
+
 @pytest.fixture
 def services(rendered: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = rendered["services"]
@@ -216,3 +234,38 @@ def test_files_that_are_mounted_exist(services: dict[str, Any]) -> None:
         for volume in service.get("volumes", []):
             assert volume["type"] == "volume" or Path(volume["source"]).is_file()
     assert (ROOT / services["api"]["build"]["dockerfile"]).is_file()
+
+
+def test_with_its_profile_rabbitmq_is_a_part_like_the_others(over_rabbitmq: dict[str, Any]) -> None:
+    assert set(over_rabbitmq) == {*ALL, "rabbitmq"}
+    service = over_rabbitmq["rabbitmq"]
+    assert (service["user"], service["read_only"], service["cap_drop"]) == ("rabbitmq", True, ["ALL"])
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["healthcheck"]["test"]
+    assert list(service["networks"]) == ["data"]
+    assert "ports" not in service
+    assert service["hostname"] == "rabbitmq"
+    assert service["volumes"][0]["target"] == "/var/lib/rabbitmq"
+
+
+@pytest.mark.parametrize("name", ["api", "beat", "worker"])
+def test_with_the_profile_ours_wait_for_rabbitmq_and_use_it(over_rabbitmq: dict[str, Any], name: str) -> None:
+    service = over_rabbitmq[name]
+    assert service["depends_on"]["rabbitmq"]["condition"] == "service_healthy"
+    settings = load_settings(environ=service["environment"])
+    assert settings.broker == "amqp://scheduler:of-rabbitmq@rabbitmq:5672//"
+    assert settings.flow_control_url == "redis://:of-the-broker@redis:6379/0"
+    login = over_rabbitmq["rabbitmq"]["environment"]
+    assert f"{login['RABBITMQ_DEFAULT_USER']}:{login['RABBITMQ_DEFAULT_PASS']}@" in settings.broker
+
+
+def test_rabbitmq_without_a_password_does_not_start(over_rabbitmq: dict[str, Any], tmp_path: Path) -> None:
+    program = tmp_path / "docker-entrypoint.sh"
+    program.write_text('#!/bin/sh\necho "started $@"\n')
+    program.chmod(0o755)
+    command = [word.replace("$$", "$") for word in over_rabbitmq["rabbitmq"]["command"]]
+    for password, said in (("", "set RABBITMQ_PASSWORD in .env"), ("x", "started rabbitmq-server")):
+        environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RABBITMQ_DEFAULT_PASS": password}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10)
+        assert said in done.stdout + done.stderr
+        assert (done.returncode == 0) is bool(password)

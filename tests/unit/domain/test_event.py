@@ -5,19 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from scheduler_app.domain.event import (
-    FINAL,
-    LIFE,
-    TRANSITIONS,
-    State,
-    backfill_event_id,
-    event_id,
-    from_id,
-    is_backfill,
-    manual,
-    manual_event_id,
-    scheduled,
-)
+from scheduler_app.domain.event import FINAL, LIFE, TRANSITIONS, State, from_id, manual, scheduled
+from scheduler_app.domain.event_ids import backfill_event_id, event_id, is_backfill, manual_event_id
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from scheduler_app.domain.draft import Draft
-from scheduler_app.domain.event import event_id, scheduled
+from scheduler_app.domain.event import scheduled
+from scheduler_app.domain.event_ids import event_id
 from scheduler_app.domain.jitter import due, jitter_of, jittered
 from tests.builders import schedule
 

@@ -7,7 +7,8 @@ import pytest
 
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.event import event_id, from_id, manual_event_id, schedule_of
+from scheduler_app.domain.event import from_id
+from scheduler_app.domain.event_ids import event_id, manual_event_id, schedule_of
 from scheduler_app.domain.http_action import Body, HttpAction
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.message import Message, MessageDraft, Timing

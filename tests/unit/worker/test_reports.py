@@ -5,15 +5,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from pymongo.errors import AutoReconnect
 from structlog.testing import capture_logs
 
 from scheduler_app.domain.event import State
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.schedules.last_runs import Run
+from scheduler_app.telemetry import metrics
+from scheduler_app.telemetry.unexpected import UnexpectedErrors
 from scheduler_app.worker import failure_log, last_runs, origin_counts
 from scheduler_app.worker.failure_log import LINES, LINES_OF_ORIGIN, WINDOW_SECONDS, FailureLog
+from scheduler_app.worker.failures import Failures
 from scheduler_app.worker.last_runs import LastRunQueue
 from scheduler_app.worker.origin_counts import OriginCounts
 from tests.builders import event
@@ -119,22 +122,29 @@ def test_origins_beyond_the_first_are_counted_as_other(monkeypatch: pytest.Monke
     assert 'scheduler_origin_attempt_seconds_total{origin="other"} 0.75' in text
 
 
+def unexpected() -> UnexpectedErrors:
+    return UnexpectedErrors(metrics.worker_failures, "reports.failed", "A step failed")
+
+
 class Written:
     """Keeps what is written, or refuses it; it takes the place of a MongoDB that counts."""
 
     def __init__(self) -> None:
         self.runs: list[list[Run]] = []
         self.away = False
+        self.broken: str | None = None
 
     def write(self, runs: Sequence[Run]) -> None:
         if self.away:
             raise AutoReconnect("away")
+        if any(run.schedule_id == self.broken for run in runs):
+            raise ZeroDivisionError("a mistake of ours")
         self.runs.append(list(runs))
 
 
 def test_a_schedule_s_runs_between_two_writes_are_one_write_of_the_newest() -> None:
     store = Written()
-    queue = LastRunQueue(store)  # type: ignore[arg-type]
+    queue = LastRunQueue(store, unexpected())  # type: ignore[arg-type]
     queue.note([record(second=3), record(second=5, state=State.COMPLETED), record(second=4), record("s2")])
     queue.write()
     ((first, second),) = store.runs
@@ -145,7 +155,7 @@ def test_a_schedule_s_runs_between_two_writes_are_one_write_of_the_newest() -> N
 
 def test_what_mongodb_does_not_take_waits_and_no_newer_run_is_undone() -> None:
     store = Written()
-    queue = LastRunQueue(store)  # type: ignore[arg-type]
+    queue = LastRunQueue(store, unexpected())  # type: ignore[arg-type]
     store.away = True
     queue.note([record(second=1)])
     with pytest.raises(AutoReconnect):
@@ -158,7 +168,7 @@ def test_what_mongodb_does_not_take_waits_and_no_newer_run_is_undone() -> None:
 
 def test_a_burst_of_schedules_is_written_in_a_bounded_time_and_share(monkeypatch: pytest.MonkeyPatch) -> None:
     store = Written()
-    queue = LastRunQueue(store)  # type: ignore[arg-type]
+    queue = LastRunQueue(store, unexpected())  # type: ignore[arg-type]
     queue.note([record(f"s{number}") for number in range(1_000)])
     queue.write()
     assert [len(part) for part in store.runs] == [last_runs.AT_ONCE]
@@ -170,3 +180,43 @@ def test_a_burst_of_schedules_is_written_in_a_bounded_time_and_share(monkeypatch
         queue.write()
     assert len(queue) == 500, "more than AT_ONCE where it would take too long"
     assert [(line["event"], line["count"]) for line in lines] == [("last_runs.dropped", 100)]
+
+
+def failures_of(step: str) -> float:
+    found = REGISTRY.get_sample_value("scheduler_worker_failures_total", {"step": step})
+    return found or 0.0
+
+
+def test_runs_that_cannot_be_written_at_all_hold_up_no_later_ones() -> None:
+    store = Written()
+    store.broken = "bent"
+    queue = LastRunQueue(store, unexpected())  # type: ignore[arg-type]
+    before = failures_of("last_runs")
+    queue.note([record("bent"), record("s1")])
+    queue.write()
+    queue.note([record("s1", second=1)])
+    queue.write()
+    assert [[run.schedule_id for run in part] for part in store.runs] == [["s1"]]
+    assert (len(queue), failures_of("last_runs") - before) == (0, 1)
+
+
+def test_a_schedule_whose_failures_cannot_be_judged_is_passed_over_and_logged_once() -> None:
+    judged = []
+
+    def judge(schedule_id: str, now: datetime) -> bool:
+        if schedule_id == "bent":
+            raise ZeroDivisionError("a mistake of ours")
+        judged.append(schedule_id)
+        return False
+
+    failures = Failures(judge, unexpected())
+    before = failures_of("failure_pausing")
+    with capture_logs() as lines:
+        for _ in range(2):
+            failures.note(
+                [record(name, State.ERROR)._replace(pauses_on_failure=True) for name in ("bent", "s1")]
+            )
+            failures.judge(NOON)
+    assert (judged, len(failures)) == (["s1", "s1"], 0)
+    assert failures_of("failure_pausing") - before == 2
+    assert [(line["event"], line["schedule_id"]) for line in lines] == [("reports.failed", "bent")]

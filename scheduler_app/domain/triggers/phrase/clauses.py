@@ -77,9 +77,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Months:
-    """In January and July, from June to August."""
+    """In January and July, from June to August; `quarters` where they were named as quarters."""
 
     months: tuple[int, ...]
+    quarters: bool = False
 
 
 @dataclass(frozen=True, slots=True)

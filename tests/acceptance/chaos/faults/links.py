@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from tests.acceptance.chaos.cluster import Cluster
+from tests.acceptance.chaos.cluster import BROKERS, Cluster
 from tests.acceptance.chaos.faults.registry import fault
 from tests.acceptance.chaos.load import Load
 
@@ -14,11 +14,11 @@ def _linked_to_mongodb(cluster: Cluster) -> None:
     cluster.relaunch_second(MONGO_URI=cluster.link_to_mongod())
 
 
-def _linked_to_redis(cluster: Cluster) -> None:
-    cluster.relaunch_second(BROKER_URL=cluster.link_to_redis())
+def _linked_to_broker(cluster: Cluster) -> None:
+    cluster.relaunch_second(BROKER_URL=cluster.link_to_broker())
 
 
-def _link_faults(server: str, prepare: Callable[[Cluster], None]) -> None:
+def _link_faults(server: str, prepare: Callable[[Cluster], None], broker: str | None = None) -> None:
     directions = {
         "": (True, True, "both directions"),
         "-there": (True, False, "the direction of requests"),
@@ -37,8 +37,10 @@ def _link_faults(server: str, prepare: Callable[[Cluster], None]) -> None:
             window=26,
             prepare=prepare,
             restore=Cluster.relaunch_second,
+            broker=broker,
         )(strike)
 
 
 _link_faults("mongodb", _linked_to_mongodb)
-_link_faults("redis", _linked_to_redis)
+for each in BROKERS:
+    _link_faults(each, _linked_to_broker, each)

@@ -16,7 +16,8 @@ Preparation = Callable[[Cluster], None]
 
 @dataclass(frozen=True)
 class Fault:
-    """`prepare` runs before the load is there, `strike` while it runs, `restore` after the audit."""
+    """`prepare` runs before the load is there, `strike` while it runs, `restore` after the audit. `broker` is
+    the one that it strikes, where it knows that kind alone."""
 
     name: str
     about: str
@@ -24,6 +25,7 @@ class Fault:
     window: int
     prepare: Preparation | None
     restore: Preparation | None
+    broker: str | None = None
 
 
 FAULTS: dict[str, Fault] = {}
@@ -36,12 +38,18 @@ def fault(
     window: int = 16,
     prepare: Preparation | None = None,
     restore: Preparation | None = None,
+    broker: str | None = None,
 ) -> Callable[[Strike], Strike]:
     """Registers a fault, in the order of the source; the docstring says what it is about."""
 
     def register(strike: Strike) -> Strike:
         said = (about or strike.__doc__ or "").strip().rstrip(".")
-        FAULTS[name] = Fault(name, said, strike, window, prepare, restore)
+        FAULTS[name] = Fault(name, said, strike, window, prepare, restore, broker)
         return strike
 
     return register
+
+
+def faults_over(broker: str) -> dict[str, Fault]:
+    """Those that a cluster with this broker can be struck by."""
+    return {name: fault for name, fault in FAULTS.items() if fault.broker in (None, broker)}

@@ -8,7 +8,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import cache
+from functools import cache, lru_cache
 
 SHORT = {
     "@hourly": "0 * * * *",
@@ -40,8 +40,8 @@ class Counter:
     def fires_on(self, day: date) -> bool:
         if day.month not in numbers(self.month, 1, 12, MONTHS):
             return False
-        in_month = any(is_month_day(item, day) for item in self.month_day.split(","))
-        in_week = any(is_weekday(item, day) for item in self.weekday.split(","))
+        in_month = is_in_month_field(self.month_day, day)
+        in_week = is_in_week_field(self.weekday, day)
         either = self.month_day[0] not in "*?" and self.weekday[0] not in "*?"
         return in_month or in_week if either else in_month and in_week
 
@@ -75,6 +75,17 @@ def count(text: str, seconds: str = "first") -> Counter:
         for s in sorted(numbers(second, 0, 59))
     ]
     return Counter(month_day, month, weekday, tuple(times))
+
+
+# Many expressions have a field in common, and all of them are asked about the same days.
+@lru_cache(maxsize=1 << 20)
+def is_in_month_field(field: str, day: date) -> bool:
+    return any(is_month_day(item, day) for item in field.split(","))
+
+
+@lru_cache(maxsize=1 << 20)
+def is_in_week_field(field: str, day: date) -> bool:
+    return any(is_weekday(item, day) for item in field.split(","))
 
 
 _known: dict[tuple[str, int, int], set[int]] = {}
@@ -125,6 +136,11 @@ def month_length(year: int, month: int) -> int:
     return monthrange(year, month)[1]
 
 
+@cache
+def last_workday(year: int, month: int) -> int:
+    return max(d for d in range(1, month_length(year, month) + 1) if date(year, month, d).weekday() < 5)
+
+
 def is_month_day(item: str, day: date, alone: bool = True) -> bool:
     length = month_length(day.year, day.month)
     if item == "?" and alone:
@@ -132,7 +148,7 @@ def is_month_day(item: str, day: date, alone: bool = True) -> bool:
     if item == "l":
         return day.day == length
     if item == "lw":
-        return day.day == max(d for d in range(1, length + 1) if day.replace(day=d).weekday() < 5)
+        return day.day == last_workday(day.year, day.month)
     if item.startswith("l-"):
         back = int(item[2:])
         if not 1 <= back <= 30:

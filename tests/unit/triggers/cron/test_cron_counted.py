@@ -19,6 +19,8 @@ TWO_LEAP_DAYS = date(2028, 3, 2)
 FOUR_CENTURIES = date(2424, 1, 1)
 CREATED = datetime(2023, 12, 31, 23, 59, 59, tzinfo=UTC)
 SEED = 20_260_122
+#: Of the long test, a minute on a busy machine.
+A_BATCH = 250
 
 
 def midnight(day: date) -> datetime:
@@ -87,9 +89,9 @@ def refused_although_valid(counter: Counter, message: str) -> str:
     return "beyond"
 
 
-def check_run(number: int, *, whole: int, last: date) -> dict[str, int]:
+def check_run(numbers: range, *, whole: int, last: date) -> dict[str, int]:
     seen: dict[str, int] = {}
-    for index in range(number):
+    for index in numbers:
         random = Random(SEED + index)
         text, seconds = random_cron(random)
         outcome = check_counted(text, seconds, random, whole=whole, last=last)
@@ -107,13 +109,14 @@ def test_every_letter_form_fires_when_a_counter_says(times: str) -> None:
 
 
 def test_200_random_expressions_fire_when_a_counter_says_for_four_years() -> None:
-    seen = check_run(200, whole=1_000, last=TWO_LEAP_DAYS)
+    seen = check_run(range(200), whole=1_000, last=TWO_LEAP_DAYS)
     assert seen["counted"] > 150
+    assert seen["impossible"] > 2
 
 
 @pytest.mark.long
-def test_2000_random_expressions_fire_when_a_counter_says_for_ten_years() -> None:
-    seen = check_run(2_000, whole=100_000, last=LAST)
-    assert seen["counted"] > 1_700
-    assert seen["refused"] > 20
-    assert seen["impossible"] > 5
+@pytest.mark.parametrize("first", range(0, 2_000, A_BATCH))
+def test_2000_random_expressions_fire_when_a_counter_says_for_ten_years(first: int) -> None:
+    seen = check_run(range(first, first + A_BATCH), whole=100_000, last=LAST)
+    assert seen["counted"] > 0.85 * A_BATCH
+    assert seen["refused"] > 0.01 * A_BATCH

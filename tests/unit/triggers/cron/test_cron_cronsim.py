@@ -7,6 +7,7 @@ What cronsim 2.8 does not know, or reads otherwise, is the table at the end; eve
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from itertools import islice, takewhile
 from random import Random
 
@@ -23,6 +24,8 @@ from tests.unit.triggers.cron.random_crons import random_cron
 START = datetime(2023, 12, 31, 23, 59, 59, tzinfo=UTC)
 STOP = datetime(2034, 1, 1, tzinfo=UTC)
 SEED = 20_260_122
+#: Of the long test, a minute on a busy machine.
+A_BATCH = 250
 
 
 def translated(text: str, seconds: str | None = None) -> Recurrence:
@@ -60,14 +63,19 @@ def check_cronsim(text: str, seconds: str | None, random: Random) -> str:
     except InvalidField as refusal:
         return refused_by_us(theirs, refusal.message)
     expression = theirs.split()
-    midnights = CronSim(" ".join(["0", "0", *expression[-3:]]), START)
-    check_days(ours, (instant.date() for instant in until(midnights, STOP)), text)
+    check_days(ours, days_of(" ".join(expression[-3:])), text)
     for _ in range(3):
         at = START + timedelta(seconds=random.randrange(10 * 365 * 86_400))
         expected = list(islice(until(CronSim(theirs, at), STOP), 20))
         end = expected[-1] + timedelta(seconds=1) if len(expected) == 20 else STOP
         assert ours.between(at + timedelta(seconds=1), end, 21) == expected, text
     return "equal"
+
+
+@lru_cache(maxsize=512)
+def days_of(fields: str) -> tuple[date, ...]:
+    """The days of ten years that cronsim finds for a day, a month and a weekday."""
+    return tuple(instant.date() for instant in until(CronSim(f"0 0 {fields}", START), STOP))
 
 
 def refused_by_us(theirs: str, message: str) -> str:
@@ -96,9 +104,9 @@ def check_days(ours: Recurrence, days: Iterable[date], text: str) -> None:
     assert following is None or following >= STOP, text
 
 
-def check_run(number: int) -> dict[str, int]:
+def check_run(numbers: range) -> dict[str, int]:
     seen: dict[str, int] = {}
-    for index in range(number):
+    for index in numbers:
         random = Random(SEED + index)
         outcome = check_cronsim(*random_cron(random), random)
         seen[outcome] = seen.get(outcome, 0) + 1
@@ -106,14 +114,15 @@ def check_run(number: int) -> dict[str, int]:
 
 
 def test_40_random_expressions_fire_when_cronsim_says() -> None:
-    assert check_run(40)["equal"] > 25
+    assert check_run(range(40))["equal"] > 25
 
 
 @pytest.mark.long
-def test_2000_random_expressions_fire_when_cronsim_says() -> None:
-    seen = check_run(2_000)
-    assert seen["equal"] > 1_200
-    assert seen["refused"] > 20
+@pytest.mark.parametrize("first", range(0, 2_000, A_BATCH))
+def test_2000_random_expressions_fire_when_cronsim_says(first: int) -> None:
+    seen = check_run(range(first, first + A_BATCH))
+    assert seen["equal"] > 0.6 * A_BATCH
+    assert seen["refused"] > 0.01 * A_BATCH
 
 
 # Where cronsim 2.8 and we differ. "-": refused.

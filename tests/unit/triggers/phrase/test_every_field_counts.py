@@ -32,7 +32,14 @@ from tests.unit.triggers.phrase.judged import SAID
 MOMENT = moment_of(TriggerContext(SAID))
 UNDERSTOOD = [
     row
-    for table in ("agreed.txt", "phrases.txt", "held_out.txt", "held_out_2.txt", "held_out_3.txt")
+    for table in (
+        "agreed.txt",
+        "phrases.txt",
+        "held_out.txt",
+        "held_out_2.txt",
+        "held_out_3.txt",
+        "held_out_5.txt",
+    )
     for row in rows(table)
     if row.kind in ("rule", "once", "every") and not row.may_refuse
 ]

@@ -7,7 +7,7 @@ from scheduler_app.domain.triggers.phrase import translate
 from tests.unit.triggers.phrase.expected import Row, rows
 from tests.unit.triggers.phrase.judged import RIGHT, SAID, judge
 
-TABLES = ("agreed.txt", "phrases.txt", "held_out.txt", "held_out_2.txt", "held_out_3.txt", "held_out_4.txt")
+TABLES = ("agreed.txt", "phrases.txt", *(f"held_out{number}.txt" for number in ("", "_2", "_3", "_4", "_5")))
 
 
 @pytest.mark.parametrize(

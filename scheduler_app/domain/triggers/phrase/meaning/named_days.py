@@ -41,6 +41,8 @@ def named_days(bag: Bag, step: Repeat | None, moment: Moment, start: Start | Non
     roll = bag.take(Roll)
     if sum(one is not None for one in (weekdays, numbered, nth, thirteenth, dated, on)) > 1:
         raise Refused("the days are named in two ways; name them in one, or make two schedules")
+    if months_asked is not None and months_asked.quarters and weekdays is None and step is None:
+        raise Refused("say on which days of the quarter, such as “every Monday in Q1”, or name the month")
     if on is not None:
         weekdays, dated = _single_day(on, step)
     if roll is not None and numbered is None and nth is None:

@@ -9,7 +9,7 @@ from scheduler_app.domain.triggers.phrase.moments import Date, Time
 from scheduler_app.domain.triggers.phrase.tokens import Token
 from scheduler_app.domain.triggers.phrase.words import AND, EVERY, PARTS_OF_DAY
 
-from . import bounds, days, points, steps, times
+from . import bounds, days, edges, months, points, steps, times
 from .cursor import Found, Tokens
 
 #: More clauses than any phrase has; beyond it nothing is read.
@@ -71,11 +71,13 @@ _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (
     steps.every,
     days.friday_the_13th,
     days.nth,
-    days.edge_of_every,
+    edges.edge_of_every,
+    edges.before_the_end,
     days.weekdays,
     _dates,
     days.month_days,
-    days.months,
+    months.months,
+    months.quarters,
     days.period,
     _stamp,
     points.on,

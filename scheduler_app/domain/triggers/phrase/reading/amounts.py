@@ -38,6 +38,8 @@ def _one(tokens: Tokens, position: int) -> Found[tuple[int, str]]:
     )
     if quarter is not None:
         return (15, "minute"), quarter
+    if (fortnight := tokens.says(position, "a fortnight")) is not None:
+        return (2, "week"), fortnight
     if tokens.text(position) in ("a", "an"):
         of = unit(tokens, position + 1)
         return None if of is None else ((1, of[0]), of[1])
@@ -49,6 +51,8 @@ def _one(tokens: Tokens, position: int) -> Found[tuple[int, str]]:
     if (after := tokens.says(count[1], "and a half")) is not None:
         of = unit(tokens, after)
         return None if of is None else _halved(2 * count[0] + 1, of[0], of[1])
+    if tokens.text(count[1]) in ("fortnight", "fortnights"):
+        return (2 * count[0], "week"), count[1] + 1
     of = unit(tokens, count[1])
     return None if of is None else ((count[0], of[0]), of[1])
 

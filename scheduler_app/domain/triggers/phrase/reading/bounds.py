@@ -31,7 +31,8 @@ from scheduler_app.domain.triggers.phrase.words import EXCEPT, STARTING, TO, UNT
 
 from .amounts import amount
 from .cursor import Found, Tokens, joined, number, several
-from .days import business_days, day_group, month_days, month_list, nth, period, weekday_list, yearly_dates
+from .days import business_days, day_group, month_days, nth, period, weekday_list, yearly_dates
+from .months import month_list
 from .points import dates, day, month_of_year
 from .times import time, times, window
 

@@ -6,7 +6,6 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WEEKDAY,
     Clause,
     MonthDays,
-    Months,
     Nth,
     Period,
     WeekdayAndDay,
@@ -190,16 +189,6 @@ def _counted(tokens: Tokens, position: int) -> Found[tuple[int | str, ...]]:
     return tuple(found), position
 
 
-def edge_of_every(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """at the end of every month, at the beginning of each quarter."""
-    after = tokens.skip(position, "at", "the")
-    edge = {"end": -1, "start": 1, "beginning": 1}.get(tokens.text(after))
-    found = period(tokens, after + 1) if tokens.text(after + 1) == "of" else None
-    if edge is None or found is None or tokens.text(after + 2) not in EVERY:
-        return None
-    return (Nth(((edge, DAY),)), *found[0]), found[1]
-
-
 def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """[on] [every] [the] 15th, the 1st and the 15th, the 1st to the 5th, day 10."""
     position = tokens.skip(position, "on")
@@ -228,45 +217,6 @@ def _day_numbers(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
         if last is not None and first[0] < last[0] <= 31:
             return tuple(range(first[0], last[0] + 1)), last[1]
     return (first[0],), first[1]
-
-
-def month_list(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
-    """Months joined by commas or "and", or as ranges."""
-    found = several(tokens, position, _months)
-    if found is None:
-        return None
-    return tuple(dict.fromkeys(month for some in found[0] for month in some)), found[1]
-
-
-def _months(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
-    first = MONTHS.get(tokens.text(position))
-    if first is None:
-        return None
-    last = MONTHS.get(tokens.text(position + 2)) if tokens.text(position + 1) in TO else None
-    if last is None:
-        return (first,), position + 1
-    return _month_range(first, last), position + 3
-
-
-def _month_range(first: int, last: int) -> tuple[int, ...]:
-    """The months from one to another, perhaps over New Year."""
-    return tuple((first - 1 + step) % 12 + 1 for step in range((last - first) % 12 + 1))
-
-
-def months(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """in january and july, of june, from june to august, between june and august, every january."""
-    word = tokens.text(position)
-    if word == "between":
-        ends = [MONTHS.get(tokens.text(position + 1)), MONTHS.get(tokens.text(position + 3))]
-        if None in ends or tokens.text(position + 2) not in ("and", "&"):
-            return None
-        return (Months(_month_range(*(end for end in ends if end is not None))),), position + 4
-    led = word in ("in", "of", "during") or word in EVERY
-    position = tokens.skip(position + led, "each", "every") if led else position
-    found = month_list(tokens, position + (word == "from"))
-    if found is None or not (led or len(found[0]) > 1):
-        return None
-    return (Months(found[0]),), found[1]
 
 
 def period(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:

@@ -201,11 +201,15 @@ def month_of_year(tokens: Tokens, position: int) -> Found[Day]:
 
 
 def on(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """The day of a single callback: tomorrow [morning], this evening, tonight, friday, monday or tuesday."""
+    """The day of a single callback: tomorrow [morning], this evening, tonight, friday, monday or tuesday.
+    "This weekend" is one of two days."""
     if tokens.text(position) == "tonight":
         return (On((DaysAway(0),)), PartOfDay("night")), position + 1
     if tokens.text(position) == "this" and tokens.text(position + 1) in PARTS_OF_DAY:
         return (On((DaysAway(0),)), PartOfDay(tokens.text(position + 1))), position + 2
+    for which in _NEXT:
+        if (after := tokens.any_of(position, f"{which} weekend", f"on {which} weekend")) is not None:
+            return (On((NamedDay(5, which), NamedDay(6, which))),), after
     found = day(tokens, position)
     if found is None:
         return None

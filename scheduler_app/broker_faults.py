@@ -10,7 +10,8 @@ _OUR_OWN = ("KeyError", "DataError")
 
 
 def broker_faults(connection: Any) -> tuple[type[Exception], ...]:
-    """The exceptions by which a broker that is away or refuses shows; `connection` is kombu's."""
+    """The exceptions that mean a broker is away or refuses. `connection` is one of kombu's, or a result
+    backend of Celery, which knows its errors by the same names."""
     known = dict.fromkeys(
         (OperationalError, OSError, *connection.connection_errors, *connection.channel_errors)
     )

@@ -1,4 +1,4 @@
-"""Redis killed, emptied, full, and repeating itself."""
+"""Redis as the broker: killed, emptied, full, and repeating itself."""
 
 import json
 import time
@@ -16,7 +16,7 @@ QUEUE = _PREFIX + NAME
 UNACKED = f"{_PREFIX}unacked"
 
 
-@fault("redis-killed")
+@fault("redis-killed", broker="redis")
 def redis_killed(cluster: Cluster, load: Load) -> None:
     """kill -9 of Redis, back after 5 s"""
     cluster.redis.kill()
@@ -24,7 +24,7 @@ def redis_killed(cluster: Cluster, load: Load) -> None:
     cluster.redis.start()
 
 
-@fault("redis-flushed")
+@fault("redis-flushed", broker="redis")
 def redis_flushed(cluster: Cluster, load: Load) -> None:
     """FLUSHALL whenever a message is there that no worker has fetched, for 5 s"""
     until = time.monotonic() + 5
@@ -34,7 +34,7 @@ def redis_flushed(cluster: Cluster, load: Load) -> None:
                 redis.flushall()
 
 
-@fault("redis-full")
+@fault("redis-full", broker="redis")
 def redis_full(cluster: Cluster, load: Load) -> None:
     """Redis takes no more data for 8 s"""
     with cluster.broker() as redis:
@@ -43,7 +43,7 @@ def redis_full(cluster: Cluster, load: Load) -> None:
         redis.config_set("maxmemory", 0)
 
 
-@fault("messages-doubled")
+@fault("messages-doubled", broker="redis")
 def messages_doubled(cluster: Cluster, load: Load) -> None:
     """each message of 5 s is in the queue a second time, while a worker has the first"""
     copied: set[str] = set()

@@ -1,0 +1,72 @@
+"""What a test finds in the database that another test had before it."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+from pymongo import MongoClient
+
+from scheduler_app.config import Settings
+from scheduler_app.embedded import Mongod
+from scheduler_app.health import Status
+from scheduler_app.health.mongodb import check_mongodb
+from scheduler_app.store import Store
+from tests.prepared_databases import RESTING, PreparedDatabases
+
+
+@pytest.fixture(scope="module")
+def databases(mongod_server: Mongod) -> Iterator[PreparedDatabases]:
+    with closing(PreparedDatabases(mongod_server.uri)) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client(mongod_server: Mongod) -> Iterator[MongoClient[dict[str, object]]]:
+    with MongoClient[dict[str, object]](mongod_server.uri) as made:
+        yield made
+
+
+def lent_again(databases: PreparedDatabases, name: str) -> bool:
+    """Whether the database comes back, which has just been given back, when all before it have rested."""
+    for _ in range(RESTING):
+        other = databases.take()
+        assert other != name
+        databases.give_back(other)
+    found = databases.take()
+    databases.give_back(found)
+    return found == name
+
+
+def test_it_is_empty_and_has_all_indexes(
+    databases: PreparedDatabases, client: MongoClient[dict[str, object]], mongod_server: Mongod
+) -> None:
+    name = databases.take()
+    for collection in ("events", "nodes", "sessions"):
+        client[name][collection].insert_one({"_id": "left"})
+    databases.give_back(name)
+    assert lent_again(databases, name)
+    assert not any(client[name][each].find_one({}) for each in client[name].list_collection_names())
+    with closing(Store(Settings(mongo_uri=mongod_server.uri, mongo_database=name))) as store:
+        checks = check_mongodb(store, mongod_server.uri, Settings())
+    assert {check.status for check in checks} == {Status.OK}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"dropIndexes": "events", "index": "due_v2"},
+        {"collMod": "events", "index": {"name": "retention_v2", "expireAfterSeconds": 7}},
+        {"collMod": "edits", "validator": {"name": "refused"}},
+        {"create": "system.profile", "capped": True, "size": 4096},
+        {"drop": "nodes"},
+    ],
+    ids=str,
+)
+def test_one_whose_indexes_or_collections_were_changed_is_not_lent_again(
+    databases: PreparedDatabases, client: MongoClient[dict[str, object]], command: dict[str, object]
+) -> None:
+    name = databases.take()
+    client[name].command(command)
+    databases.give_back(name)
+    assert not lent_again(databases, name)
+    assert name not in client.list_database_names()

@@ -1,0 +1,70 @@
+"""Databases that have their collections and indexes already, lent to one test after another.
+
+Making and dropping some fifty indexes takes longer than most tests of the store. A database that comes back
+is emptied when it is lent again, and only after `RESTING` others: what a test's last thread still writes is
+gone by then. One whose collections or indexes a test has changed is dropped.
+"""
+
+import secrets
+from collections import deque
+from typing import Any
+
+from pymongo import MongoClient
+
+from scheduler_app.config import Settings
+from scheduler_app.store import Store
+
+#: How many databases wait before one of them is lent again.
+RESTING = 12
+_Schema = dict[str, Any]
+
+
+class PreparedDatabases:
+    """Those of one mongod; for one thread."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._client = MongoClient[dict[str, Any]](uri)
+        self._resting: deque[str] = deque()
+        self._schema: _Schema = {}
+
+    def take(self) -> str:
+        """The name of a database with all indexes and no document."""
+        while len(self._resting) > RESTING:
+            name = self._resting.popleft()
+            if self._schema_of(name) == self._schema:
+                self._empty(name)
+                return name
+            self._client.drop_database(name)
+        return self._made()
+
+    def give_back(self, name: str) -> None:
+        self._resting.append(name)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _made(self) -> str:
+        name = f"test_{secrets.token_hex(6)}"
+        store = Store(Settings(mongo_uri=self._uri, mongo_database=name))
+        store.prepare()
+        store.close()
+        self._schema = self._schema or self._schema_of(name)
+        return name
+
+    def _schema_of(self, name: str) -> _Schema:
+        database = self._client[name]
+        return {
+            found["name"]: (
+                found["type"],
+                found["options"],
+                list(database[found["name"]].list_indexes()) if found["type"] == "collection" else None,
+            )
+            for found in database.list_collections()
+        }
+
+    def _empty(self, name: str) -> None:
+        database = self._client[name]
+        for collection, (kind, _, _) in self._schema.items():
+            if kind == "collection" and not collection.startswith("system."):
+                database[collection].delete_many({})
