@@ -42,6 +42,7 @@ from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.cursors import Advance, free
 from scheduler_app.store.schedules.last_runs import Run
+from scheduler_app.store.waiting_work import Work
 from tests.builders import event, message, schedule
 from tests.integration.store.taking import take
 
@@ -133,6 +134,7 @@ def test_every_verb_s_query_has_an_index(
     # What is looked for in vain would only be looked for longer.
     monkeypatch.setattr(paging, "MAX_EXAMINED", 3_000)
     store = Watched(full)
+    assert Work.FINISH not in store.waiting_work.kinds(now)
     _use_events(store, now)
     _use_cursors(store.cursors, now)
     _use_schedules(store.schedules, now)
