@@ -98,8 +98,8 @@ class PagedQuery:
         # A row that no longer matches is not shown.
         still = {"_id": {"$in": chosen}, "$expr": self.row_filter.matches}
         rows = list(self.collection.find(still, hint="_id_")) if chosen else []
-        place = {row_id: number for number, row_id in enumerate(chosen)}
-        rows.sort(key=lambda row: place[row["_id"]])
+        place = {str(row_id): number for number, row_id in enumerate(chosen)}
+        rows.sort(key=lambda row: place[str(row["_id"])])
         return Page(rows, following)
 
     def _choose(self, row_filter: RowFilter, window: Window) -> tuple[list[Any], Position | None]:

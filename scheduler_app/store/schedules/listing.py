@@ -63,7 +63,10 @@ def listing(tenant: str, choice: Choice, order: Order = "newest") -> Listing:
 def _indexed(tenant: str, given: Mapping[str, str], order: Order) -> tuple[Document, str, str | None]:
     """What an index tells, that index, and which filter is among it."""
     if order == "next":
-        return {"tenant": tenant, "state": ScheduleState.ACTIVE.value}, BY_NEXT_RUN, None
+        # In any other state there is no next run, and nothing to look through.
+        active = ScheduleState.ACTIVE.value
+        state: object = active if given.get("state", active) == active else {"$in": []}
+        return {"tenant": tenant, "state": state}, BY_NEXT_RUN, None
     if order == "name":
         return {"tenant": tenant}, "list_name_v1", None
     best = next((field for field in given if field in _INDEXES and _is_indexed(field, given)), None)
