@@ -7,7 +7,7 @@ from flask import Blueprint, render_template, request, url_for
 from marshmallow import ValidationError, fields, validate, validates
 
 from api.auth import PAGES
-from api.json_types import Loaded
+from api.json_types import Loaded, View
 from api.pages.forms import takes_query
 from api.pages.names import names_of_ids
 from api.services import services
@@ -15,13 +15,17 @@ from api.tenancy import tenant
 from api.wire.field_types import DestinationName, ScheduleId
 from api.wire.input_schema import InputSchema
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.local_time import instant_at, local_in, timezone_named
 from scheduler_app.domain.tenants import whole_id
 from scheduler_app.usecases.calendar_view import calendar_view
+from scheduler_app.usecases.heat_map import heat_map
 
-VIEWS = ("month", "week", "agenda")
+VIEWS = ("month", "week", "agenda", "hours")
 #: Rows of a day in the agenda, of what ran and of what comes.
 AGENDA_ROWS = 50
+#: How many shades tell busy hours from quiet ones.
+SHADES = 5
 
 
 class CalendarQuery(InputSchema):
@@ -57,38 +61,59 @@ def calendar_page(query: Loaded) -> str:
     on: date = query.get("on") or today
     first, last = _span(view, on)
     destination = query.get("destination")
-    found = calendar_view(
-        made.store,
-        _midnight(first, zone),
-        _midnight(last, zone),
-        now,
-        zone,
-        tenant=tenant(),
-        schedule_id=query.get("schedule_id"),
-        tag=query.get("tag"),
-        destination=whole_id(tenant(), destination) if destination else None,
-    )
+    which: dict[str, str | None] = {
+        "schedule_id": query.get("schedule_id"),
+        "tag": query.get("tag"),
+        "destination": whole_id(tenant(), destination) if destination else None,
+    }
+    since, until = _midnight(first, zone), _midnight(last, zone)
+    frame = _frame(query, on, first, last)
+    if view == "hours":
+        return render_template(
+            "heat_map.html",
+            **frame,
+            days=[first + timedelta(days=number) for number in range(7)],
+            next_day=timedelta(days=1),
+            heat=heat_map(made.store, since, until, now, zone, tenant=tenant(), **which),
+            shades=SHADES,
+        )
+    found = calendar_view(made.store, since, until, now, zone, tenant=tenant(), **which)
     days = [first + timedelta(days=number) for number in range((last - first).days)]
     shown = {outcome.schedule_id for day in found.days.values() for outcome in day.past[:AGENDA_ROWS]}
     return render_template(
         "calendar_view.html",
-        view=view,
-        views=VIEWS,
-        on=on,
+        **frame,
         today=today,
-        zone=zone,
         weeks=[days[start : start + 7] for start in range(0, len(days), 7)],
         days=found.days,
         left_out=found.left_out[:10],
-        query=query,
-        title=f"{on:%B %Y}" if view == "month" else f"{first:%d %B} to {last - timedelta(days=1):%d %B %Y}",
-        before=_turned(_before(view, on)),
-        after=_turned(_after(view, on)),
-        of_view={each: _turned(on, each) for each in VIEWS},
         next_day=timedelta(days=1),
         rows=AGENDA_ROWS,
         names=names_of_ids(shown) if view == "agenda" else {},
     )
+
+
+def _frame(query: Loaded, on: date, first: date, last: date) -> View:
+    """What all views show: which days, and the ways to others."""
+    view, destination = query["view"], query.get("destination")
+    of_week = f"{first:%d %B} to {last - timedelta(days=1):%d %B %Y}"
+    return {
+        "view": view,
+        "views": VIEWS,
+        "on": on,
+        "zone": query["timezone"],
+        "query": query,
+        "which": {
+            "timezone": query["timezone"],
+            "schedule_id": query.get("schedule_id"),
+            "tag": query.get("tag"),
+            "origin": DESTINATION_PREFIX + whole_id(tenant(), destination) if destination else None,
+        },
+        "title": f"{on:%B %Y}" if view == "month" else of_week,
+        "before": _turned(_before(view, on)),
+        "after": _turned(_after(view, on)),
+        "of_view": {each: _turned(on, each) for each in VIEWS},
+    }
 
 
 def _span(view: str, on: date) -> tuple[date, date]:

@@ -100,5 +100,5 @@ def _number(text: str) -> object:
     return float(text) if "." in text else int(text)
 
 
-def _plain(text: str) -> str:
-    return "\n".join(text.split("\r\n")).strip()
+def _plain(text: object) -> str:
+    return "\n".join(str(text).split("\r\n")).strip()

@@ -24,6 +24,8 @@ from scheduler_app.store.paging import Position
 OF_WHAT_WAS_DONE = ("done", "count", "undo", "changed")
 #: Rows on a page of a list.
 ROWS = 50
+#: A page looks so long for what no index answers. It shows what it found; its link to the next page goes on.
+LOOK_SECONDS = 0.1
 
 
 class Nothing(InputSchema):

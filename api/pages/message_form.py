@@ -10,6 +10,7 @@ from api.pages.form_values import ONE_LINE, headers_of, value_of
 from api.pages.schedule_form import HINTS
 from api.wire.input_schema import InputSchema
 from api.wire.message_input import SHARED, NewMessage
+from api.wire.schedule_fields.field import AnyField
 from scheduler_app.domain.triggers import BY_NAME
 
 _FIELDS = NewMessage().fields
@@ -36,9 +37,12 @@ FORM_NAMES = dict.fromkeys(BY_NAME, "when") | {
 }
 
 #: Its fields are checked as the API's: here they are only bounded.
+_TEXT_FIELDS: dict[str, AnyField] = {
+    name: fields.String(validate=validate.Length(max=most))
+    for name, most in (_LENGTHS | dict.fromkeys(SETTINGS, 1_000)).items()
+}
 MessageForm: type[Schema] = InputSchema.from_dict(
-    {name: fields.String(validate=validate.Length(max=most)) for name, most in _LENGTHS.items()}
-    | {name: fields.String(validate=validate.Length(max=1_000)) for name in SETTINGS}
+    _TEXT_FIELDS
     | {
         "once": fields.String(validate=validate.Regexp(r"[0-9a-f]{24}\Z")),
         "body_as": fields.String(validate=validate.OneOf([JSON, TEXT]), load_default=JSON),

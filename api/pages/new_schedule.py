@@ -1,5 +1,7 @@
 """The form that makes a schedule, with a preview while it is filled in."""
 
+from datetime import datetime
+
 from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError
 from werkzeug.wrappers import Response
@@ -10,6 +12,7 @@ from api.json_types import Loaded, View
 from api.pages.editor import editor, test_called
 from api.pages.forms import Nothing, problem_of, seed_of, takes_form, takes_query
 from api.pages.picker import NotPicked, picked
+from api.pages.picker_reading import COMPARED, Fields, read_back
 from api.pages.schedule_form import ScheduleForm, request_of
 from api.pages.when import trigger_fields
 from api.problems import Problem
@@ -63,14 +66,18 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
 def preview_when(form: Loaded) -> str:
     if not form.get("when"):
         return render_template("preview.html")
-    made = services()
-    given: View = {"limit": OCCURRENCES, **trigger_fields(form["when"])}
-    given |= {name: form[name] for name in ("timezone", "calendar") if name in form}
+    now = services().now()
     try:
-        preview = previewed_input(_PREVIEW.load(given), made.store, made.now(), tenant=tenant())
+        preview = _preview(form["when"], form, now)
     except (ValidationError, InvalidField) as error:
         return render_template("preview.html", problem=problem_of(error))
-    return render_template("preview.html", preview=preview, ways=_other_ways(form["when"], preview))
+    return render_template(
+        "preview.html",
+        preview=preview,
+        most=OCCURRENCES,
+        ways=_other_ways(form["when"], preview),
+        picks=_picks(form, preview, now),
+    )
 
 
 @takes_form(ScheduleForm)
@@ -96,6 +103,26 @@ def test_new(form: Loaded) -> str:
     except Conflict as error:
         return render_template("tested.html", refusal=str(error))
     return test_called(schedule)
+
+
+def _preview(text: str, form: Loaded, now: datetime) -> Loaded:
+    """Of the text of the field "When", beside the form's others. Raises ValidationError, InvalidField."""
+    given: View = {"limit": COMPARED, **trigger_fields(text)}
+    given |= {name: form[name] for name in ("timezone", "calendar") if name in form}
+    return previewed_input(_PREVIEW.load(given), services().store, now, tenant=tenant())
+
+
+def _picks(form: Loaded, preview: Loaded, now: datetime) -> Fields | None:
+    """The picker's fields that mean the same as the text, as far as the next occurrences tell."""
+    fields = read_back(str(preview.get("recurrence", "")), preview["occurrences"])
+    if fields is None:
+        return None
+    try:
+        same = _preview(picked(fields), form, now)
+    except (ValidationError, InvalidField):
+        return None
+    times, others = ([each["run_time"] for each in one["occurrences"]] for one in (preview, same))
+    return fields if times == others else None
 
 
 def _other_ways(text: str, preview: View) -> list[tuple[str, str]]:

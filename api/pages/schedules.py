@@ -11,7 +11,16 @@ from werkzeug.wrappers import Response
 from api import hop_limit
 from api.auth import PAGES
 from api.json_types import Loaded
-from api.pages.forms import ROWS, Done, cursor, onward, takes_form, takes_query
+from api.pages.forms import (
+    LOOK_SECONDS,
+    OF_WHAT_WAS_DONE,
+    ROWS,
+    Done,
+    cursor,
+    onward,
+    takes_form,
+    takes_query,
+)
 from api.problems import Problem
 from api.services import services
 from api.tenancy import tenant
@@ -36,6 +45,13 @@ MOST_COUNTED = 10_000
 FILTER_PAGE = 500
 FILTER_SECONDS = 5.0
 MOST_REFUSALS = 100
+#: The orders of the list, each with its name. No index has the order of last runs: each run would write it.
+ORDERS = {
+    "newest": "the newest first",
+    "oldest": "the oldest first",
+    "name": "name",
+    "next": "next run, of those that are active",
+}
 FILTERS = ("state", "name", "tag", "last_outcome", "text", "destination")
 
 
@@ -46,7 +62,7 @@ class Filter(ScheduleChoice):
 
 class ListQuery(Filter, Done):
     cursor = Cursor()
-    order = fields.String(validate=validate.OneOf(["newest", "oldest"]))
+    order = fields.String(validate=validate.OneOf(list(ORDERS)), load_default="newest")
     undo = fields.String(validate=validate.OneOf(list(UNDO.values())))
     changed = BoundedList(ScheduleId(), load_default=[], validate=validate.Length(max=ROWS))
 
@@ -71,9 +87,8 @@ def register(blueprint: Blueprint) -> None:
 def schedules(query: Loaded) -> str:
     made = services()
     filters = {name: query[name] for name in FILTERS if name in query}
-    oldest_first = query.get("order") == "oldest"
-    window = Window(limit=ROWS, after=query.get("cursor"))
-    found = made.store.schedules.page(window, tenant=tenant(), oldest_first=oldest_first, **_which(filters))
+    window = Window(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
+    found = made.store.schedules.page(window, tenant=tenant(), order=query["order"], **_which(filters))
     now = made.now()
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]
     return render_template(
@@ -86,8 +101,9 @@ def schedules(query: Loaded) -> str:
         verbs=list(VERBS),
         onward=onward(found.next),
         more=bool(found.next or "cursor" in query),
-        turned=_turned(oldest_first),
-        oldest_first=oldest_first,
+        order=query["order"],
+        orders=ORDERS,
+        ordered={each: _ordered(each) for each in ORDERS},
         done=query.get("done"),
         count=query.get("count"),
         undo=query.get("undo"),
@@ -193,11 +209,11 @@ def _which(filters: Loaded) -> Loaded:
     return filters | {"destination": whole_id(tenant(), filters["destination"])}
 
 
-def _turned(oldest_first: bool) -> str:
-    """The same list in the other order, from its beginning."""
+def _ordered(order: str) -> str:
+    """The same list in another order, from its beginning."""
     kept: Loaded = {
         name: value
         for name, value in request.args.items()
-        if value and name not in ("cursor", "order", "done", "count", "undo", "changed")
+        if value and name not in ("cursor", "order", *OF_WHAT_WAS_DONE)
     }
-    return url_for(f"{PAGES}.schedules", **kept, order="newest" if oldest_first else "oldest")
+    return url_for(f"{PAGES}.schedules", **kept, order=order)

@@ -208,7 +208,8 @@ class StatusCodes(BoundedList):
 class Cursor(fields.String):
     """A place in a list, opaque to clients, so that its content may change between releases."""
 
-    _INSIDE = re.compile(r"(-?\d{1,15})\.([\x20-\x7e]{1,200})\Z")
+    #: The id, and in a list by name the name in a second line.
+    _INSIDE = re.compile(r"(-?\d{1,15})\.([\x20-\x7e]{1,200})(?:\n(.{1,1000}))?\Z", re.DOTALL | re.ASCII)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -218,15 +219,17 @@ class Cursor(fields.String):
         if value is None:
             return None
         inside = f"{(value.moment - EPOCH) // MILLISECOND}.{value.id}"
+        if value.name:
+            inside += f"\n{value.name}"
         return urlsafe_b64encode(inside.encode()).decode().rstrip("=")
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         text: str = super()._deserialize(value, attr, data, **kwargs)
         try:
-            inside = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
+            inside = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
             found = self._INSIDE.match(inside)
             if found is None:
                 raise self.make_error("unknown")
-            return Position(EPOCH + int(found[1]) * MILLISECOND, found[2])
+            return Position(EPOCH + int(found[1]) * MILLISECOND, found[2], found[3] or "")
         except (binascii.Error, ValueError, OverflowError):
             raise self.make_error("unknown") from None

@@ -23,6 +23,7 @@ HELD = "held_v1"
 PAUSED_UNTIL = "paused_until_v1"
 OWED_NOTIFICATIONS = "notify_v1"
 NOTIFIES = "notifies_v1"
+BY_NEXT_RUN = "expand_v2"
 
 EVENTS = [
     # `$exists` and not a list of states: a partial index on `state: {$in: …}` is not used by such queries.
@@ -124,9 +125,10 @@ EVENTS = [
 ]
 
 SCHEDULES = [
+    # With the id, so that a list in the order of next runs goes on after a row: many fire at one instant.
     IndexModel(
-        [("state", ASCENDING), ("next_run_at", ASCENDING)],
-        name="expand_v1",
+        [("state", ASCENDING), ("next_run_at", ASCENDING), ("_id", ASCENDING)],
+        name=BY_NEXT_RUN,
         partialFilterExpression={"next_run_at": {"$exists": True}},
     ),
     IndexModel(
@@ -218,7 +220,7 @@ CALENDARS = [
 ]
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
-REPLACED = {"events": ("due_v1", "retention_v1")}
+REPLACED = {"events": ("due_v1", "retention_v1"), "schedules": ("expand_v1",)}
 
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [

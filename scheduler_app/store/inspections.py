@@ -12,6 +12,7 @@ from scheduler_app.store.collection import Document
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.events.set_aside import set_aside
 from scheduler_app.store.events.tenants import tenants_with_events
+from scheduler_app.store.indexes import BY_NEXT_RUN
 from scheduler_app.store.mongo import Mongo
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
 from scheduler_app.store.schedules.cursors import UNREAD, without_request
@@ -86,7 +87,7 @@ class Inspections:
     def misplaced_schedules(self, *, limit: int) -> int:
         """Sets active schedules aside whose next occurrence, or last one, is no date. By index, as above."""
         found = []
-        for field, index in (("next_run_at", "expand_v1"), ("finishes_at", "finish_v1")):
+        for field, index in (("next_run_at", BY_NEXT_RUN), ("finishes_at", "finish_v1")):
             which = {"state": ScheduleState.ACTIVE.value, field: _NO_DATE}
             found += list(self._schedules.find(which, UNREAD, hint=index).limit(limit))
         return sum(map(self._inspect, found))

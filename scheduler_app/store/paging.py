@@ -23,17 +23,19 @@ Row = TypeVar("Row")
 #: A call looks at so many rows for a filter that no index answers. Its page is short then, and `Page.next`
 #: goes on from there. That takes less than a second, unless documents are large.
 MAX_EXAMINED = 100_000
-#: A call looks for so long.
+#: A call looks for so long, unless its window says another time.
 MAX_SECONDS = 3.0
 BATCH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A row's place in a list ordered by (moment, id). Neither ever changes."""
+    """A row's place in a list ordered by (moment, id), neither of which ever changes; or in one by name."""
 
     moment: datetime
     id: str
+    name: str = ""
+    """In a list by name: the row's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,17 @@ class Page(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a list that is asked for: `since` inclusive, `until` exclusive, strictly after `after`."""
+    """The part of a list that is asked for: `since` inclusive, `until` exclusive, strictly after `after`.
+
+    Where a filter is looked for row by row, the page ends after so many `seconds`, and `Page.next` goes on.
+    """
 
     limit: int
     after: Position | None = None
     skip: int = 0
     since: datetime | None = None
     until: datetime | None = None
+    seconds: float = MAX_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,8 @@ class PagedQuery:
         # A row that no longer matches is not shown.
         still = {"_id": {"$in": chosen}, "$expr": self.row_filter.matches}
         rows = list(self.collection.find(still, hint="_id_")) if chosen else []
-        rows.sort(key=lambda row: (row[self.moment], str(row["_id"])), reverse=not self.ascending)
+        place = {str(row_id): number for number, row_id in enumerate(chosen)}
+        rows.sort(key=lambda row: place[str(row["_id"])])
         return Page(rows, following)
 
     def _choose(self, row_filter: RowFilter, window: Window) -> tuple[list[Any], Position | None]:
@@ -100,7 +107,7 @@ class PagedQuery:
         chosen: list[Any] = []
         seen: Document | None = None
         most, wanted = MAX_EXAMINED + window.skip, window.skip + window.limit
-        examined, end = 0, monotonic() + MAX_SECONDS
+        examined, end = 0, monotonic() + window.seconds
         with closing(self._batches(row_filter, window, most + 1)) as batches:
             for batch in batches:
                 fitting = _fitting(row_filter, batch)
@@ -119,7 +126,7 @@ class PagedQuery:
     ) -> Generator[list[Document], None, None]:
         """Rows in the list's order, with what is to be judged: as many as a page wants first, where most
         pages are found, and then a thousand at a time."""
-        fields: Document = {"_id": 1, self.moment: 1, "fits": row_filter.matches}
+        fields: Document = {**{key: 1 for key, _ in self._order()}, "fits": row_filter.matches}
         if row_filter.field:
             fields[row_filter.field] = 1
         few = min(most, 2 * (window.skip + window.limit))
@@ -132,11 +139,13 @@ class PagedQuery:
                     yield batch
 
     def _find(self, window: Window, limit: int, fields: Document | None = None, *, skip: int = 0) -> Any:
-        direction = ASCENDING if self.ascending else DESCENDING
-        order = [(self.moment, direction), ("_id", direction)]
         return self.collection.find(
-            self._query(window), fields, sort=order, skip=skip, limit=limit, hint=self.hint
+            self._query(window), fields, sort=self._order(), skip=skip, limit=limit, hint=self.hint
         )
+
+    def _order(self) -> list[tuple[str, int]]:
+        direction = ASCENDING if self.ascending else DESCENDING
+        return [(self.moment, direction), ("_id", direction)]
 
     def _query(self, window: Window) -> Document:
         # A row whose moment is no date has no place in the list: it would be lost between two pages, or
@@ -169,6 +178,34 @@ class PagedQuery:
 
     def _position(self, row: Document) -> Position:
         return Position(row[self.moment], str(row["_id"]))
+
+
+class PagedByName(PagedQuery):
+    """The same in the order of names, of which several may be alike: of an index that ends in (`name`
+    ascending, `moment` and `_id` descending). A row whose name is no text is in no such list; it has no
+    window of time."""
+
+    __slots__ = ()
+
+    def _order(self) -> list[tuple[str, int]]:
+        return [("name", ASCENDING), (self.moment, DESCENDING), ("_id", DESCENDING)]
+
+    def _query(self, window: Window) -> Document:
+        dated = self.which | {self.moment: {"$gte": EARLIEST, "$lt": LATEST}}
+        last = window.after
+        if last is None:
+            return dated | {"name": {"$gte": ""}}
+        alike = self.which | {"name": last.name}
+        return {
+            "$or": [
+                alike | {self.moment: last.moment, "_id": {"$lt": last.id}},
+                alike | {self.moment: {"$gte": EARLIEST, "$lt": last.moment}},
+                dated | {"name": {"$gt": last.name}},
+            ]
+        }
+
+    def _position(self, row: Document) -> Position:
+        return Position(row[self.moment], str(row["_id"]), row["name"])
 
 
 def _fitting(row_filter: RowFilter, batch: Sequence[Document]) -> list[bool]:

@@ -19,6 +19,7 @@ from scheduler_app.store.events.events import Events
 from scheduler_app.store.events.expirations import Expirations
 from scheduler_app.store.events.figures import EventFigures
 from scheduler_app.store.events.holding import Holding
+from scheduler_app.store.events.hourly import HourlyCounts
 from scheduler_app.store.events.lists import EventLists
 from scheduler_app.store.events.messages import Messages
 from scheduler_app.store.events.newest import NewestEvents
@@ -44,6 +45,7 @@ from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
 from scheduler_app.store.sessions import Sessions
 from scheduler_app.store.shared_settings import shared_settings
+from scheduler_app.store.waiting_work import WaitingWork
 
 
 class Store:
@@ -68,6 +70,7 @@ class Store:
         self.recoveries = Recoveries(self.mongo)
         self.event_lists = EventLists(self.mongo)
         self.event_figures = EventFigures(self.mongo)
+        self.hourly_counts = HourlyCounts(self.mongo)
         self.newest_events = NewestEvents(self.mongo)
         self.outcomes = Outcomes(self.mongo)
         self.completions = Completions(self.mongo)
@@ -86,6 +89,7 @@ class Store:
         self.owed = Owed(self.mongo, self.calendars)
         self.forecasts = Forecasts(self.mongo, self.secret_box, self.calendars)
         self.backlogs = Backlogs(self.mongo)
+        self.waiting_work = WaitingWork(self.mongo)
         self.backfills = Backfills(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)

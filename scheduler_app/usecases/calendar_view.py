@@ -19,6 +19,8 @@ MOST_EVENTS = 5_000
 #: How many schedules are read for coming occurrences, how many occurrences of each, and for how long in all.
 MOST_SCHEDULES = 200
 MOST_OF_ONE = 100
+#: Schedules of a destination are looked for so long.
+LOOK_SECONDS = 0.1
 MOST_SECONDS = 1.0
 
 
@@ -64,7 +66,7 @@ def calendar_view(
     """What happened from `since` to `until` up to `now`, and what is to come, of one schedule or of those
     that match. `destination` is the id of one. Bounded; what is left out is said in words."""
     left_out: list[str] = []
-    schedules = _schedules(store, schedule_id, tag, destination, tenant, left_out)
+    schedules = chosen_schedules(store, schedule_id, tag, destination, tenant, left_out)
     known = None if schedule_id is None and tag is None and destination is None else schedules
     past = _past(store, since, min(until, now), schedule_id, known, tenant)
     if len(past) >= MOST_EVENTS:
@@ -86,7 +88,7 @@ def calendar_view(
     return CalendarView(days, left_out)
 
 
-def _schedules(
+def chosen_schedules(
     store: Store,
     schedule_id: str | None,
     tag: str | None,
@@ -94,12 +96,17 @@ def _schedules(
     tenant: str,
     left_out: list[str],
 ) -> list[Schedule]:
+    """Those that match, the newest; appends to `left_out` that there are more."""
     if schedule_id is not None:
         found = store.schedules.get(schedule_id, tenant=tenant)
         return [found] if isinstance(found, Schedule) else []
-    page = store.schedules.page(Window(limit=MOST_SCHEDULES), tenant=tenant, tag=tag, destination=destination)
+    window = Window(limit=MOST_SCHEDULES, seconds=LOOK_SECONDS)
+    page = store.schedules.page(window, tenant=tenant, tag=tag, destination=destination)
     if page.next is not None:
-        left_out.append(f"what comes of all but the newest {MOST_SCHEDULES} schedules")
+        shown = (
+            f"all but the newest {len(page.rows)} schedules" if page.rows else "schedules not found in time"
+        )
+        left_out.append(f"what comes of {shown}")
     return [each for each in page.rows if isinstance(each, Schedule)]
 
 

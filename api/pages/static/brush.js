@@ -52,5 +52,9 @@ document.addEventListener("pointerup", () => {
   });
 });
 
+// The chart is not loaded again under the pointer.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (brush && event.detail.elt.id === "live") event.preventDefault();
+});
 document.addEventListener("pointercancel", () => { brush = null; });
 document.addEventListener("dragstart", (event) => { if (brush) event.preventDefault(); });

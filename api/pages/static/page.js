@@ -20,6 +20,14 @@ document.addEventListener("click", (event) => {
   field.focus();
 });
 
+// The zone of whoever looks at the page is offered beside a field for a zone that says another one.
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+for (const button of document.querySelectorAll("[data-own-zone]")) {
+  button.dataset.use = zone;
+  button.textContent = `Use ${zone}`;
+  button.hidden = !zone || document.getElementsByName(button.dataset.into)[0].value === zone;
+}
+
 document.addEventListener("click", (event) => {
   if (!event.target.matches("[data-copy]")) return;
   const text = document.querySelector(`[data-test="${event.target.dataset.copy}"]`).textContent;

@@ -21,11 +21,11 @@ from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, only_duplicates
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
-from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, Window
+from scheduler_app.store.paging import MAX_SECONDS, Page, PagedByName, PagedQuery, Window
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read, read_whole
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
 from scheduler_app.store.schedules.documents import absent_fields, to_document
-from scheduler_app.store.schedules.listing import Choice, listing
+from scheduler_app.store.schedules.listing import Choice, Order, listing
 from scheduler_app.store.schedules.owed_documents import to_owed_document
 from scheduler_app.store.schedules.sealed_parts import WIPE
 from scheduler_app.store.schedules.set_aside import set_aside_corrupt
@@ -231,13 +231,15 @@ class Schedules:
         window: Window,
         *,
         tenant: str,
-        oldest_first: bool = False,
+        order: Order = "newest",
         **choice: str | None,
     ) -> Page[Schedule | CorruptSchedule]:
-        """The tenant's schedules that match the `Choice`, newest first; the window's times are creation
-        times."""
-        asked = listing(tenant, Choice(**choice))
-        query = PagedQuery(self._schedules, "created_at", *asked, ascending=oldest_first)
+        """The tenant's schedules that match the `Choice`; the window's times are creation times, and next
+        runs in the order of these. By name there is no window of time."""
+        asked = listing(tenant, Choice(**choice), order)
+        kind = PagedByName if order == "name" else PagedQuery
+        moment = "next_run_at" if order == "next" else "created_at"
+        query = kind(self._schedules, moment, *asked, ascending=order in ("oldest", "next"))
         found = query.page(window)
         rows = self._calendars.attach([read_whole(row, self._secret_box) for row in found.rows])
         return Page(rows, found.next)

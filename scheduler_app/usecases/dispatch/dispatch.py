@@ -79,16 +79,17 @@ class Dispatch:
         self._estimates: dict[str, RoomEstimate] = {}
         self._next_queue = ""
 
-    def dispatch_page(self, now: datetime) -> DispatchResult:
+    def dispatch_page(self, now: datetime, *, named_queues: bool = True) -> DispatchResult:
         """Dispatches what waits, queue by queue: what falls due now first, a share of what is late beside it,
         and each in turn among its owners. A queue ends when little is left, its lanes are full, or its time
-        is over: one that nobody serves holds up no other.
+        is over: one that nobody serves holds up no other. `named_queues`: whether to look at others than
+        CALLBACKS, for a caller that knows that nothing waits in them.
 
         Raises a STORE_FAULT or `publisher.unavailable`; what was taken then is put back, here or by recovery.
         """
         results = [self._dispatch_queue(CALLBACKS, now)]
         began = monotonic()
-        for queue in self._outbox.named_queues(after=self._next_queue):
+        for queue in self._outbox.named_queues(after=self._next_queue) if named_queues else ():
             if monotonic() - began > SELECTION_SECONDS:
                 results.append(DispatchResult(0, full=True))
                 break

@@ -1,8 +1,10 @@
 """axe finds nothing serious or critical on any page, light or dark."""
 
+from functools import partial
 from typing import Literal
 
 import pytest
+import requests
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
@@ -25,6 +27,13 @@ def event_id(stack: Stack) -> str:
     )
     stack.post(f"/schedules/{schedule_id}/trigger", status=202)
     (event,) = stack.finished(schedule_id)
+    put = partial(requests.put, timeout=9)
+    url = {"url": journal.url("/"), "concurrency": 2}
+    assert put(f"{stack.url}/api/destinations/crm", json=url).ok
+    assert put(f"{stack.url}/api/kill-switch", json={"tag": "away", "note": "a restore"}).ok
+    assert put(
+        f"{stack.url}/api/blackouts/night", json={"cron": "0 1 * * *", "duration_seconds": 60, "all": True}
+    ).ok
     journal.close()
     found: str = event["_id"]
     return found
@@ -39,6 +48,8 @@ def test_no_page_shuts_anybody_out(
         *("/", "/schedules", "/new-schedule", "/events", "/dead-letters", "/schedules/nothing", "/calendar"),
         *("/calendar?view=week", "/calendar?view=agenda", "/destinations", "/messages", "/processes"),
         *("/calendars", "/go?to=test", "/forecast", f"/schedules/{schedule_id}/edit"),
+        *("/calendar?view=hours", "/new-destination", "/new-message", "/stops", "/destinations/crm/edit"),
+        *("/schedules?order=name", f"/schedules/{schedule_id}?from=2026-01-01"),
     )
     with watched_page(browser, stack.url, color_scheme=look) as page:
         for path in (*paths, f"/schedules/{schedule_id}", f"/events/{event_id}"):

@@ -1,7 +1,9 @@
 """Whatever strangers put into names, tags, bodies and answers is shown as text: no script of theirs runs."""
 
 from itertools import product
+from urllib.parse import quote
 
+import requests
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.journal import Journal
@@ -35,6 +37,8 @@ SHAPES = (
 )
 HOSTILE = [shape.format(deed) for shape, deed in product(SHAPES, DEEDS)]
 SHOWN_TAG = 64
+#: So many kill switches are on, each with a banner on every page.
+SWITCHES = 10
 
 
 def test_a_hundred_hostile_strings_run_no_script_on_any_page(
@@ -59,6 +63,23 @@ def test_a_hundred_hostile_strings_run_no_script_on_any_page(
     ids = [each["id"] for each in made["results"]]
     stack.post(f"/schedules/{ids[0]}/trigger", status=202)
     (event,) = stack.finished(ids[0])
+    messages = [
+        {"event_name": text[:SHOWN_TAG], "payload": text, "headers": {"X-Text": text}, "callback_url": url,
+         "metadata": {"text": text}, "delay_seconds": 3_600}
+        for text in HOSTILE
+    ]  # fmt: skip
+    made = stack.post("/messages/bulk", {"messages": messages}, status=200)
+    assert made["created"] == len(HOSTILE), made
+    message_events = [each["event_id"] for each in made["results"]]
+    for number, text in enumerate(HOSTILE[:: len(DEEDS)][:SWITCHES]):
+        for path, body in (
+            ("kill-switch", {"tag": text[:SHOWN_TAG], "note": text}),
+            (f"blackouts/b{number}", {"cron": "0 1 * * *", "duration_seconds": 60, "note": text,
+                                                 "tag": text[:SHOWN_TAG]}),
+            (f"destinations/d{number}", {"url": f"{url}?q={quote(text)}", "headers": {"X-T": text}}),
+        ):  # fmt: skip
+            put = requests.put(f"{stack.url}/api/{path}", json=body, timeout=9)
+            assert put.ok, put.text
     shown = 0
     page.goto("/schedules")
     while True:
@@ -73,6 +94,8 @@ def test_a_hundred_hostile_strings_run_no_script_on_any_page(
         "/events",
         f"/events/{event['_id']}",
         "/dead-letters",
+        *("/messages", "/destinations", "/stops", "/calendar?view=hours"),
+        *(f"/events/{each}" for each in message_events[:: 4 * len(DEEDS)]),
         *(f"/schedules/{each}" for each in ids[:: len(DEEDS)]),
     ):
         page.goto(path)
@@ -86,6 +109,19 @@ def test_a_hundred_hostile_strings_run_no_script_on_any_page(
     page.get_by_test_id("url").fill(HOSTILE[6])
     page.get_by_test_id("save").click()
     expect(page.get_by_test_id("name")).to_have_value(HOSTILE[1])
+    for path, fields in (
+        ("/new-destination", ("name", "url", "auth_username", "auth_secret", "headers")),
+        ("/new-message", ("event_name", "when", "url", "id", "body", "headers", "metadata")),
+        ("/stops", ("note", "name", "when", "minutes")),
+    ):
+        page.goto(path)
+        for summary in page.locator("main summary").all():
+            summary.click()
+        for number, field in enumerate(fields):
+            page.get_by_test_id(field).fill(HOSTILE[number * len(DEEDS) + number % len(DEEDS)])
+        page.get_by_test_id("save-blackout" if path == "/stops" else "save").click()
+        expect(page.locator(".wrong").first).to_be_visible()
+        expect(page.get_by_test_id(fields[0])).not_to_have_value("")
     page.goto("/schedules?tag=%3Cscript%3Ealert(2)%3C/script%3E")
     expect(page.get_by_test_id("empty")).to_be_visible()
     page.goto("/sign-in?next=%22%3E%3Cscript%3Ealert(1)%3C/script%3E")

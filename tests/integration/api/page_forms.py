@@ -25,6 +25,6 @@ def fields_of(page: str) -> dict[str, str]:
         found[name] = html.unescape(text)
     for name, options in re.findall(r'<select name="([^"]*)"[^>]*>(.*?)</select>', form, re.DOTALL):
         chosen = re.search(r'<option(?: value="([^"]*)")? selected>([^<]*)<', options)
-        value = (chosen[2] if chosen[1] is None else chosen[1]) if chosen else ""
-        found[name] = "" if name.startswith("pick_") else html.unescape(value)
+        words = (chosen[2] if chosen[1] is None else chosen[1]) if chosen else ""
+        found[name] = "" if name.startswith("pick_") else html.unescape(words)
     return found

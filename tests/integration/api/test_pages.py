@@ -1,9 +1,12 @@
 """What the pages show and do, asked without a browser."""
 
+import html
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from flask import Flask
@@ -14,6 +17,7 @@ from scheduler_app.clock import clock
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
+from scheduler_app.usecases import heat_map
 from tests.builders import event
 from tests.integration.api.page_forms import fields_of, form_token
 
@@ -121,6 +125,32 @@ def test_a_text_with_several_readings_offers_them(client: FlaskClient) -> None:
     page = client.post("/new-schedule/preview", data=form).text
     assert 'data-test="not-understood"' in page
     assert page.count('data-test="use-reading"') == 2
+
+
+@pytest.mark.parametrize(
+    ("when", "kind"),
+    [
+        ("every weekday at 9:00", "weekly"),
+        ("0 9 1 * *", "monthly"),
+        ("every_seconds: 900", "interval"),
+        ("*/15 8-17 * * 1-5", "working_hours"),
+        ("FREQ=DAILY;INTERVAL=2;BYHOUR=9;BYMINUTE=0;BYSECOND=0", "daily"),
+        # The same rule, which begins another day.
+        ("DTSTART:20260101T090000Z\nRRULE:FREQ=DAILY;INTERVAL=300;BYHOUR=9;BYMINUTE=0;BYSECOND=0", None),
+        ("every_seconds: 15", None),
+        ("2040-01-05T12:00:00Z", None),
+        ("on demand", None),
+    ],
+)
+def test_the_picker_follows_what_is_written_as_far_as_it_can(
+    client: FlaskClient, when: str, kind: str | None
+) -> None:
+    form = {"form_token": form_token(client, "/new-schedule"), "when": when, "timezone": "Europe/Berlin"}
+    page = client.post("/new-schedule/preview", data=form).text
+    found = re.search(r"data-picks='([^']*)'", page)
+    assert found, page
+    picks = json.loads(html.unescape(found[1]))
+    assert (picks and picks["pick_kind"]) == kind
 
 
 def test_a_cause_is_sent_again_a_page_at_a_time(
@@ -307,6 +337,48 @@ def test_a_calendar_counts_each_event_on_its_day_in_the_zone_that_is_asked_for(
     assert client.get("/calendar?timezone=Mars/Base").status_code == 422
     coming = client.get(f"/calendar?on=2040-01-01&schedule_id={made['id']}").text
     assert coming.count('data-test="comes"') == 1
+
+
+def test_a_heat_map_counts_each_hour_in_its_zone_and_leads_to_its_events(
+    client: FlaskClient, create: Create, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.put("/api/destinations/crm", json={"url": "http://127.0.0.1:9/"})
+    made, other = create(tags=["t"]), create()
+    named = client.post(
+        "/api/schedules", json={"name": "n", "destination": "crm", "on_demand": True}
+    ).get_json()
+    late = datetime(2026, 3, 2, 23, 30, tzinfo=UTC)
+    fail(store, str(made["id"]), late, 503)
+    store.events.insert([event(late + timedelta(minutes=9), str(made["id"]))], late, "made")
+    fail(store, str(other["id"]), late - timedelta(hours=1), 503)
+    fail(store, str(named["id"]), late - timedelta(hours=2), 503)
+
+    def hours(query: str) -> list[tuple[str, str, int, bool]]:
+        """From, to, the count and whether some are dead letters."""
+        page = client.get(f"/calendar?view=hours&on=2026-03-02{query}").text
+        cells = re.findall(r'href="([^"]+)" data-test="hour"[^>]*>(\d+)( <strong)?', page)
+        found = []
+        for link, count, dead in cells:
+            asked = parse_qs(urlsplit(html.unescape(link)).query)
+            found.append((asked["from"][0], asked["to"][0], int(count), bool(dead)))
+            assert client.get(html.unescape(link)).text.count('href="/events/') == int(count)
+        return sorted(found)
+
+    last = ("2026-03-02T23:00", "2026-03-03T00:00")
+    assert hours("&tag=t") == [(*last, 2, True)]
+    assert hours(f"&schedule_id={made['id']}") == [(*last, 2, True)]
+    assert hours("&tag=t&timezone=Asia/Kolkata") == [("2026-03-03T05:00", "2026-03-03T06:00", 2, True)]
+    assert [each[2] for each in hours("")] == [1, 1, 2]
+    assert hours("&destination=crm&tag=other") == []
+    page = client.get("/calendar?view=hours&on=2026-03-02").text
+    assert 'data-test="left-out"' not in page
+    monkeypatch.setattr(heat_map, "MOST_EVENTS", 2)
+    monkeypatch.setattr(heat_map, "MOST_DEAD", 1)
+    page = client.get("/calendar?view=hours&on=2026-03-02").text
+    assert "what is beyond the newest 2 events; what is beyond the newest 1 dead letters" in page
+    monkeypatch.setattr(heat_map, "MOST_SCHEDULES", 0)
+    page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
+    assert "all but the newest 0 schedules" in page
 
 
 def test_the_forecast_says_how_much_falls_due_and_for_whom(client: FlaskClient, create: Create) -> None:

@@ -32,12 +32,14 @@ def test_without_keys_a_foreign_host_is_misdirected(client: FlaskClient) -> None
     assert refused.mimetype == "text/html"
 
 
-def test_every_page_forbids_frames_foreign_sources_and_caches(client: FlaskClient) -> None:
-    headers = client.get("/").headers
-    assert headers["Content-Security-Policy"].startswith("default-src 'self'; ")
-    assert "unsafe" not in headers["Content-Security-Policy"]
-    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
-    assert headers["Cache-Control"] == "no-store"
+def test_every_page_and_refusal_forbids_frames_foreign_sources_and_caches(client: FlaskClient) -> None:
+    for method, path in page_operations(client.application):
+        headers = client.open(path, method=method).headers
+        policy = headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'self'; "), path
+        assert "unsafe" not in policy, path
+        assert {"frame-ancestors 'none'", "form-action 'self'"} <= set(policy.split("; ")), path
+        assert headers["Cache-Control"] == "no-store", path
 
 
 def test_a_form_without_its_token_changes_nothing(client: FlaskClient) -> None:

@@ -30,7 +30,7 @@ def test_a_switch_is_turned_on_shown_on_every_page_and_turned_off(make_api: Call
     for path in ("/", "/schedules", "/new-message", "/stops", "/schedules/none-such"):
         banner = re.search(r'<p [^>]*data-test="kill-switch">(.*?)</p>', client.get(path).text)
         assert banner, path
-        for said in ("the tag billing", " by ann", "“restore”", "now"):
+        for said in ("the tag billing", " by ann", "“restore”", "On since"):
             assert said in banner[1], path
     (shown,) = client.get("/api/kill-switch", headers={"X-API-Key": KEY}).get_json()["kill_switches"]
     assert shown["by"] == "ann"
@@ -53,10 +53,19 @@ def test_a_page_asks_nothing_more_of_the_database_while_no_switch_is_on(
 ) -> None:
     made = client.application.extensions["scheduler"]
     asked = list[str]()
+
+    def all_of_them() -> KillSwitches:
+        asked.append("all")
+        return KillSwitches()
+
+    def of_one(*_: object, **__: object) -> list[object]:
+        asked.append("of one")
+        return []
+
     with monkeypatch.context() as watched:
         watched.setattr(made.kill_switch_notice._view, "seconds", 60.0)
-        watched.setattr(made.kill_switch_notice._view, "_read", lambda: asked.append("all") or KillSwitches())
-        watched.setattr(type(made.store.kill_switches), "of", lambda *_, **__: asked.append("of one") or [])
+        watched.setattr(made.kill_switch_notice._view, "_read", all_of_them)
+        watched.setattr(type(made.store.kill_switches), "of", of_one)
         for _ in range(3):
             client.get("/calendars")
     assert asked == ["all"], "what is known holds for a while"
@@ -78,7 +87,7 @@ def test_a_blackout_is_set_shown_and_deleted(client: FlaskClient) -> None:
     found = client.get("/api/blackouts/maintenance").get_json()
     assert (found["duration_seconds"], found["tag"], found["policy"]) == (5_400, "billing", "skip")
     page = client.get("/stops").text
-    for said in ("maintenance", "the tag billing", "1.5 h", "skipped", "backups"):
+    for said in ("maintenance", "the tag billing", "90.0 min", "skipped", "backups"):
         assert said in page
     assert client.post("/stops/blackouts/delete", data=form | {"name": "maintenance"}).status_code == 303
     assert 'data-test="no-blackout"' in client.get("/stops").text

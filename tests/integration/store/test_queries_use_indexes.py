@@ -42,6 +42,7 @@ from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.cursors import Advance, free
 from scheduler_app.store.schedules.last_runs import Run
+from scheduler_app.store.waiting_work import Work
 from tests.builders import event, message, schedule
 from tests.integration.store.taking import take
 
@@ -133,6 +134,7 @@ def test_every_verb_s_query_has_an_index(
     # What is looked for in vain would only be looked for longer.
     monkeypatch.setattr(paging, "MAX_EXAMINED", 3_000)
     store = Watched(full)
+    assert Work.FINISH not in store.waiting_work.kinds(now)
     _use_events(store, now)
     _use_cursors(store.cursors, now)
     _use_schedules(store.schedules, now)
@@ -143,6 +145,10 @@ def test_every_verb_s_query_has_an_index(
     assert len(store.events.last_ended("s50", after=None, until=now, limit=3)) == 3
     _use_lists(store.event_lists, now)
     _use_figures(store.event_figures, now)
+    for ids in (None, ["s1"], ["s1", "s2"]):
+        span = now - 100 * SECOND, now
+        store.hourly_counts.events(ids, *span, tenant=TENANT, most=1_000)
+        store.hourly_counts.dead_letters(ids, *span, tenant=TENANT, most=1_000)
     _use_newest(store.newest_events)
     _use_messages(store.messages, now)
     _use_destinations(store.destinations, now)
@@ -275,7 +281,10 @@ def _use_schedules(schedules: Any, now: datetime) -> None:
         {"text": "Sched", "destination": "crm"},
     ):
         schedules.count(tenant=TENANT, most=1_000, **filters)
-        schedules.page(Window(limit=10), tenant=TENANT, oldest_first=True, **filters)
+        schedules.page(Window(limit=10), tenant=TENANT, order="oldest", **filters)
+        for order in ("name", "next"):
+            for after in (None, Position(now, "s3", "test")):
+                schedules.page(Window(limit=10, after=after), tenant=TENANT, order=order, **filters)
         schedules.page(Window(limit=10), tenant="default", **filters)
         schedules.page(Window(limit=10, skip=10), tenant="default", **filters)
         schedules.page(Window(limit=10, after=Position(now, "s3")), tenant="default", **filters)

@@ -206,6 +206,22 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.event_figures.last_of_each([w.living], w.now + SECOND, tenant=w.stranger, most=9),
         {},
     ),
+    "hourly_counts.events": (
+        lambda w: (
+            w.store.hourly_counts.events(
+                [w.living], w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+            ).quarters
+        ),
+        {},
+    ),
+    "hourly_counts.dead_letters": (
+        lambda w: (
+            w.store.hourly_counts.dead_letters(
+                None, w.now - SECOND, w.now + SECOND, tenant=w.stranger, most=9
+            ).quarters
+        ),
+        {},
+    ),
     "edits.page": (lambda w: w.store.edits.page(Window(limit=9), w.living, tenant=w.stranger).rows, []),
     "edits.get": (lambda w: w.store.edits.get(w.edit, w.living, tenant=w.stranger), None),
     "calendars.get": (lambda w: w.store.calendars.get("c1", tenant=w.stranger), None),
@@ -342,6 +358,7 @@ ACROSS_TENANTS = {
     *("completions.expect", "completions.overdue", "completions.tell"),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *("expirations.expire_claimed", "expirations.newest_due", "missed.settle", "cursors.advance_within"),
+    "waiting_work.kinds",
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),
