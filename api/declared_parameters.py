@@ -1,7 +1,7 @@
-"""Refuses what a route does not declare, on every route: query parameters and bodies.
+"""Refuses query parameters and bodies that a route does not declare.
 
-A parameter that is ignored silently, such as a misspelt `dry_run`, does what nobody asked for. A route
-declares what it takes by its schemas, in `ApiBlueprint.arguments`.
+An API that ignores a misspelt parameter, such as `dryrun` for `dry_run`, does what the caller did not want. A
+route declares what it takes by its schemas, in `ApiBlueprint.arguments`.
 """
 
 from collections.abc import Callable

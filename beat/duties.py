@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from scheduler_app.assembly import Assembly
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.domain.queues import CALLBACKS
+from scheduler_app.store.waiting_work import Work
 from scheduler_app.usecases.completions import EVENTS_A_PAGE as COMPLETIONS_A_PAGE
 from scheduler_app.usecases.dispatch import Dispatch
 from scheduler_app.usecases.recalendaring import CALENDARS_A_PAGE
 from scheduler_app.usecases.recovery import EVENTS_A_PAGE, Recovery
 from scheduler_app.usecases.retention import Retention
+from scheduler_app.usecases.waiting_work import WaitingWorkView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +33,18 @@ class Duty:
     turn: float = 0.0
     #: A duty to run between two pages of this one.
     between_pages: "Duty | None" = None
+    #: Asked before a turn: whether there is anything to do. None: the first page finds out.
+    wanted: Callable[[datetime], bool] | None = None
 
 
 def duties(made: Assembly) -> list[Duty]:
     """All duties of a beat."""
-    dispatch = dispatch_duty(made.dispatch)
+    work = WaitingWorkView(made.store)
+
+    def has(kind: Work) -> Callable[[datetime], bool]:
+        return partial(work.has, kind)
+
+    dispatch = dispatch_duty(made.dispatch, has(Work.ROUTED))
     retention = Retention(made.store, retention_days=made.settings.retention_days)
     return [
         Duty(
@@ -45,17 +55,20 @@ def duties(made: Assembly) -> list[Duty]:
         ),
         Duty(
             name="finish",
+            wanted=has(Work.FINISH),
             page=_single(made.expansion.finish_ended),
             while_failing="schedules whose last occurrence has passed are still shown as active",
         ),
         Duty(
             name="resume",
+            wanted=has(Work.RESUME),
             page=made.resumption.resume_page,
             while_failing="schedules whose pause is over stay paused",
             turn=1.0,
         ),
         Duty(
             name="release",
+            wanted=has(Work.HELD),
             page=made.held_events.release_page,
             while_failing="events that a kill switch held stay held although it is off",
             turn=1.0,
@@ -83,29 +96,35 @@ def duties(made: Assembly) -> list[Duty]:
         ),
         Duty(
             name="owed",
+            wanted=has(Work.OWED),
             page=made.owed_expansion.expand_page,
             while_failing="events from before an edit that the edit left to beats are not created",
             period=1.0,
         ),
         Duty(
             name="backfill",
+            wanted=has(Work.BACKFILL),
             page=made.backfill_duty.work_page,
             while_failing="past occurrences that people asked for are not made",
             period=1.0,
         ),
         Duty(
             name="recover",
-            page=lambda now: _recover_page(made.recovery, made.publisher.queue_lengths, now),
+            page=lambda now: _recover_page(
+                made.recovery, made.publisher.queue_lengths, now, has_named_queues=work.has(Work.ROUTED, now)
+            ),
             while_failing="callbacks that dead processes left unfinished wait",
         ),
         Duty(
             name="time_out",
+            wanted=has(Work.TIME_OUT),
             page=lambda now: made.completion_timeouts.end_overdue(now) == COMPLETIONS_A_PAGE,
             while_failing="events that their receivers do not complete in time stay running",
             period=1.0,
         ),
         Duty(
             name="notify",
+            wanted=has(Work.NOTIFY),
             page=made.notifications.notify_page,
             while_failing="nobody is told how events ended; all of them are told of later",
             turn=1.0,
@@ -131,11 +150,14 @@ def duties(made: Assembly) -> list[Duty]:
     ]
 
 
-def dispatch_duty(dispatch: Dispatch) -> Duty:
-    """The duty that sends due events to the workers. Its pages raise what the broker raises, too."""
+def dispatch_duty(
+    dispatch: Dispatch, has_named_queues: Callable[[datetime], bool] = lambda now: True
+) -> Duty:
+    """The duty that sends due events to the workers. Its pages raise what the broker raises, too.
+    `has_named_queues`: whether there may be events in other queues than CALLBACKS."""
     return Duty(
         name="dispatch",
-        page=lambda now: dispatch.dispatch_page(now).full,
+        page=lambda now: dispatch.dispatch_page(now, named_queues=has_named_queues(now)).full,
         while_failing="no callback is sent: those that fall due are sent late",
         turn=1.0,
     )
@@ -151,13 +173,19 @@ def _single(use_case: Callable[[datetime], object]) -> Callable[[datetime], bool
     return page
 
 
-def _recover_page(recovery: Recovery, queue_lengths: Callable[[str], QueueLengths], now: datetime) -> bool:
+def _recover_page(
+    recovery: Recovery,
+    queue_lengths: Callable[[str], QueueLengths],
+    now: datetime,
+    *,
+    has_named_queues: bool,
+) -> bool:
     # Messages last: the others need MongoDB only, and continue while the broker is away.
     workers = recovery.recover_workers(now)
     dispatches = recovery.recover_dispatches(now)
     messages = [
         recovery.recover_messages(now, queue=queue_lengths(name), name=name)
-        for name in (CALLBACKS, *recovery.named_queues())
+        for name in (CALLBACKS, *(recovery.named_queues() if has_named_queues else ()))
     ]
     most = max(each.total for each in (workers, dispatches, *messages))
     return most >= EVENTS_A_PAGE

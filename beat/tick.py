@@ -78,6 +78,8 @@ class Tick:
 
     def _take_turn(self, duty: Duty) -> bool:
         """Works on pages until nothing is left or the duty's turn is over; True when there is more."""
+        if duty.wanted is not None and not duty.wanted(self._now()):
+            return False
         began = monotonic()
         while not self._stopping():
             if not duty.page(self._now()):

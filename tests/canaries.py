@@ -13,6 +13,10 @@ BASIC = "canary-basic-password-08aa"
 BODY = "canary-json-body-51ce"
 TEXT_BODY = "canary-text-body-9d3f"
 METADATA = "canary-metadata-3e8a"
+VARIABLE = "canary-variable-of-a-command-b7d3"
+ARGUMENT = "canary-argument-of-a-task-2ce1"
+KEYWORD_ARGUMENT = "canary-keyword-argument-of-a-task-61b0"
+TASK_HEADER = "canary-header-of-a-task-9a40"
 QUERY = "canary/query+value-c6e1"
 API_KEY = "canary-api-key-0123456789abcdef"
 SECRETS_KEY = Fernet.generate_key().decode()
@@ -26,6 +30,10 @@ CANARIES = {
     "body": BODY,
     "text body": TEXT_BODY,
     "metadata": METADATA,
+    "variable": VARIABLE,
+    "argument": ARGUMENT,
+    "keyword argument": KEYWORD_ARGUMENT,
+    "task header": TASK_HEADER,
     "query": QUERY,
     "API key": API_KEY,
     "SECRETS_KEY": SECRETS_KEY,
@@ -52,6 +60,24 @@ def message_fields(url: str) -> dict[str, Any]:
     fields = request_fields(url)
     body = fields.pop("json")
     return {**fields, "payload": body, "metadata": {"trace": METADATA}}
+
+
+def command() -> dict[str, Any]:
+    """An action that prints its environment, with a canary in it."""
+    return {"type": "command", "command": ["/usr/bin/env"], "env": {"PASSWORD": VARIABLE}}
+
+
+def celery_task() -> dict[str, Any]:
+    """An action with a canary in each place of a task."""
+    return {
+        "type": "celery_task",
+        "task": "shop.bill",
+        "broker": "shop",
+        "args": [{"to": ARGUMENT}],
+        "kwargs": {"key": KEYWORD_ARGUMENT},
+        "headers": {"x-auth": TASK_HEADER},
+        "wait": True,
+    }
 
 
 def found_in(text: str, **more: str) -> list[str]:

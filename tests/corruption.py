@@ -204,6 +204,7 @@ DESTINATIONS: dict[str, tuple[Any, ...]] = {
     "concurrency": ("x", NAN, [1], {"x": 1}, HUGE, 0, True, 0.5),
     "breaker": (*NO_OBJECT, {}, {"failures": 0, "open_seconds": 5}, {"failures": 1, "open_seconds": 0.1}),
     "paused": ("x", 5, NAN, None, ["x"], MISSING),
+    "queue": ("", "a b", "celery", 5, NAN, [1], {"x": 1}, True),
     "deleting": ("x", 5, NAN, [1], {"x": 1}),
     "created_at": ("soon", 5, NAN, None, {"x": 1}, MISSING, HUGE_DATE, TINY_DATE, True),
     "updated_at": NO_DATE,

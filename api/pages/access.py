@@ -1,4 +1,4 @@
-"""Who may see the pages, and which forms are theirs.
+"""Checks who may see the pages, and that a form was sent by the person who loaded it.
 
 Without API keys: browsers on this machine, under a name of loopback. With keys: browsers that have a session,
 which begins at the sign-in. Every form carries a token derived from a cookie that no other site can read.
@@ -23,7 +23,7 @@ SESSION_COOKIE = "scheduler_session"
 #: Names a browser that has no session, so that its forms are told from those of other sites all the same.
 VISITOR_COOKIE = "scheduler_visitor"
 TOKEN_FIELD = "form_token"  # noqa: S105 (a field's name)
-#: What a person may do whose key may only read.
+#: What a person with a read-only key may do.
 READERS_FORMS = (f"{PAGES}.begin_session", f"{PAGES}.sign_out", *READ_ONLY_POSTS)
 #: Pages that are nothing but a form.
 WRITERS_PAGES = tuple(
@@ -88,11 +88,14 @@ def _check_form(cookie: str | None) -> None:
     if request.method in SAFE_METHODS:
         return
     if not hmac.compare_digest(request.form.get(TOKEN_FIELD, "").encode(), g.form_token.encode()):
-        raise Problem(403, "this form is no longer valid: load the page again, and allow its cookies")
+        raise Problem(
+            403, "this form has expired: load the page again, and let your browser keep its cookies"
+        )
 
 
 def _to_sign_in() -> AnyResponse:
-    # Only what was read is opened again after the sign-in: a form would have to be filled in anew.
+    # After the sign-in the browser returns to the page that it asked for. A form that was sent is lost: it
+    # returns to the overview.
     wanted = request.full_path.rstrip("?") if request.method == "GET" else url_for(f"{PAGES}.overview")
     answer = redirect(url_for(f"{PAGES}.sign_in", next=wanted), 303)
     if request.headers.get("HX-Request"):

@@ -15,7 +15,7 @@ from scheduler_app.domain.http_action import METHODS
 
 _FIELDS = {field.data_key or name: field for name, field in DestinationChange().fields.items()}
 _ELSEWHERE = {"url", "method", "headers", "paused"}
-#: What is one value: limits, retries and whether requests are signed.
+#: The fields of one value: limits, retries and whether requests are signed.
 SETTINGS: dict[str, Any] = {
     name: field
     for name, field in _FIELDS.items()
@@ -38,7 +38,7 @@ FORM_NAMES = {
     "breaker": "breaker_failures",
     "breaker/open_seconds": "breaker_open_seconds",
 }
-#: What a field that was emptied is given as, where that is not null.
+#: The value of a field that was emptied, where that is not null.
 _EMPTY: View = {"headers": {}, "allowed_methods": list(METHODS), "burst": 1, "signing": False}
 
 #: Its fields are checked as the API's: here they are only bounded.
@@ -112,7 +112,7 @@ def _values(texts: dict[str, str]) -> View:
 
 
 def _auth(texts: dict[str, str]) -> View:
-    """Nothing where no type is chosen, whatever else was left in the form."""
+    """Empty where no type is chosen, whatever else is in the form."""
     kind = texts.get("auth_type", "")
     names = {"auth_username": "username", "auth_secret": "password"}
     if kind == "bearer":

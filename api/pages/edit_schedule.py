@@ -63,7 +63,9 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
     except (ValidationError, InvalidField) as error:
         return _form(found, form, problem_of(error)), 422
     except StaleVersion:
-        stale = "Somebody has changed this schedule meanwhile: load the page again, and edit what is there"
+        stale = (
+            "This schedule was changed since you opened this page: load the page again and repeat your edit"
+        )
         return _form(found, form, Problem(409, stale)), 409
     except Conflict as error:
         return _form(found, form, Problem(409, str(error))), 409
@@ -108,7 +110,7 @@ def _effect(form: Loaded, found: Schedule) -> View:
         effect = edit_effect(services().store, found, after, services().now())
     except InvalidRecurrence as error:
         raise Conflict(f"what this changes takes too long to tell: {error}") from None
-    # Of what is asked for: an interval that counts from now has other occurrences each second.
+    # Computed from what is asked for: an interval that counts from now has other occurrences each second.
     seen = json.dumps([found.version, changes_of(form, _shown(found))], sort_keys=True)
     return {
         "effect": {"it": effect, "revised": after.revision != found.revision, "moves": effect.moves},

@@ -1,6 +1,7 @@
 """The list of events, one event, and what people do with one."""
 
 import shlex
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -9,7 +10,7 @@ from werkzeug.wrappers import Response
 
 from api.auth import PAGES
 from api.json_types import Loaded, View
-from api.pages.forms import Done, Nothing, onward, takes_form, takes_query
+from api.pages.forms import LOOK_SECONDS, Done, Nothing, onward, takes_form, takes_query
 from api.pages.names import names_of
 from api.pages.schedule import curl
 from api.services import services
@@ -24,7 +25,7 @@ from scheduler_app.store.events.record import EventRecord
 
 #: A worker has taken an event in these states, or it is over.
 NOT_CANCELLABLE = frozenset(state for state in State if LIFE[state].final) | {State.RUNNING}
-#: Of the first attempt: each step of an event's way, by the state whose line in the history tells its time.
+#: The steps of an event up to its first attempt, by the state whose line in the history has the time.
 _STEPS = ((State.WORKER_QUEUE, "dispatched"), (State.RUNNING, "claimed"))
 
 
@@ -46,7 +47,7 @@ def register(blueprint: Blueprint) -> None:
 
 @takes_query(EventFilter)
 def events(query: Loaded) -> str:
-    asked = window(query)
+    asked = replace(window(query), seconds=LOOK_SECONDS)
     found = services().store.event_lists.page(
         asked,
         tenant=tenant(),

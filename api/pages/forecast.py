@@ -55,8 +55,8 @@ def next_day(_: Loaded) -> str:
 
 
 def _forecast(hours: str) -> View:
-    """Raises Problem while another one is being made and there is no older one: nobody waits for it in a
-    thread that others need."""
+    """A forecast, from the cache while that is fresh. Raises Problem while another request computes the first
+    one: a request that waited for it would block a thread of the server."""
     key, kept = (tenant(), hours), _kept()
     made_at, found = kept.made.get(key, (0.0, {}))
     if found and monotonic() - made_at < KEPT_SECONDS:
@@ -80,7 +80,7 @@ def _forecast(hours: str) -> View:
 
 
 def _kept() -> _Kept:
-    """Of the application at hand."""
+    """The cache of the current application."""
     found: _Kept = current_app.extensions.setdefault("forecasts_of_pages", _Kept())
     return found
 

@@ -74,7 +74,7 @@ def changed_names(form: View, before: View, names: set[str]) -> set[str]:
 
 
 def choices(field: AnyField) -> list[str]:
-    """What a field may be, where that is one of some words."""
+    """The words that a field may have, where it is one of several."""
     if isinstance(field, fields.Boolean):
         return ["true", "false"]
     found = (each for each in field.validators if isinstance(each, validate.OneOf))
@@ -82,7 +82,7 @@ def choices(field: AnyField) -> list[str]:
 
 
 def errors_by_field(problem: Problem | None, names: Mapping[str, str]) -> dict[str, list[str]]:
-    """What is wrong, by the form's field that it is about; "" for what is about none. `names` are the form's
+    """The errors by the form's fields; "" for those of no field. `names` are the form's
     names of the API's fields that have another one there, by field (`body`) or by path (`auth/token`)."""
     errors: dict[str, list[str]] = {}
     for each in problem.errors if problem else ():

@@ -1,4 +1,4 @@
-"""What a page is given: its query or its form, read by a schema as the API reads bodies.
+"""Reads a page's query or form by a schema, as the API reads bodies.
 
 A browser sends a field that was left empty as empty text: it counts as not given.
 """
@@ -24,6 +24,8 @@ from scheduler_app.store.paging import Position
 OF_WHAT_WAS_DONE = ("done", "count", "undo", "changed")
 #: Rows on a page of a list.
 ROWS = 50
+#: A page looks so long for what no index answers. It shows what it found; its link to the next page goes on.
+LOOK_SECONDS = 0.1
 
 
 class Nothing(InputSchema):
@@ -31,7 +33,7 @@ class Nothing(InputSchema):
 
 
 class Done(InputSchema):
-    """What a page was led to by: an action that has been done, and how many things it was done to."""
+    """The action that led to a page, and how many things it was done to."""
 
     done = fields.String(
         validate=validate.OneOf(
@@ -107,7 +109,7 @@ def problem_of(error: InvalidField | ValidationError) -> Problem:
 
 
 def seed_of(form: Loaded) -> str | None:
-    """What an id is made of: a form that is sent twice makes one thing, one that was changed another."""
+    """The seed of an id: a form that is sent twice makes one thing, a changed form another."""
     if "once" not in form:
         return None
     content = "\n".join(f"{name}={form[name]}" for name in sorted(form))

@@ -70,7 +70,7 @@ def _finish(response: Response) -> Response:
     if response.mimetype == PROBLEM:
         response = _as_page(response)
     elif request.method == "GET" and response.status_code == 200 and not response.direct_passthrough:
-        # What is loaded again and again is sent only where it differs.
+        # Parts that pages load again and again are sent only where they differ.
         response.set_etag(hashlib.sha256(response.get_data()).hexdigest()[:32], weak=True)
         response.make_conditional(request)
     response.headers["Content-Security-Policy"] = POLICY

@@ -7,7 +7,7 @@ from werkzeug.wrappers import Response
 from api.auth import PAGES
 from api.json_types import Loaded
 from api.pages.access import WRITERS_PAGES
-from api.pages.forms import takes_query
+from api.pages.forms import LOOK_SECONDS, takes_query
 from api.services import services
 from api.tenancy import tenant
 from api.wire.input_schema import InputSchema
@@ -44,7 +44,8 @@ def register(blueprint: Blueprint) -> None:
 
 @takes_query(GoQuery)
 def go(query: Loaded) -> str | Response:
-    """The places that fit; a single one is gone to at once where nobody types."""
+    """Lists the pages that match the text. A form that was submitted redirects to a single match; a search
+    while somebody types only lists."""
     places = _places(query.get("to", "").strip())
     if request.headers.get("HX-Request"):
         return render_template("found.html", places=places, to=query.get("to"))
@@ -64,14 +65,18 @@ def _places(wanted: str) -> list[tuple[str, str]]:
     if not wanted:
         return pages
     store = services().store
-    found = store.schedules.page(Window(limit=MOST), tenant=tenant(), text=wanted).rows
+    page = store.schedules.page(Window(limit=MOST, seconds=LOOK_SECONDS), tenant=tenant(), text=wanted)
     schedules = [
         (each.name, url_for(f"{PAGES}.schedule", schedule_id=each.id))
-        for each in found
+        for each in page.rows
         if isinstance(each, Schedule)
     ]
     if store.schedules.exists(wanted, tenant=tenant()):
         schedules.append((wanted, url_for(f"{PAGES}.schedule", schedule_id=wanted)))
     if store.events.get(wanted, tenant=tenant()):
         schedules.append((f"Event {wanted}", url_for(f"{PAGES}.event", event_id=wanted)))
-    return [*pages, *schedules][: MOST + len(NAMED)]
+    if page.next is not None:
+        # There may be more than fit here, or were found in time.
+        everything = url_for(f"{PAGES}.schedules", text=wanted)
+        schedules.append((f"All schedules with “{wanted}” in their names", everything))
+    return [*pages, *schedules]

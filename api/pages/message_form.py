@@ -25,7 +25,7 @@ JSON, TEXT = "json", "text"
 _LENGTHS = {"id": 200, "event_name": 1_000, "when": 2_000, "timezone": 200, "url": 10_000,
             "destination": 200, "path": 10_000, "method": 20, "headers": 40_000, "metadata": 40_000,
             "body": 300_000}  # fmt: skip
-#: What the form shows errors beside.
+#: The fields beside which the form shows errors.
 SHOWN = frozenset((*_LENGTHS, *SETTINGS))
 #: The form's names of what the API's errors are about.
 FORM_NAMES = dict.fromkeys(BY_NAME, "when") | {

@@ -1,9 +1,11 @@
 """Messages: one-off deliveries, by their subject, destination and state."""
 
+from dataclasses import replace
+
 from flask import Blueprint, render_template, request
 
 from api.json_types import Loaded
-from api.pages.forms import onward, takes_query
+from api.pages.forms import LOOK_SECONDS, onward, takes_query
 from api.services import services
 from api.tenancy import tenant
 from api.wire import window
@@ -19,7 +21,7 @@ def register(blueprint: Blueprint) -> None:
 @takes_query(MessageFilter)
 def messages(query: Loaded) -> str:
     found = services().store.messages.page(
-        window(query),
+        replace(window(query), seconds=LOOK_SECONDS),
         tenant=tenant(),
         event_name=query.get("event_name"),
         destination=query.get("destination"),

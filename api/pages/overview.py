@@ -26,7 +26,7 @@ MOST_COUNTED = 10_000
 MOST_READ = 1_000
 ROWS = 10
 CAUSES = 5
-#: What failed before is on the page of the dead letters.
+#: Older failures are on the page of the dead letters.
 RECENT = timedelta(days=1)
 CHART = (600.0, 80.0)
 

@@ -21,7 +21,7 @@ FIELDS: dict[str, AnyField] = {
 
 
 class NotPicked(Exception):
-    """What was picked is no rule; the words say what to change."""
+    """The choices make no rule; the message says what to change."""
 
 
 def picked(form: Loaded) -> str:

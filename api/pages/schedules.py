@@ -11,7 +11,16 @@ from werkzeug.wrappers import Response
 from api import hop_limit
 from api.auth import PAGES
 from api.json_types import Loaded
-from api.pages.forms import OF_WHAT_WAS_DONE, ROWS, Done, cursor, onward, takes_form, takes_query
+from api.pages.forms import (
+    LOOK_SECONDS,
+    OF_WHAT_WAS_DONE,
+    ROWS,
+    Done,
+    cursor,
+    onward,
+    takes_form,
+    takes_query,
+)
 from api.problems import Problem
 from api.services import services
 from api.tenancy import tenant
@@ -26,13 +35,13 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.tenants import whole_id
 from scheduler_app.store.paging import Position, Window
 
-#: What is done to a schedule, by the word on its button; and the word for what was done.
+#: The actions on a schedule by the word on their button, with the word for what was done.
 VERBS = {"pause": "paused", "resume": "resumed", "trigger": "triggered", "tag": "tagged", "delete": "deleted"}
-#: What takes back what was done.
+#: The action that undoes each.
 UNDO = {"pause": "resume", "resume": "pause"}
 OUTCOMES = 30
 MOST_COUNTED = 10_000
-#: Of all that a filter finds so many are changed in one request, or as many as this time allows.
+#: How many schedules that match a filter one request changes at most, and for how long.
 FILTER_PAGE = 500
 FILTER_SECONDS = 5.0
 MOST_REFUSALS = 100
@@ -78,7 +87,7 @@ def register(blueprint: Blueprint) -> None:
 def schedules(query: Loaded) -> str:
     made = services()
     filters = {name: query[name] for name in FILTERS if name in query}
-    window = Window(limit=ROWS, after=query.get("cursor"))
+    window = Window(limit=ROWS, after=query.get("cursor"), seconds=LOOK_SECONDS)
     found = made.store.schedules.page(window, tenant=tenant(), order=query["order"], **_which(filters))
     now = made.now()
     ids = [each.id for each in found.rows if isinstance(each, Schedule)]

@@ -61,7 +61,7 @@ def begin_session(form: Loaded) -> Response | tuple[str, int]:
         log.warning("sign_in.refused", message="A sign-in was refused", address=address)
         page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
         return page, 401
-    # A fresh token, whatever the browser had before: nobody can prepare a session for somebody else.
+    # The token is new, whatever cookie the browser sent: a session fixed by an attacker is never used.
     token = made.store.sessions.open(key.digest)
     log.info("sign_in.done", message="A person signed in", address=address)
     return keep_session(redirect(_own_path(form.get("next", "")), 303), token)

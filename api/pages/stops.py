@@ -1,4 +1,4 @@
-"""What keeps callbacks from being sent: kill switches and blackouts."""
+"""The page of kill switches and blackouts, which keep callbacks from being sent."""
 
 from flask import Blueprint, g, redirect, render_template, url_for
 from marshmallow import ValidationError, fields, validate

@@ -20,6 +20,7 @@ from api.wire import (
     Message,
     Paging,
     examples,
+    listed,
     window,
 )
 from api.wire.calendar import calendar_shown
@@ -42,10 +43,10 @@ Tagged = tuple[View, Headers]
 @blueprint.response(200, CalendarPage)
 def list_calendars(query: Loaded) -> View:
     """List calendars, newest first"""
-    limit, page = query["limit"], query["page"]
-    found = services().store.calendars.page(window(query), tenant=tenant())
+    asked = window(query)
+    found = services().store.calendars.page(asked, tenant=tenant())
     rows = [calendar_shown(each) for each in found.rows]
-    return {"calendars": rows, "page": page, "limit": limit, "next_cursor": found.next}
+    return listed("calendars", rows, asked, found)
 
 
 @blueprint.route("/<name>", methods=["GET"])

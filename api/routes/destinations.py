@@ -11,7 +11,7 @@ from api.json_types import Loaded, View
 from api.preconditions import unchanged
 from api.services import services
 from api.tenancy import tenant
-from api.wire import Message, Paging, PutQuery, examples, window
+from api.wire import Message, Paging, PutQuery, examples, listed, window
 from api.wire.destination_input import DestinationChange, DestinationInput
 from api.wire.destination_output import (
     DestinationOutput,
@@ -41,14 +41,9 @@ _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
 @blueprint.response(200, DestinationPage)
 def list_destinations(query: Loaded) -> View:
     """List destinations, newest first"""
-    limit, page = query["limit"], query["page"]
-    found = services().store.destinations.page(window(query), tenant=tenant())
-    return {
-        "destinations": list(map(destination_shown, found.rows)),
-        "page": page,
-        "limit": limit,
-        "next_cursor": found.next,
-    }
+    asked = window(query)
+    found = services().store.destinations.page(asked, tenant=tenant())
+    return listed("destinations", map(destination_shown, found.rows), asked, found)
 
 
 @blueprint.route("/<name>", methods=["GET"])

@@ -6,7 +6,7 @@ from api.preconditions import etag, version_wanted
 from api.reverting import revert
 from api.services import services
 from api.tenancy import tenant
-from api.wire import EditPage, Paging, ScheduleOutput, window
+from api.wire import EditPage, Paging, ScheduleOutput, listed, window
 from api.wire.edits import edit_shown
 from api.wire.presenters import shown
 from scheduler_app.domain.errors import NotFound
@@ -19,12 +19,12 @@ blueprint = ApiBlueprint("edits_log", __name__, url_prefix="/api/schedules", des
 @blueprint.response(200, EditPage)
 def list_edits(query: Loaded, schedule_id: str) -> View:
     """List who edited a schedule, when, and what; also a deleted one"""
-    store, limit, page = services().store, query["limit"], query["page"]
-    found = store.edits.page(window(query), schedule_id, tenant=tenant())
+    store, asked = services().store, window(query)
+    found = store.edits.page(asked, schedule_id, tenant=tenant())
     if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
         raise NotFound(f"there is no schedule {schedule_id}")
     edits = list(map(edit_shown, found.rows))
-    return {"edits": edits, "page": page, "limit": limit, "next_cursor": found.next}
+    return listed("edits", edits, asked, found)
 
 
 @blueprint.route("/<schedule:schedule_id>/edits/<edit_id>/revert", methods=["POST"])

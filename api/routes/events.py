@@ -15,6 +15,7 @@ from api.wire import (
     RedriveInput,
     RedriveOutput,
     examples,
+    listed,
     window,
 )
 from api.wire.presenters import event_shown
@@ -34,20 +35,15 @@ blueprint = ApiBlueprint(
 @blueprint.response(200, EventPage)
 def list_events(query: Loaded) -> View:
     """List events, newest run time first"""
-    limit, page = query["limit"], query["page"]
+    asked = window(query)
     found = services().store.event_lists.page(
-        window(query),
+        asked,
         tenant=tenant(),
         schedule_id=query.get("schedule_id"),
         states=query.get("state"),
         narrowing=query["narrowing"],
     )
-    return {
-        "events": list(map(event_shown, found.rows)),
-        "page": page,
-        "limit": limit,
-        "next_cursor": found.next,
-    }
+    return listed("events", map(event_shown, found.rows), asked, found)
 
 
 @blueprint.route("/<event:event_id>", methods=["GET"])

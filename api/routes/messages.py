@@ -19,6 +19,7 @@ from api.wire import (
     RescheduleInput,
     ScheduledMessage,
     examples,
+    listed,
     message_shown,
     window,
 )
@@ -95,20 +96,15 @@ def _outcome(made: Scheduled | Refusal) -> View | Problem:
 @blueprint.response(200, MessagePage)
 def list_messages(query: Loaded) -> View:
     """List messages, the soonest first"""
-    limit, page = query["limit"], query["page"]
+    asked = window(query)
     found = services().store.messages.page(
-        window(query),
+        asked,
         tenant=tenant(),
         event_name=query.get("event_name"),
         destination=query.get("destination"),
         states=query.get("state"),
     )
-    return {
-        "messages": list(map(message_shown, found.rows)),
-        "page": page,
-        "limit": limit,
-        "next_cursor": found.next,
-    }
+    return listed("messages", map(message_shown, found.rows), asked, found)
 
 
 @blueprint.route("/<message:message_id>", methods=["GET"])

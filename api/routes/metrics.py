@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from api.services import Services, services
 from api.tenancy import tenant
 from scheduler_app.clock import monotonic
-from scheduler_app.health.queues import unserved
+from scheduler_app.health.queues import named_queues, unserved
 from scheduler_app.store import STORE_FAULTS, within
 from scheduler_app.telemetry.metrics import Role, own_registry, requests
 
@@ -69,7 +69,7 @@ class Fleet(Collector):
             "1 for a queue that events are in and no worker serves",
             labels=["queue"],
         )
-        for queue, nobody in unserved(processes, store.outbox.named_queues()).items():
+        for queue, nobody in unserved(processes, named_queues(store)).items():
             served.add_metric([queue], float(nobody))
         yield served
         yield _gauge(

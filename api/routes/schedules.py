@@ -25,6 +25,7 @@ from api.wire import (
     Triggered,
     check_same_id,
     examples,
+    listed,
     window,
 )
 from api.wire.presenters import event_shown, shown
@@ -69,14 +70,9 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
 @blueprint.response(200, SchedulePage)
 def list_schedules(query: Loaded) -> View:
     """List schedules, newest first"""
-    limit, page, now = query["limit"], query["page"], services().now()
-    found = services().store.schedules.page(window(query), tenant=tenant(), **query)
-    return {
-        "schedules": [shown(schedule, now) for schedule in found.rows],
-        "page": page,
-        "limit": limit,
-        "next_cursor": found.next,
-    }
+    asked, now = window(query), services().now()
+    found = services().store.schedules.page(asked, tenant=tenant(), **query)
+    return listed("schedules", (shown(schedule, now) for schedule in found.rows), asked, found)
 
 
 @blueprint.route("/<schedule:schedule_id>", methods=["GET"])
@@ -200,9 +196,9 @@ def _events(
     narrowing: Narrowing = EVERYTHING,
     soonest_first: bool = False,
 ) -> View:
-    store, limit, page = services().store, query["limit"], query["page"]
+    store, asked = services().store, window(query)
     found = store.event_lists.page(
-        window(query),
+        asked,
         tenant=tenant(),
         schedule_id=schedule_id,
         states=states,
@@ -211,9 +207,4 @@ def _events(
     )
     if not found.rows and not store.schedules.exists(schedule_id, tenant=tenant()):
         raise NotFound(f"there is no schedule {schedule_id}")
-    return {
-        "events": list(map(event_shown, found.rows)),
-        "page": page,
-        "limit": limit,
-        "next_cursor": found.next,
-    }
+    return listed("events", map(event_shown, found.rows), asked, found)

@@ -26,7 +26,7 @@ from api.wire.message_output import (
     message_shown,
 )
 from api.wire.output_schema import Message
-from api.wire.paging import Paging, window
+from api.wire.paging import Paging, listed, window
 from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
 from api.wire.problem_output import Problem
 from api.wire.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
@@ -102,6 +102,7 @@ __all__ = [
     "ZoneCheckQuery",
     "check_same_id",
     "explained",
+    "listed",
     "message_shown",
     "window",
     "zone_check_shown",

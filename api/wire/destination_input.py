@@ -28,6 +28,7 @@ from scheduler_app.domain.destination import (
 from scheduler_app.domain.destination_draft import DestinationDraft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import MAX_HEADERS, METHODS
+from scheduler_app.domain.queues import MAX_QUEUE, NAME
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
 
 MAX_CREDENTIAL = 4_000
@@ -154,6 +155,12 @@ class DestinationChange(InputSchema):
         BreakerInput,
         allow_none=True,
         metadata=_text("When to stop calling a receiver that fails, and for how long"),
+    )
+    queue = fields.String(
+        allow_none=True,
+        validate=validate.Regexp(NAME, error=f"must be 1 to {MAX_QUEUE} letters, digits and hyphens"),
+        metadata=_text("Which workers send what comes here, where the schedule or message names no queue")
+        | {"pattern": f"^[a-zA-Z0-9-]{{1,{MAX_QUEUE}}}$"},
     )
     paused = JsonBoolean(metadata=_text("Nothing is sent; what is due waits until it is resumed"))
 

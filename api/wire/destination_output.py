@@ -78,6 +78,7 @@ class DestinationOutput(OutputSchema):
     concurrency = fields.Integer()
     breaker = fields.Nested(BreakerOutput)
     paused = fields.Boolean()
+    queue = fields.String()
     version = fields.Integer()
     created_at = Instant()
     updated_at = Instant()
@@ -133,6 +134,7 @@ def destination_shown(found: Destination | CorruptDestination) -> View:
         "breaker": found.breaker
         and {"failures": found.breaker.failures, "open_seconds": found.breaker.open_seconds},
         "paused": found.paused,
+        "queue": found.queue,
         "version": found.version,
         "created_at": found.created_at,
         "updated_at": found.updated_at,

@@ -112,7 +112,7 @@ class MessageBulkOutput(OutputSchema):
 
 def message_shown(record: MessageRecord) -> View:
     """The fields of MessageOutput without those that have no value."""
-    event, content = record
+    event, content = record.event, record.content
     view: View = {
         "id": message_id_of(event.id),
         "event_id": event.id,

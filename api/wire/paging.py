@@ -1,12 +1,15 @@
 """Lists: which page to answer, and what every page says."""
 
+from collections.abc import Iterable
+from typing import Any
+
 from marshmallow import ValidationError, fields, validate, validates_schema
 
-from api.json_types import Loaded
+from api.json_types import Loaded, View
 from api.wire.field_types import Cursor
 from api.wire.input_schema import InputSchema
 from api.wire.output_schema import OutputSchema
-from scheduler_app.store.paging import Window
+from scheduler_app.store.paging import Page, Window
 
 MAX_LIMIT = 500
 MAX_PAGE = 10_000
@@ -54,6 +57,12 @@ def window(query: Loaded) -> Window:
         since=query.pop("since", None),
         until=query.pop("until", None),
     )
+
+
+def listed(name: str, rows: Iterable[View], asked: Window, found: Page[Any]) -> View:
+    """The fields of `Listed`, with the rows under `name`."""
+    page = asked.skip // asked.limit + 1
+    return {name: list(rows), "page": page, "limit": asked.limit, "next_cursor": found.next}
 
 
 class Listed(OutputSchema):

@@ -19,7 +19,7 @@ from scheduler_app.health.keys import check_keys
 from scheduler_app.health.kill_switches import check_kill_switches
 from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.health.queue import check_queue
-from scheduler_app.health.queues import check_queues
+from scheduler_app.health.queues import check_queues, named_queues
 from scheduler_app.health.receivers import check_receivers
 from scheduler_app.health.releases import check_releases
 from scheduler_app.store import STORE_FAULTS, Store, within
@@ -58,7 +58,7 @@ def _processes(store: Store) -> list[Check]:
     try:
         with within(STORE_SECONDS):
             nodes = store.processes.alive()
-            named = store.outbox.named_queues()
+            named = named_queues(store)
             here = Clock()
             offset = here.synchronize(store.mongo.server_time)
             switches = sorted(store.kill_switches.everybodys().targets, key=str)

@@ -137,10 +137,7 @@ class EditOfMany:
         answer: Json = {self._done: self._count, "skipped": self._skipped}
         if self._omitted:
             answer["skipped_omitted"] = self._omitted
-        shown = EditResult.of(answer | {"count": self._count})
-        return EditResult(
-            answer, count=shown.count, skipped=shown.skipped, skipped_omitted=shown.skipped_omitted
-        )
+        return EditResult.of(answer | {"count": self._count}, as_json=answer)
 
     def _add(self, page: Json) -> None:
         self._count += page[self._done]

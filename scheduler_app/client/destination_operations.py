@@ -37,6 +37,9 @@ class DestinationFields(TypedDict, total=False):
         Mapping[Literal["failures", "open_seconds"], float] | None,
         "After `failures` in a row nothing is sent for `open_seconds`; then one probe at a time",
     ]
+    queue: Annotated[
+        str | None, "Which workers send what comes here, where the schedule or message names no queue"
+    ]
     paused: Annotated[bool, "Nothing is sent; what is due waits until it is resumed"]
 
 

@@ -49,8 +49,9 @@ class Record(Mapping[str, Any]):
         raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     @classmethod
-    def of(cls, value: object) -> Self:
-        """Reads an object of JSON; raises SchedulerError, which names the field, where it does not fit."""
+    def of(cls, value: object, *, as_json: Json | None = None) -> Self:
+        """Reads an object of JSON; `as_json` is what the record is as a mapping, where that is not `value`.
+        Raises SchedulerError, which names the field, where the object does not fit."""
         if not isinstance(value, dict):
             raise SchedulerError(f"not an answer of the API: {cls.__name__} must be an object")
         values: Json = {}
@@ -64,7 +65,7 @@ class Record(Mapping[str, Any]):
             except (TypeError, ValueError):
                 message = f"not an answer of the API: {wire_name!r} of {cls.__name__} has another type"
                 raise SchedulerError(message) from None
-        return cls(value, **values)
+        return cls(value if as_json is None else as_json, **values)
 
     def __getitem__(self, name: str) -> Any:
         return self._json[name]
@@ -92,7 +93,8 @@ def _readers(kind: type[Record]) -> tuple[tuple[str, str, _Read, object], ...]:
     """For each field: its name here and in JSON, what reads it, and its default."""
     found = []
     for name, hint in get_type_hints(kind).items():
-        default, wire_name = getattr(kind, name, _REQUIRED), name
+        default: Any = getattr(kind, name, _REQUIRED)
+        wire_name = name
         if isinstance(default, _Renamed):
             default, wire_name = _REQUIRED, default.wire_name
         if name != "_json":

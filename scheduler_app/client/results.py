@@ -248,6 +248,7 @@ class Destination(Record):
     burst: int | None = None
     concurrency: int | None = None
     breaker: Mapping[str, float] | None = None
+    queue: str | None = None
     paused: bool | None = None
     version: int | None = None
     created_at: datetime | None = None

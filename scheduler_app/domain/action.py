@@ -1,6 +1,6 @@
 """What the domain knows of an action: its kind, and which actions share a receiver."""
 
-from typing import Protocol
+from typing import Protocol, Self
 
 
 class Action(Protocol):
@@ -18,4 +18,14 @@ class Action(Protocol):
         Attempts with the same key share limits and take turns. Attempts with different keys never wait for
         each other. It is shown in metrics and logs, so it must not contain a secret.
         """
+        ...
+
+    def unmasked(self, old: "Action | None") -> Self:
+        """Returns the action with the values of `old`, the schedule's, where this one has masks for them.
+        Raises InvalidField where a mask stands for nothing."""
+        ...
+
+    @property
+    def completion_problem(self) -> str | None:
+        """Why a schedule with this action cannot have `completion` `callback`; None where it can."""
         ...

@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from scheduler_app.domain import celery_task_action, command_action
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.celery_task_action import CeleryTaskAction
-from scheduler_app.domain.command_action import COMMAND, CommandAction
+from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DEFAULT_METHOD, DEFAULT_METHOD_WITH_BODY, Body, HttpAction
 from scheduler_app.domain.kept_secrets import resolved
@@ -57,11 +55,7 @@ class ActionDraft(CarriedOver):
         if self.action is not NOT_GIVEN:
             if any(value is not NOT_GIVEN for value in http):
                 raise InvalidField("action", "give action, or callback_url and what belongs to it, not both")
-            if isinstance(self.action, CommandAction):
-                return command_action.unmasked(self.action, old)
-            if isinstance(self.action, CeleryTaskAction):
-                return celery_task_action.unmasked(self.action, old)
-            return self.action
+            return self.action.unmasked(old)
         if old is None and self.url is NOT_GIVEN and given(self.destination, None) is None:
             raise InvalidField("callback_url", "is missing: give it, the name of a destination, or an action")
         if old is not None and not isinstance(old, HttpAction) and all(value is NOT_GIVEN for value in http):

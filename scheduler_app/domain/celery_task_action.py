@@ -49,27 +49,34 @@ class CeleryTaskAction:
         """The broker: while it is away, tasks for other brokers go on."""
         return _PREFIX + self.broker
 
+    @property
+    def completion_problem(self) -> str | None:
+        if self.wait:
+            return "and the action's wait both say how a task has ended: leave one of them out"
+        return None
 
-def unmasked(asked: CeleryTaskAction, old: Action | None) -> CeleryTaskAction:
-    """Returns the action with the old arguments and headers where `asked` has masks for them.
+    def unmasked(self, old: Action | None) -> "CeleryTaskAction":
+        """Returns the action with the old arguments and headers where this one has masks for them.
 
-    Another task, or another broker, could give away what a mask stands for, so both have to be the old ones.
-    Raises InvalidField.
-    """
-    masked = [name for name, value in asked.headers if value == MASK]
-    if asked.args != MASK and asked.kwargs != MASK and not masked:
-        return asked
-    if not isinstance(old, CeleryTaskAction) or (old.task, old.broker) != (asked.task, asked.broker):
-        raise InvalidField(
-            "action", f"{MASK} stands for arguments and headers only while task and broker stay the same"
+        Another task, or another broker, could give away what a mask stands for, so both have to be the old
+        ones. Raises InvalidField.
+        """
+        masked = [name for name, value in self.headers if value == MASK]
+        if self.args != MASK and self.kwargs != MASK and not masked:
+            return self
+        if not isinstance(old, CeleryTaskAction) or (old.task, old.broker) != (self.task, self.broker):
+            raise InvalidField(
+                "action", f"{MASK} stands for arguments and headers only while task and broker stay the same"
+            )
+        known = dict(old.headers)
+        missing = [name for name in masked if name not in known]
+        if missing:
+            raise InvalidField(
+                "action", f"headers: {missing[0]} has no value yet that {MASK} could stand for"
+            )
+        return replace(
+            self,
+            args=old.args if self.args == MASK else self.args,
+            kwargs=old.kwargs if self.kwargs == MASK else self.kwargs,
+            headers=tuple((name, known[name] if value == MASK else value) for name, value in self.headers),
         )
-    known = dict(old.headers)
-    missing = [name for name in masked if name not in known]
-    if missing:
-        raise InvalidField("action", f"headers: {missing[0]} has no value yet that {MASK} could stand for")
-    return replace(
-        asked,
-        args=old.args if asked.args == MASK else asked.args,
-        kwargs=old.kwargs if asked.kwargs == MASK else asked.kwargs,
-        headers=tuple((name, known[name] if value == MASK else value) for name, value in asked.headers),
-    )

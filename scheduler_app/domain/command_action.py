@@ -40,20 +40,25 @@ class CommandAction:
         words = self.command[0].split(maxsplit=1) if self.shell and self.command else self.command
         return _PREFIX + (PurePosixPath(words[0]).name[:_MAX_PROGRAM] if words else "")
 
+    @property
+    def completion_problem(self) -> str | None:
+        return "is for HTTP requests and Celery tasks: a command completes when it exits"
 
-def unmasked(asked: CommandAction, old: Action | None) -> CommandAction:
-    """Returns the action with the old values where `asked` has masks for them.
+    def unmasked(self, old: Action | None) -> "CommandAction":
+        """Returns the action with the old values where this one has masks for them.
 
-    Another command could print what a mask stands for, so the command has to be the old one. Raises
-    InvalidField.
-    """
-    if not any(value == MASK for _, value in asked.env):
-        return asked
-    if not isinstance(old, CommandAction) or (old.command, old.shell) != (asked.command, asked.shell):
-        raise InvalidField("action", f"env: {MASK} stands for a value only while the command stays the same")
-    values = dict(old.env)
-    missing = [name for name, value in asked.env if value == MASK and name not in values]
-    if missing:
-        raise InvalidField("action", f"env: {missing[0]} has no value yet that {MASK} could stand for")
-    env = tuple((name, values[name] if value == MASK else value) for name, value in asked.env)
-    return replace(asked, env=env)
+        Another command could print what a mask stands for, so the command has to be the old one. Raises
+        InvalidField.
+        """
+        if not any(value == MASK for _, value in self.env):
+            return self
+        if not isinstance(old, CommandAction) or (old.command, old.shell) != (self.command, self.shell):
+            raise InvalidField(
+                "action", f"env: {MASK} stands for a value only while the command stays the same"
+            )
+        values = dict(old.env)
+        missing = [name for name, value in self.env if value == MASK and name not in values]
+        if missing:
+            raise InvalidField("action", f"env: {missing[0]} has no value yet that {MASK} could stand for")
+        env = tuple((name, values[name] if value == MASK else value) for name, value in self.env)
+        return replace(self, env=env)

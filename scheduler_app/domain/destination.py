@@ -17,6 +17,7 @@ from scheduler_app.domain.http_action import (
 from scheduler_app.domain.masking import split_query
 from scheduler_app.domain.message import DEFAULT_METHOD as MESSAGE_METHOD
 from scheduler_app.domain.message import Message
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.retry import Codes, RetryPolicy
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import Signing
@@ -94,6 +95,8 @@ class Destination:
     concurrency: int | None = None
     breaker: Breaker | None = None
     paused: bool = False
+    queue: str | None = None
+    """Which workers send what comes here, where the schedule or message names no queue of its own."""
     deleting: bool = False
     """Somebody deletes it at this moment, or died over it: nothing new may name it until it is changed."""
     version: int = 1
@@ -113,6 +116,10 @@ class Destination:
     def is_limited(self) -> bool:
         """Whether an attempt may have to wait for room."""
         return bool(self.rate_per_second or self.concurrency or self.breaker or self.paused)
+
+    def queue_for(self, own: str) -> str:
+        """The queue of an event that comes here; `own` is that of its schedule or message."""
+        return own if own != CALLBACKS else self.queue or CALLBACKS
 
     def action(self, asked: HttpAction, *, default_method: str | None = None) -> HttpAction:
         """Returns the whole request of an action that names this destination; `default_method` where neither

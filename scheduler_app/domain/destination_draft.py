@@ -11,6 +11,7 @@ from scheduler_app.domain.kept_secrets import resolved
 from scheduler_app.domain.masking import MASK
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven
 from scheduler_app.domain.origin import origin_of
+from scheduler_app.domain.queues import COMMANDS, check_queue
 from scheduler_app.domain.retry import Codes
 
 _REQUEST = frozenset(("url", "headers", "auth", "signing"))
@@ -39,6 +40,7 @@ class DestinationDraft:
     concurrency: int | NotGiven | None = NOT_GIVEN
     breaker: Breaker | NotGiven | None = NOT_GIVEN
     paused: bool | NotGiven = NOT_GIVEN
+    queue: str | NotGiven | None = NOT_GIVEN
 
     def destination(self, destination_id: str, now: datetime, old: Destination | None = None) -> Destination:
         """Returns the whole destination that the draft describes. `old` is what it replaces: masks stand for
@@ -112,6 +114,10 @@ def _for_destination(asked: HttpAction, kept: set[str], known: HttpAction) -> Ht
 def _check(made: Destination, *, burst_given: bool) -> None:
     if made.method is not None and made.method not in made.allowed_methods:
         raise InvalidField("method", "is none of allowed_methods")
+    if made.queue == COMMANDS:
+        raise InvalidField("queue", f"{COMMANDS} is for commands alone; take another")
+    if made.queue is not None:
+        check_queue(made.queue)
     if made.auth is not None and any(name.lower() == "authorization" for name, _ in made.headers):
         raise InvalidField("auth", "give auth, or a header Authorization, not both")
     if made.rate_per_second is None and burst_given and made.burst > 1:

@@ -6,9 +6,7 @@ from datetime import datetime
 
 from scheduler_app.domain.action_draft import ActionDraft
 from scheduler_app.domain.calendars import CalendarUse, NamedCalendar
-from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.lateness import CatchUp, Lateness
 from scheduler_app.domain.not_given import NOT_GIVEN, NotGiven, given
 from scheduler_app.domain.pause import Pause, pause_after_edit
@@ -198,18 +196,8 @@ class Draft(ActionDraft):
 
 
 def _check_completion(schedule: Schedule) -> None:
-    if schedule.completion != "callback" or isinstance(schedule.action, HttpAction):
-        return
-    if not isinstance(schedule.action, CeleryTaskAction):
-        raise InvalidField(
-            "completion",
-            "callback is for HTTP requests and Celery tasks: a command completes when it exits",
-        )
-    if schedule.action.wait:
-        raise InvalidField(
-            "completion",
-            "callback and the action's wait both say how a task has ended: leave one of them out",
-        )
+    if schedule.completion == "callback" and (problem := schedule.action.completion_problem):
+        raise InvalidField("completion", f"callback {problem}")
 
 
 def _implied(trigger: Trigger) -> OnHoliday:

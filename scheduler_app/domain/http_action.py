@@ -75,6 +75,15 @@ class HttpAction:
         return origin_of(self.url)
 
     @property
+    def completion_problem(self) -> None:
+        return None
+
+    def unmasked(self, old: "Action | None") -> "HttpAction":
+        """The action itself: a draft gives a request field by field, and `kept_secrets.resolved` reads its
+        masks."""
+        return self
+
+    @property
     def is_whole(self) -> bool:
         """Whether it says where it goes; a draft's beginning does not."""
         return bool(self.url or self.destination)

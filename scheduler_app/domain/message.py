@@ -66,7 +66,7 @@ class Message:
     success: Codes = SUCCESS_CODES
     signing: Signing | None = None
     queue: str = CALLBACKS
-    """Whose workers deliver it. It is stored as its event's."""
+    """Whose workers deliver it; CALLBACKS leaves that to its destination."""
     hops: int = 0
     """Callbacks of ours, one after another, that led to the request that made it."""
     lateness: Lateness = DEFAULT_LATENESS

@@ -189,6 +189,8 @@ class Schedule:
         """
         if self.state is ScheduleState.DELETED or revision < self.first_revision:
             return True
+        if revision >= self.revision:  # no cut ended it: mostly
+            return False
         cuts = (*self.cuts, (self.revision, self.revised_at))
         ended = next((since for number, since in cuts if number > revision), None)
         return ended is not None and run_time > ended

@@ -4,15 +4,22 @@ from collections.abc import Sequence
 
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.health.check import Check, fine, note, unknown
+from scheduler_app.store import Store
 from scheduler_app.store.processes import ProcessRecord
 
 #: How many queues a sentence names.
 NAMED = 5
+#: Destinations whose queues are looked at.
+MOST_DESTINATIONS = 1_000
+
+
+def named_queues(store: Store) -> list[str]:
+    """The queues beside CALLBACKS that events are in, or that destinations name. Raises a STORE_FAULT."""
+    return [*store.outbox.named_queues(), *store.destinations.queues(limit=MOST_DESTINATIONS)]
 
 
 def unserved(nodes: Sequence[ProcessRecord], named: Sequence[str]) -> dict[str, bool]:
-    """For each queue that events are in whether no worker takes its messages; `named` are those beside
-    CALLBACKS."""
+    """For each queue whether no worker takes its messages; `named` are those beside CALLBACKS."""
     served = {queue for node in nodes if node.role == "worker" and node.consuming for queue in node.queues}
     return {queue: queue not in served for queue in (CALLBACKS, *named)}
 
@@ -29,6 +36,7 @@ def check_queues(nodes: Sequence[ProcessRecord] | None, named: Sequence[str] = (
     return note(
         "queues",
         f"no worker serves {', '.join(alone[:NAMED])}{more}: their events wait",
-        f"start one: celery -A scheduler_app worker -Q {alone[0]}, or name another queue in their schedules",
+        f"start one: celery -A scheduler_app worker -Q {alone[0]}, or name another queue in their schedules,"
+        " messages and destinations",
         unserved=alone,
     )

@@ -6,7 +6,7 @@ from typing import Protocol
 from scheduler_app.clock import monotonic
 from scheduler_app.health.check import Check, fine, wrong
 from scheduler_app.health.fleet import check_fleet
-from scheduler_app.health.queues import check_queues
+from scheduler_app.health.queues import check_queues, named_queues
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.store.processes import ProcessRecord
 
@@ -31,7 +31,7 @@ def check_ready(store: Store, broker: Broker) -> list[Check]:
     named: list[str] = []
     try:
         with within(ANSWER_SECONDS):
-            named = store.outbox.named_queues()
+            named = named_queues(store)
             nodes = store.processes.alive()
         mongodb = fine("mongodb", "answers")
     except STORE_FAULTS as error:

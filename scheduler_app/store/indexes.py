@@ -232,6 +232,8 @@ IDEMPOTENCY = [
 
 DESTINATIONS = [
     IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)], name="list_v1"),
+    # Those that say which workers send what comes to them, and no others.
+    IndexModel([("queue", ASCENDING)], name="queue_v1", partialFilterExpression={"queue": {"$exists": True}}),
 ]
 CALENDAR_FEEDS = [IndexModel([("tenant", ASCENDING), ("created_at", DESCENDING)], name="list_v1")]
 # Those that beats have something to do for, and no others.

@@ -23,7 +23,7 @@ Row = TypeVar("Row")
 #: A call looks at so many rows for a filter that no index answers. Its page is short then, and `Page.next`
 #: goes on from there. That takes less than a second, unless documents are large.
 MAX_EXAMINED = 100_000
-#: A call looks for so long.
+#: A call looks for so long, unless its window says another time.
 MAX_SECONDS = 3.0
 BATCH = 1_000
 
@@ -48,13 +48,17 @@ class Page(Generic[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of a list that is asked for: `since` inclusive, `until` exclusive, strictly after `after`."""
+    """The part of a list that is asked for: `since` inclusive, `until` exclusive, strictly after `after`.
+
+    Where a filter is looked for row by row, the page ends after so many `seconds`, and `Page.next` goes on.
+    """
 
     limit: int
     after: Position | None = None
     skip: int = 0
     since: datetime | None = None
     until: datetime | None = None
+    seconds: float = MAX_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class PagedQuery:
         chosen: list[Any] = []
         seen: Document | None = None
         most, wanted = MAX_EXAMINED + window.skip, window.skip + window.limit
-        examined, end = 0, monotonic() + MAX_SECONDS
+        examined, end = 0, monotonic() + window.seconds
         with closing(self._batches(row_filter, window, most + 1)) as batches:
             for batch in batches:
                 fitting = _fitting(row_filter, batch)

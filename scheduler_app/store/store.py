@@ -45,6 +45,7 @@ from scheduler_app.store.schedules.schedules import Schedules
 from scheduler_app.store.schedules.successors import Successors
 from scheduler_app.store.sessions import Sessions
 from scheduler_app.store.shared_settings import shared_settings
+from scheduler_app.store.waiting_work import WaitingWork
 
 
 class Store:
@@ -88,6 +89,7 @@ class Store:
         self.owed = Owed(self.mongo, self.calendars)
         self.forecasts = Forecasts(self.mongo, self.secret_box, self.calendars)
         self.backlogs = Backlogs(self.mongo)
+        self.waiting_work = WaitingWork(self.mongo)
         self.backfills = Backfills(self.mongo, self.calendars)
         self.calendar_feeds = CalendarFeeds(self.mongo)
         self.idempotency = Idempotency(self.mongo)

@@ -8,11 +8,15 @@ from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from scheduler_app.telemetry.histogram import OneWriterHistogram
+
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 attempts = Counter("scheduler_attempts_total", "HTTP requests made, by how they ended", ["outcome"])
-lag = Histogram("scheduler_lag_seconds", "How late an attempt started after it was due", buckets=LAG_BUCKETS)
-callback_duration = Histogram(
+lag = OneWriterHistogram(
+    "scheduler_lag_seconds", "How late an attempt started after it was due", buckets=LAG_BUCKETS
+)
+callback_duration = OneWriterHistogram(
     "scheduler_callback_duration_seconds", "How long a receiver took to answer", buckets=LAG_BUCKETS
 )
 postponed = Counter(
@@ -114,7 +118,7 @@ class Role(StrEnum):
 
 
 #: The roles that count each metric; any other role would show a meaningless zero.
-OWNERS: Mapping[MetricWrapperBase, frozenset[Role]] = {
+OWNERS: Mapping[MetricWrapperBase | OneWriterHistogram, frozenset[Role]] = {
     **dict.fromkeys(
         (
             attempts,
@@ -155,7 +159,7 @@ class OwnMetrics(Collector):
         return (family for family in self._source.collect() if family.name not in self._others)
 
 
-def _names(owned: Iterable[MetricWrapperBase]) -> Iterator[str]:
+def _names(owned: Iterable[MetricWrapperBase | OneWriterHistogram]) -> Iterator[str]:
     return (family.name for metric in owned for family in metric.describe())
 
 

@@ -1,1 +1,1 @@
-"""What people and beats do."""
+"""The use cases: each operation of people, programs and beats."""

@@ -31,7 +31,7 @@ CANCELLED = "Withdrawn: the backfill was cancelled"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What somebody asks for."""
+    """A request for a backfill."""
 
     since: datetime
     until: datetime
@@ -49,7 +49,7 @@ class Progress:
     completed: int = 0
     failed: int = 0
     there: int = 0
-    """Of a plan: the occurrences that it leaves out."""
+    """The occurrences that a plan leaves out."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class BackfillService:
 
 
 class BackfillDuty:
-    """What beats do for backfills. Any number of them may do it at once."""
+    """Makes the events of backfills; any number of beats may do it at once."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -199,7 +199,7 @@ class BackfillDuty:
             moved = self._make(backfill, now)
         except STORE_FAULTS:
             raise
-        except Exception as error:  # one backfill's fault is its own: the others go on
+        except Exception as error:  # one backfill's fault must not stop the others
             self._set_aside(backfill.schedule_id, token, f"{type(error).__name__}: {error}", now)
             return
         if not self._store.backfills.advance(moved, token):
@@ -251,7 +251,7 @@ class BackfillDuty:
 
     def _sweep(self, backfill: Backfill, token: str, now: datetime) -> None:
         self._store.backfills.sweep(backfill, now, CANCELLED)
-        # What a worker holds may come back to be tried again: once more after its end.
+        # Events that a worker holds may come back for a retry: cancel once more after the backfill's end.
         left = self._store.backfills.waiting(backfill, most=1)
         late = now < (backfill.ended_at or now) + timedelta(seconds=2 * EXPAND_LEASE_SECONDS)
         self._store.backfills.advance(replace(backfill, sweeping=bool(left) or late), token)

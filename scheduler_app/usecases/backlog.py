@@ -27,7 +27,7 @@ MAX_FINISHED = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What was due before `at` and waits."""
+    """The events that were due before `at` and wait."""
 
     at: datetime
     count: int

@@ -58,14 +58,14 @@ class BlackoutService:
         raise NotFound(f"there is no blackout {name}")
 
     def delete(self, name: str, *, tenant: str) -> None:
-        """What it has put off comes at the time to which it was put off. Raises NotFound."""
+        """Events that it has put off keep the time to which they were put off. Raises NotFound."""
         if not self.store.blackouts.delete(name, tenant=tenant):
             raise NotFound(f"there is no blackout {name}")
         log.info("blackout.deleted", message="A blackout was deleted", blackout=name)
 
 
 class BlackoutView(Polled[Blackouts]):
-    """What one process knows of them."""
+    """The blackouts as one process knows them."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(
@@ -141,5 +141,5 @@ def _may_cover(blackouts: Blackouts, event: Due, now: datetime) -> bool:
 
 
 def cover_of(known: Blackouts, schedule: Schedule, at: datetime) -> Cover | None:
-    """What `known` say of an event of the schedule that falls due at `at`."""
+    """Which of `known` covers an event of the schedule that falls due at `at`."""
     return known.covering(at, schedule.id, schedule.id, schedule.tags, destination_of(schedule.action))

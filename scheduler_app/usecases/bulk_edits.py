@@ -1,4 +1,4 @@
-"""What people do to many schedules at once: pause, resume, delete all that match a filter, page by page."""
+"""Edits of many schedules at once: pauses, resumes or deletes all that match a filter, page by page."""
 
 import time
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EditedPage:
-    """What became of a page of schedules: how many were edited, and the others' ids with the reasons."""
+    """The result for a page of schedules: how many were edited, and the others' ids with the reasons."""
 
     count: int
     skipped: list[tuple[str, str]]

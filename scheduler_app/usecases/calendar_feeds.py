@@ -121,7 +121,7 @@ class CalendarFeedService:
         )
 
 
-#: What was withdrawn before it was due is no news.
+#: A feed leaves out events that were withdrawn before they were due.
 _SHOWN: Final = Narrowing(early_withdrawals=False)
 
 

@@ -1,4 +1,5 @@
-"""What ran and what comes, day by day: past events by outcome, and coming occurrences of schedules."""
+"""A calendar of what ran and what comes, day by day: past events by outcome, and coming occurrences of
+schedules."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,11 +14,13 @@ from scheduler_app.store import Store
 from scheduler_app.store.events.figures import Outcome
 from scheduler_app.store.paging import Window
 
-#: Of the past so many of the newest events are shown.
+#: How many of the newest past events are shown.
 MOST_EVENTS = 5_000
-#: So many schedules are looked at for what comes, so many occurrences of each, and for so long in all.
+#: How many schedules are read for coming occurrences, how many occurrences of each, and for how long in all.
 MOST_SCHEDULES = 200
 MOST_OF_ONE = 100
+#: Schedules of a destination are looked for so long.
+LOOK_SECONDS = 0.1
 MOST_SECONDS = 1.0
 
 
@@ -97,9 +100,13 @@ def chosen_schedules(
     if schedule_id is not None:
         found = store.schedules.get(schedule_id, tenant=tenant)
         return [found] if isinstance(found, Schedule) else []
-    page = store.schedules.page(Window(limit=MOST_SCHEDULES), tenant=tenant, tag=tag, destination=destination)
+    window = Window(limit=MOST_SCHEDULES, seconds=LOOK_SECONDS)
+    page = store.schedules.page(window, tenant=tenant, tag=tag, destination=destination)
     if page.next is not None:
-        left_out.append(f"what comes of all but the newest {MOST_SCHEDULES} schedules")
+        shown = (
+            f"all but the newest {len(page.rows)} schedules" if page.rows else "schedules not found in time"
+        )
+        left_out.append(f"what comes of {shown}")
     return [each for each in page.rows if isinstance(each, Schedule)]
 
 

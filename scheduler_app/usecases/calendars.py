@@ -85,9 +85,9 @@ class CalendarService:
         raise Conflict("the calendar is being changed by others at this moment; try again")
 
     def delete(self, name: str, now: datetime, *, tenant: str, version: int | None = None) -> None:
-        """Nobody finds it from now on; `Retention` removes it when no request can be about to write a
-        schedule that observes it, and none was written. Raises NotFound, StaleVersion, and Conflict while
-        schedules observe it."""
+        """From now on no request finds the calendar; `Retention` removes it when no request can be about to
+        write a schedule that observes it, and none was written. Raises NotFound, StaleVersion, and Conflict
+        while schedules observe it."""
         there = self.store.calendars.get(name, tenant=tenant)
         if there is None:
             raise NotFound(f"there is no calendar {name[:64]}")

@@ -29,7 +29,7 @@ STRANGER = (
 
 @dataclass(frozen=True)
 class CompletionService:
-    """What receivers do with the events of schedules whose `completion` is `callback`.
+    """Takes what receivers say about events of schedules whose `completion` is `callback`.
 
     `dispatch` dispatches an event that waited for this one at once. Its failures are ignored: the next tick
     does the same work. `judge_failures` pauses the schedule if its last events all failed.
@@ -59,7 +59,7 @@ class CompletionService:
     ) -> EventRecord:
         for _ in range(TRIES):
             awaited = self.store.completions.find(event_id, tenant=tenant)
-            # Whoever has no token does not learn which events there are.
+            # A caller without a token must not learn which events exist.
             if not is_known(token, awaited.digests if awaited else ()) or awaited is None:
                 raise Refused(STRANGER)
             late = objection(awaited, how)

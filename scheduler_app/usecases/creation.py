@@ -177,10 +177,10 @@ class Creation:
         for position, (schedule, request_seed) in enumerate(wanted):
             deleted = left.get(schedule.id)
             if deleted is not None and (request_seed is None or deleted.request_seed != request_seed):
-                # Of two of one id in a bulk the first one is made.
+                # Where two of a bulk have one id, the first is made.
                 chosen.setdefault(schedule.id, position)
         for schedule_id in chosen:
-            # Whoever deleted it may have died before this write.
+            # The process that deleted it may have died before this write.
             self.store.cancellations.cancel_all(
                 schedule_id,
                 left[schedule_id].revision,
@@ -202,7 +202,7 @@ class Creation:
         return made
 
     def _there(self, schedule_id: str, request_seed: str | None, tenant: str) -> Schedule | Conflict:
-        """What an earlier try of the same request has made, or why the id is not to be had."""
+        """The schedule that an earlier try of the same request has made, or why the id cannot be used."""
         made = (
             self.store.schedules.made_by(request_seed, schedule_id, tenant=tenant) if request_seed else None
         )

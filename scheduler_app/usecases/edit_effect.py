@@ -1,4 +1,4 @@
-"""What an edit would do to the future of a schedule, told before it is made."""
+"""Computes what an edit would change in the future of a schedule, before it is made."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,9 +10,9 @@ from scheduler_app.store.paging import Window
 
 #: Later occurrences are not looked for: Python's calendar ends with this year.
 END = datetime(9999, 12, 31, tzinfo=UTC)
-#: Of each side so many occurrences are compared.
+#: How many occurrences of each side are compared.
 MOST_COMPARED = 100
-#: So many of the events that wait are looked at.
+#: How many of the waiting events are read.
 MOST_EVENTS = 500
 
 

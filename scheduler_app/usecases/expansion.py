@@ -45,7 +45,7 @@ Claimed = tuple[str, list[Schedule | CorruptSchedule]]
 
 @dataclass(frozen=True, slots=True)
 class ExpandResult:
-    """What the expansion of one page of schedules led to."""
+    """The result of expanding one page of schedules."""
 
     claimed: int
     """Schedules that were claimed."""
@@ -106,8 +106,8 @@ class Expansion:
         return self._fill_in_parts(ids, claim, now, until)
 
     def _needed_next(self, ready: Sequence[Ready], now: datetime) -> list[Ready]:
-        """Of a full page, the schedules whose next occurrences fall due within moments, and a share of those
-        that are overdue: neither kind waits until all of the other is expanded."""
+        """Chooses from a full page the schedules whose next occurrences fall due within moments, and a share
+        of those that are overdue: neither kind waits until all of the other is expanded."""
         soon, stale = now + NEXT_NEEDED / 2, now - FRESH_FOR
         owing = [each for each in ready if each.next_run_at < stale]
         if not owing:
@@ -200,7 +200,7 @@ class Expansion:
                     filled = self._occurrences(schedule, now, until, had_time)
                 except STORE_FAULTS:
                     raise
-                except Exception as error:  # one schedule's fault is its own: the others go on
+                except Exception as error:  # one schedule's fault must not stop the others
                     self._set_aside(schedule.id, token, f"{type(error).__name__}: {error}", now)
                     continue
                 if filled is None:

@@ -79,7 +79,7 @@ def _schedule(store: Store, schedule_id: str, tenant: str) -> Schedule:
 
 
 def _missed(store: Store, schedule: Schedule, at: datetime) -> EventFacts | None:
-    """What a record tells of an occurrence that was missed with many others."""
+    """The step for an occurrence that was missed with many others, from their common record."""
     found = store.missed.at(schedule.id, at, tenant=schedule.tenant)
     return None if found is None else EventFacts(found[0], State.EXPIRED, found[1])
 

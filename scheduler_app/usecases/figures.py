@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Minute:
-    """What fell due within one minute."""
+    """The events that fell due within one minute."""
 
     begin: datetime
     counts: Counter[str]
@@ -31,7 +31,7 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What fell due within the last hour, or since `since` where that were too many events."""
+    """The events that fell due within the last hour, or since `since` where an hour has too many."""
 
     since: datetime
     until: datetime
@@ -94,7 +94,7 @@ class RecentFigures:
     store: Store
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _kept: dict[str, tuple[float, Figures]] = field(default_factory=dict)
-    """By tenant: a deployment has few."""
+    """The figures by tenant, of which a deployment has few."""
 
     def get(self, now: datetime, *, tenant: str) -> Figures:
         """Raises a STORE_FAULT."""
@@ -107,5 +107,5 @@ class RecentFigures:
             return figures
 
 
-#: What is shown of outcomes, in this order.
+#: The outcomes that are shown, in this order.
 SHOWN = (State.COMPLETED, State.RETRYING, State.ERROR, State.CANCELLED)

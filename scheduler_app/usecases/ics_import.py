@@ -40,13 +40,13 @@ class ImportedItem:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """What is imported, and how."""
+    """A request for an import."""
 
     text: str
     draft: Draft
     """All of each schedule but its name and its trigger."""
     timezone: str
-    """Of times that name none."""
+    """The zone of times that name none."""
     id_prefix: str
     """The id of a schedule is derived from it and from its event's UID: a file that is imported again makes
     nothing twice."""
@@ -111,7 +111,7 @@ def _there(
     tenant: str,
     hops: int,
 ) -> Imported | InvalidField | Conflict:
-    """What becomes of a schedule that an earlier import has made."""
+    """Updates or refuses a schedule that an earlier import has made."""
     try:
         if not update:
             there = manager.get(schedule_id, tenant=tenant)

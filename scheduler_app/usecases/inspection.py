@@ -13,7 +13,7 @@ DOCUMENTS_A_PASS = 1_000
 AGE = timedelta(minutes=2)
 #: A beat that was away looks back no further.
 LOOK_BACK = timedelta(hours=1)
-#: That reads all waiting events, once an hour.
+#: The inspection reads all waiting events, once an hour.
 PASSES_A_LOOK_FOR_ARRAYS = 60
 
 

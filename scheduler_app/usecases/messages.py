@@ -2,26 +2,24 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.action import Action
-from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded
 from scheduler_app.domain.event import FINAL, Event, Kind, State
 from scheduler_app.domain.instants import shown_instant
-from scheduler_app.domain.message import DEFAULT_METHOD, Message, MessageDraft, Timing
+from scheduler_app.domain.message import Message, MessageDraft, Timing
 from scheduler_app.domain.message_ids import message_event_id, message_id_of
 from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.telemetry import get_logger
 from scheduler_app.usecases.message_quota import MessageQuota
+from scheduler_app.usecases.message_requests import MessageRequest
 from scheduler_app.usecases.named_destination import (
     Known,
-    check_named,
-    check_notified,
     deleted_meanwhile,
     names_deleted,
 )
@@ -35,24 +33,13 @@ CANCELLED = "Cancelled by a person or program"
 
 
 class Scheduled(NamedTuple):
-    """What became of a request for a message."""
+    """The result of a request for a message."""
 
     record: MessageRecord
     created: bool
     """False where an earlier request had made it."""
     signing_secret: str | None = None
     """The secret that was generated for it; None also where it was made before."""
-
-
-@dataclass(slots=True)
-class _Checked:
-    """What one request has read and checked for its messages so far."""
-
-    known: Known = field(default_factory=dict)
-    draft: Draft | None = None
-    """The last one, and what the messages that share it have in common."""
-    common: Message | None = None
-    origin: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,11 +72,11 @@ class MessageService:
         draft has one. `hops` are those of the request. Raises InvalidField, Conflict where the id is another
         message's, and QuotaExceeded.
         """
-        checked = _Checked()
-        event = self._event(draft, now, tenant, request_seed, hops, checked)
+        request = self._request(tenant)
+        event = self._event(draft, now, tenant, request_seed, hops, request)
         later = event.due_at > now
         if later and not self.quota.take(tenant, 1, now):
-            # What was made before is answered all the same.
+            # Messages that an earlier try made are in the answer all the same.
             there = self.store.messages.get(event.id, tenant=tenant)
             if there is None:
                 raise self._no_room()
@@ -100,7 +87,7 @@ class MessageService:
                 self.quota.give_back(tenant, 1)
             there = self.store.messages.get(event.id, tenant=tenant)
             return _the_first(event, there)
-        for error in self._undone([event], checked.known, tenant).values():
+        for error in self._undone([event], request.known, tenant).values():
             raise error
         self.dispatch([event], now)
         return _made(record)
@@ -117,11 +104,11 @@ class MessageService:
         """`schedule` for many at once: for each its result, or the error that `schedule` would raise."""
         results: list[Scheduled | Refusal | None] = [None] * len(drafts)
         wanted: list[tuple[int, Event]] = []
-        checked = _Checked()
+        request = self._request(tenant)
         for number, draft in enumerate(drafts):
             try:
                 seed = f"{request_seed}-{number}" if request_seed else None
-                wanted.append((number, self._event(draft, now, tenant, seed, hops, checked)))
+                wanted.append((number, self._event(draft, now, tenant, seed, hops, request)))
             except InvalidField as error:
                 results[number] = error
         wanted = self._within_quota(wanted, results, now, tenant)
@@ -139,7 +126,7 @@ class MessageService:
                 results[number] = _the_first(event, there.get(event.id))
             except Conflict as error:
                 results[number] = error
-        if undone := self._undone(made, checked.known, tenant):
+        if undone := self._undone(made, request.known, tenant):
             made = [event for event in made if event.id not in undone]
             for number, event in wanted:
                 results[number] = undone.get(event.id, results[number])
@@ -228,6 +215,11 @@ class MessageService:
             )
         return record
 
+    def _request(self, tenant: str) -> MessageRequest:
+        return MessageRequest(
+            self.store, tenant, max_retries=self.max_retries, check_action=self.check_action
+        )
+
     def _event(
         self,
         draft: MessageDraft,
@@ -235,10 +227,11 @@ class MessageService:
         tenant: str,
         request_seed: str | None,
         hops: int,
-        checked: _Checked,
+        request: MessageRequest,
     ) -> Event:
         """The event that the new message is. Raises InvalidField."""
-        message = draft.with_own_parts(self._common(draft, tenant, checked))
+        common = request.common(draft)
+        message = draft.with_own_parts(common.message)
         instant = message.timing.instant(now)
         if draft.draft.signing is True:
             message = replace(message, signing=Signing(self.new_secret(), now))
@@ -251,23 +244,11 @@ class MessageService:
             due_at=max(instant, now),
             due_since=now if message.lateness.judges and instant < now else None,
             kind=Kind.MESSAGE,
-            origin=checked.origin,
-            queue=message.queue,
+            origin=common.origin,
+            queue=common.queue,
             hops=hops,
             message=replace(message, hops=hops) if hops else message,
         )
-
-    def _common(self, draft: MessageDraft, tenant: str, checked: _Checked) -> Message:
-        """What the messages have in common that share the draft's request, made and checked once. Raises
-        InvalidField."""
-        if checked.common is None or checked.draft is not draft.draft:
-            common = draft.common(max_retries=self.max_retries, tenant=tenant)
-            self.check_action(common.action)
-            check_named(self.store, common.action, checked.known, default_method=DEFAULT_METHOD)
-            check_notified(self.store, common, tenant=tenant, known=checked.known)
-            checked.draft, checked.common = draft.draft, common
-            checked.origin = common.action.isolation_key
-        return checked.common
 
 
 def _made(record: MessageRecord) -> Scheduled:
@@ -300,9 +281,9 @@ def _too_late(record: MessageRecord, what: str) -> Conflict:
 
 
 def _waiting(record: MessageRecord, due_at: datetime) -> Event:
-    """What dispatch needs to know of a stored message that waits."""
+    """The event of a stored message that waits, as dispatch needs it."""
     content = record.content
     event = Event(record.event.id, "", 1, record.event.run_time, due_at, Kind.MESSAGE)
     if not isinstance(content, Message):
         return event
-    return event._replace(origin=content.action.isolation_key, queue=content.queue)
+    return event._replace(origin=content.action.isolation_key, queue=record.queue)

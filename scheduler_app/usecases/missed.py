@@ -13,8 +13,9 @@ from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)
 
-#: What a page spends on counting before it leaves the rest to the next one. Three days of a rule that fires
-#: each second are less than half a second in all; rules that cost milliseconds for an occurrence have few.
+#: How long a page counts, in seconds, before it leaves the rest to the next one. Three days of a rule that
+#: fires each second are less than half a second in all; rules that cost milliseconds for an occurrence have
+#: few.
 MISSED_SECONDS: Final = 0.2
 
 

@@ -82,7 +82,7 @@ class Notifications:
         return RetryPolicy(max_retries=self.max_retries)
 
     def _destination(self, owing: Owing) -> str | None:
-        """Who is told; None where nobody wants to be any more."""
+        """The destination to notify; None where the deliverable no longer names one."""
         if owing.owed.destination is not None:
             return owing.owed.destination
         if is_message(owing.event.id):

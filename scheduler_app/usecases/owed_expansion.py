@@ -57,7 +57,7 @@ class OwedExpansion:
                 settle(self._store, step, self._past(claimed, claimed.range, step, token), now)
                 return
             instants, remainder = _occurrences(claimed.range, claimed.created_at, limit)
-        except Exception as error:  # one schedule's fault is its own: the others go on
+        except Exception as error:  # one schedule's fault must not stop the others
             self._drop(claimed, token, f"{type(error).__name__}: {error}", now)
             return
         schedule_id, revision = claimed.schedule_id, claimed.range.revision

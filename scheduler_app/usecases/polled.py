@@ -1,4 +1,4 @@
-"""What every process looks at now and then, because it may change at any moment and is read all the time."""
+"""A state that each process polls, because it may change at any moment and is read all the time."""
 
 import threading
 from collections.abc import Callable
@@ -17,8 +17,8 @@ ANSWER_SECONDS: Final = 0.5
 
 
 class Polled(Generic[T]):
-    """What one process knows of it. Threads may share it. While MongoDB does not answer, the last known state
-    holds."""
+    """The state as one process knows it. Threads may share it. While MongoDB does not answer, the last known
+    state holds."""
 
     def __init__(self, read: Callable[[], T], first: T, *, name: str, seconds: float) -> None:
         """`first` is known before the first look; `name` begins the names of log events; what is known is

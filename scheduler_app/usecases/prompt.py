@@ -1,4 +1,4 @@
-"""What a person's request does at once, instead of waiting for the next tick of a beat.
+"""Does at once, for a person's request, what would otherwise wait for the next tick of a beat.
 
 The request has been written by then, and beats do the same work within a tick or two: a failure here is
 logged, and is no error for whoever asked.

@@ -30,13 +30,14 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What has changed: how its schedules are claimed, and how those that it does not move are released."""
+    """A change of zone data or of a calendar: how its schedules are claimed, and how those that it does not
+    move are released."""
 
     claim: Callable[[Sequence[str]], tuple[str, list[Schedule]]]
     keep: Callable[[Sequence[str], str], int]
     """Given ids and the claim's token; returns how many were still held."""
     why: str
-    """What is said of the events that are withdrawn."""
+    """The line in the history of events that are withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class Remaking:
                     continue
             except STORE_FAULTS:
                 raise
-            except Exception as error:  # one schedule's fault is its own: the others go on
+            except Exception as error:  # one schedule's fault must not stop the others
                 done.failed.append((schedule, error))
             kept.append(schedule.id)
         if waiting:
@@ -123,7 +124,7 @@ class Remaking:
     ) -> set[str]:
         """Cuts as edits make them: events due up to now stay, later ones are cancelled and computed again."""
         cut = self._store.remakes.cut(list(revised.values()), token)
-        # What came since they were read, the first expansion of the new revision withdraws.
+        # The first expansion of the new revision withdraws events that came since they were read.
         withdrawn = [
             row.event_id
             for schedule_id in cut
@@ -156,7 +157,7 @@ def _planned(schedule: Schedule, made: Sequence[MadeOccurrence]) -> set[datetime
     times = {
         row.run_time
         for row in made
-        # What a dead beat was making is looked at when another has moved the cursor on.
+        # Schedules that a dead beat was expanding are remade after another beat has moved their cursors on.
         if row.revision == schedule.revision and (following is None or row.run_time < following)
     }
     return times | ({following} if following else set())

@@ -36,6 +36,6 @@ class Resumption:
     def _resumed(self, schedule: Schedule, now: datetime) -> Schedule | None:
         try:
             return schedule.resumed_by_itself()
-        except Exception as error:  # one schedule's fault is its own: the others go on
+        except Exception as error:  # one schedule's fault must not stop the others
             self._store.pauses.set_aside(schedule, f"{type(error).__name__}: {error}", now)
             return None

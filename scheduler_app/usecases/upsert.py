@@ -15,14 +15,14 @@ from scheduler_app.usecases.schedules import ScheduleService
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What must be true for a change or a creation to be made."""
+    """The conditions of a change or a creation."""
 
     version: int | None = None
-    """The version that must be there."""
+    """The version that the schedule must have; None for any."""
     present: bool = False
-    """Something must be there."""
+    """Whether there must be a schedule."""
     absent: bool = False
-    """Nothing may be there."""
+    """Whether the id must be free."""
 
 
 def put(

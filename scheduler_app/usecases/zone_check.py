@@ -44,10 +44,10 @@ class MovedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ZoneCheck:
-    """What a page of the check found."""
+    """The result of one page of the check."""
 
     version: str
-    """Of the zone data of this process."""
+    """The version of this process's zone data."""
     holiday_data: str
     """The release of the holiday data of this process."""
     checked: int

@@ -103,7 +103,8 @@ class Attempt:
 def owed_by(
     deliverable: Deliverable, event: Event, state: State, ended_at: datetime
 ) -> OwedNotification | None:
-    """What the end of `event` in `state` is to be told of to whom; None where nobody asked for that."""
+    """The notification that is due when `event` ends in `state`; None where the deliverable names no receiver
+    for it."""
     if deliverable.on_success is None and deliverable.on_failure is None:
         return None
     hops = max(event.hops, deliverable.hops)

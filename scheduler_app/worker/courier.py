@@ -4,6 +4,7 @@ import heapq
 import itertools
 import queue
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import cache
@@ -31,7 +32,7 @@ IDLE_SECONDS = 60.0
 UNBLOCK_SECONDS = 0.01
 REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
-#: So many requests are started before the backlog is looked at again.
+#: The courier looks at the backlog again after starting this many requests.
 STARTS_BETWEEN_LOOKS = 64
 
 
@@ -71,6 +72,8 @@ class Courier(EssentialThread):
         self._queues = OriginQueues(concurrency=executors.concurrency, max_events=capacity.limit)
         self._unleased: list[Job] = []
         self._flying: dict[str, tuple[Job, datetime]] = {}
+        self._judged: defaultdict[State, int] = defaultdict(int)
+        """Verdicts since the last ones were counted for Prometheus: a count for each would cost more."""
         self._isolated: str | None = None
         self._reviewed_at = 0.0
         self._loads: tuple[Load, ...] = ()
@@ -83,7 +86,8 @@ class Courier(EssentialThread):
     def report_to(
         self, finished: Callable[[Verdict], None], dropped: Callable[[Sequence[str]], None]
     ) -> None:
-        """Who is told of verdicts, and of events that are no longer this worker's, before the start."""
+        """Sets what is called with each verdict, and with events that are no longer this worker's. Call it
+        before `start`."""
         self._tell_finished, self._tell_dropped = finished, dropped
 
     def lost(self, count: int) -> None:
@@ -135,6 +139,9 @@ class Courier(EssentialThread):
                     # In one call: each `put` wakes the recorder's thread.
                     at = monotonic()
                     finished = [outcome for verdict in verdicts if (outcome := self._finish(verdict, at))]
+                    for state, count in self._judged.items():
+                        _ended_as(state).inc(count)
+                    self._judged.clear()
                     self._recorder.put(finished)
         finally:
             self._executors.close()
@@ -148,13 +155,13 @@ class Courier(EssentialThread):
         if self._giving_back.is_set():
             self._give_back_all()
             return
-        now = self._now()
+        now, held = self._now(), self._capacity.held
         delayed: list[Delayed] = []
         while self._future and self._future[0][0] <= now:
             job = heapq.heappop(self._future)[2]
             if job.isolated:
                 self._start_isolated(job)
-            elif (busy := self._queues.add(job, monotonic(), self._capacity.held)) is not None:
+            elif (busy := self._queues.add(job, monotonic(), held)) is not None:
                 delayed.append(self._delayed(busy, now))
         if delayed:
             self._recorder.put(delayed)
@@ -197,7 +204,9 @@ class Courier(EssentialThread):
         try:
             deliverable = job.attempt.deliverable
             self._executors.of(deliverable.action.kind).start(event, deliverable, started_at)
-        except Exception as error:  # our own fault with this one event: it is set aside, the others go on
+        except (
+            Exception
+        ) as error:  # a defect that one event triggers: the event is set aside, the others go on
             self._recorder.put([self._set_aside(job, error)])
             return
         lease.start(event.id)
@@ -206,7 +215,8 @@ class Courier(EssentialThread):
         metrics.lag.observe(max(0.0, job.attempt.lag(started_at)))
 
     def _start_isolated(self, job: Job) -> None:
-        """At once or not at all: the mark on the event stands for its own request and for nothing else."""
+        """Starts the request of a suspect now, or postpones it: the mark on the event must mean that this
+        request is being made."""
         event, lease, at = job.attempt.event, job.lease, monotonic()
         if (
             self._isolated is None
@@ -237,9 +247,9 @@ class Courier(EssentialThread):
             self._isolated = None
         try:
             record = job.attempt.record(verdict, started_at, job.origin)
-        except Exception as error:  # the same at the other end
+        except Exception as error:  # a defect that one outcome triggers
             return self._set_aside(job, error)
-        _ended_as(record.state).inc()
+        self._judged[record.state] += 1
         metrics.callback_duration.observe(verdict.duration_ms / 1000)
         return Outcome(record, job.lease)
 
@@ -260,7 +270,7 @@ class Courier(EssentialThread):
         self._loads = tuple(self._queues.loads(now, most=SHOWN_ORIGINS))
 
     def _try_again(self, job: Job, now: float) -> None:
-        """A job whose lease had no room: MongoDB has been asked for more meanwhile, or has not answered."""
+        """Tries a job again whose lease had no room: `Leases` may have renewed it since."""
         event = job.attempt.event
         if job.lease.is_lost(event.id):
             self._lose(event.id)
@@ -306,4 +316,4 @@ class Courier(EssentialThread):
 
 
 def _tell_nobody(_: object) -> None:
-    """Stands for flow control in a worker that has none."""
+    """The default of `report_to`, which ignores the call."""

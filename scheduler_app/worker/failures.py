@@ -16,7 +16,7 @@ AT_ONCE = 50
 
 
 class Failures:
-    """Of schedules with `pause_after_failures` alone: nothing is noted of the others. Threads share it."""
+    """Only notes schedules with `pause_after_failures`. Threads share it."""
 
     def __init__(self, judge: Callable[[str, datetime], bool] | None, unexpected: UnexpectedErrors) -> None:
         """`judge` None: nobody judges."""

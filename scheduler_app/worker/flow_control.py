@@ -28,9 +28,9 @@ from scheduler_app.worker.unsent import postponed
 
 log = get_logger(__name__)
 
-#: Of one destination so many may be asked for at once.
+#: The most requests of one destination that one question asks for.
 WANTED_AT_ONCE = 100
-#: What has to wait longer than this is postponed in MongoDB; nothing else is.
+#: Jobs that have to wait longer than this are postponed in MongoDB; no others are.
 KEPT_SECONDS = 4.0
 #: A destination may wait here with so many events, whatever its rate.
 LEAST_KEPT, MOST_KEPT = 20, 2_000
@@ -53,7 +53,7 @@ SHOWN_LONGER_SECONDS = 30.0
 
 @dataclass(slots=True)
 class _Queue:
-    """What waits in this worker for one destination."""
+    """The jobs that wait in this worker for one destination."""
 
     destination: Destination
     jobs: deque[Job] = field(default_factory=deque)
@@ -186,7 +186,7 @@ class FlowControl(EssentialThread):
                 queue.jobs.clear()
 
     def _round(self, now: float) -> list[tuple[_Queue, Ask]]:
-        """What is to be asked now; forgets destinations of which nothing is here."""
+        """The questions to ask now. Forgets destinations for which no job waits or runs."""
         found: list[tuple[_Queue, Ask]] = []
         for own_id, queue in list(self._queues.items()):
             self._drop_lost(queue, now)
@@ -222,8 +222,9 @@ class FlowControl(EssentialThread):
         )
 
     def _drop_lost(self, queue: _Queue, now: float) -> None:
-        """Another worker has what this one has lost. What may start in this round is looked at in each, all
-        that waits only now and then: it may be thousands, and rounds a hundred a second."""
+        """Drops the jobs whose leases were lost: other workers have them. Each round checks the jobs that may
+        start in it, and only now and then all that wait: they may be thousands, in a hundred rounds a
+        second."""
         looked = islice(queue.jobs, WANTED_AT_ONCE)
         if now >= queue.looked_at + RENEW_SECONDS:
             looked, queue.looked_at = islice(queue.jobs, None), now

@@ -15,9 +15,10 @@ from scheduler_app.worker.capacity import Stopping
 
 log = get_logger(__name__)
 
-#: Schedules whose next event is looked up. One beyond is found by the event itself, which looks now and then.
+#: Schedules whose next event is looked up. Beyond that bound, a waiting event finds out by itself: it looks
+#: now and then.
 MAX_WAITING = 10_000
-#: Claimed events that are remembered. Whose lease is lost before its request may never be settled.
+#: Claimed events that are remembered. An event that loses its lease before its request may never be settled.
 MAX_HELD = 100_000
 STOP = ""
 
@@ -42,7 +43,7 @@ class Followers(threading.Thread):
         )
 
     def deliver_by(self, deliver: Callable[[list[str]], int]) -> None:
-        """What claims the events that were woken, before the start."""
+        """Sets what claims the events that were woken. Call it before `start`."""
         self._deliver = deliver
 
     def note(self, pairs: Iterable[tuple[Event, Schedule]]) -> None:
@@ -97,7 +98,8 @@ class Followers(threading.Thread):
                 self._unexpected.note("followers", error, schedule_id=schedule_id)
 
     def stop(self) -> None:
-        """Ends the thread after what was put before, if there is room for the word."""
+        """Ends the thread after the schedules that were put before; a full queue has no room for that, and
+        the thread ends with the process."""
         try:
             self._ended.put_nowait((STOP, "event"))
         except queue.Full:

@@ -1,4 +1,4 @@
-"""What the handover gives to the courier."""
+"""A job: the value that the handover gives to the courier."""
 
 from typing import NamedTuple
 

@@ -15,9 +15,9 @@ log = get_logger(__name__)
 #: Schedules in one write, and in each of a second's writes as long as few wait. A write is some 75 µs of
 #: mongod's for each schedule, and 130 where it begins or ceases to fail: some 2 % of a core.
 AT_ONCE = 200
-#: What waits is written within about so many seconds, where that takes more than AT_ONCE a second.
+#: Where more than AT_ONCE a second would be needed, all that wait are written within about this many seconds.
 DRAIN_SECONDS = 40
-#: Schedules that wait. One beyond is told by its next run.
+#: Schedules that wait. Beyond that bound, a schedule shows its next run instead.
 MAX_WAITING = 50_000
 
 

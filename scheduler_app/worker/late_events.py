@@ -49,7 +49,7 @@ class LateEvents:
                 expiry = _lateness(event, asked).expiry(event, now, partial(later, event, asked))
             except STORE_FAULTS:
                 raise
-            except Exception:  # the others of the batch are judged, and this one is sent
+            except Exception:  # the other events of the batch are judged; this one is sent
                 log.exception("late.unjudged", message="A late event cannot be judged", event_id=event.id)
                 continue
             if expiry is not None:
@@ -75,7 +75,8 @@ class LateEvents:
 
 
 def _lateness(event: Event, asked: Schedule | Message) -> Lateness:
-    """What holds for the event: whoever waits in turn for an earlier run was not missed."""
+    """The policy for the event. An event that waited in turn for an earlier run was not missed, so that
+    `catch_up` does not drop it."""
     queues = isinstance(asked, Schedule) and asked.run_overlap == "queue" and event.postponed_from is not None
     return replace(asked.lateness, catch_up=CatchUp.ALL) if queues else asked.lateness
 

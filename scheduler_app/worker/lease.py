@@ -1,7 +1,7 @@
 """A worker's leases on claimed events: until when it may start their attempts, and their renewal."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
@@ -11,19 +11,22 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: What a lease holds beyond the timeout of its events.
+#: How much longer a lease is than the timeout of its events.
 MARGIN_SECONDS = 15.0
 #: Timeouts share leases by these classes, so that a batch with a hundred different ones has five at most. An
 #: event's lease is that of its own class: a neighbour's long timeout does not delay its recovery.
 TIMEOUT_CLASSES = (DEFAULT_TIMEOUT_SECONDS, 30.0, 60.0, 120.0, 300.0)
-#: What is claimed before its timeout is known.
+#: The timeout that a claim assumes, before the schedules are read.
 FIRST_TIMEOUT_SECONDS = DEFAULT_TIMEOUT_SECONDS
 LOOK_SECONDS = 1.0
 
 
 def timeout_class(timeout_seconds: float) -> float:
     """The class that a timeout belongs to, in seconds; a longer one than all of them is its own."""
-    return next((each for each in TIMEOUT_CLASSES if timeout_seconds <= each), timeout_seconds)
+    for each in TIMEOUT_CLASSES:
+        if timeout_seconds <= each:
+            return each
+    return timeout_seconds
 
 
 class Lease:
@@ -67,11 +70,11 @@ class Lease:
         """The event's request is made from now on."""
         self._started.add(event_id)
 
-    def settle(self, event_id: str) -> None:
-        """The event is written, or no longer ours."""
+    def settle(self, event_ids: Collection[str]) -> None:
+        """The events are written, or belong to other workers."""
         with self._lock:
-            self._open.discard(event_id)
-            self._started.discard(event_id)
+            self._open.difference_update(event_ids)
+            self._started.difference_update(event_ids)
 
     def split(self, event_ids: Iterable[str], timeout_seconds: float) -> "Lease":
         """Takes events out to a lease of their own, of another class. It ends when this one does until it is
@@ -99,14 +102,14 @@ class Lease:
         with self._lock:
             lost = self._open.difference(held)
             self._ends_at = asked_at + self.seconds
-            # What is in flight goes on: its outcome is taken while the token stands, or kept as late.
+            # Requests in flight go on: MongoDB takes their outcomes while the token stands, or as late ones.
             unstarted = lost - self._started
             self._open -= unstarted
         return tuple(unstarted)
 
 
 class Renewal(NamedTuple):
-    """What one pass over the leases did."""
+    """The result of one pass over the leases."""
 
     renewed: int
     lost: int

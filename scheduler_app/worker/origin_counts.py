@@ -1,10 +1,12 @@
 """Attempts by origin, for Prometheus."""
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from prometheus_client.core import CounterMetricFamily
 
+from scheduler_app.domain.event import State
 from scheduler_app.store.events.outcomes import Record
 
 #: Origins that a worker counts by their names: the first ones that it calls. The rest is `other`.
@@ -13,7 +15,7 @@ OTHER = "other"
 
 
 class OriginCounts:
-    """What a worker's attempts came to, and how long they took. Threads share it."""
+    """Counts a worker's attempts by outcome, and how long they took. Threads share it."""
 
     def __init__(self) -> None:
         self._attempts: dict[str, dict[str, int]] = {}
@@ -22,18 +24,22 @@ class OriginCounts:
 
     def note(self, records: Iterable[Record]) -> None:
         """Takes attempts that were recorded."""
+        ended: defaultdict[tuple[str, State], int] = defaultdict(int)
+        took_ms: defaultdict[str, float] = defaultdict(float)
+        for record in records:
+            ended[record.origin, record.state] += 1
+            took_ms[record.origin] += record.attempt.get("duration_ms", 0.0)
         with self._lock:
-            for record in records:
-                origin = record.origin
-                counts = self._attempts.get(origin)
-                if counts is None:
-                    if len(self._attempts) >= MAX_ORIGINS:
-                        origin = OTHER
-                    counts = self._attempts.setdefault(origin, {})
-                outcome = record.state.value
-                counts[outcome] = counts.get(outcome, 0) + 1
-                took = record.attempt.get("duration_ms", 0.0) / 1000
-                self._seconds[origin] = self._seconds.get(origin, 0.0) + took
+            for (name, state), count in ended.items():
+                counts = self._attempts.setdefault(self._shown(name), {})
+                counts[state.value] = counts.get(state.value, 0) + count
+            for name, milliseconds in took_ms.items():
+                origin = self._shown(name)
+                self._seconds[origin] = self._seconds.get(origin, 0.0) + milliseconds / 1000
+
+    def _shown(self, origin: str) -> str:
+        known = origin in self._attempts or len(self._attempts) < MAX_ORIGINS
+        return origin if known else OTHER
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         attempts = CounterMetricFamily(

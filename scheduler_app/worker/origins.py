@@ -68,8 +68,8 @@ class Origin:
     waiting: int = 0
     in_flight: int = 0
     jobs: OrderedDict[str, deque[Job]] = field(default_factory=OrderedDict)
-    """What may start, by schedule; the schedules take turns in their order here. (Of a plain dict the first
-    key costs the more the more have gone before it.)"""
+    """The jobs that may start, by schedule; the schedules take turns in this order. (Taking the first key of
+    a plain dict becomes slower with each key that was removed before it.)"""
     flying: dict[str, int] = field(default_factory=dict)
     """Requests in flight by schedule."""
     young: OrderedDict[str, float] = field(default_factory=OrderedDict)
@@ -171,7 +171,8 @@ class OriginQueues:
             origin.flying[event.schedule_id] = left
         else:
             del origin.flying[event.schedule_id]
-        self._unblock(origin)
+        if origin.blocked:
+            self._unblock(origin)
 
     def drain(self) -> Iterator[Job]:
         """Takes out everything that waits."""
@@ -254,7 +255,7 @@ class OriginQueues:
 
     def _next_of(self, origin: Origin, now: float) -> Job | None:
         limit = self._limit(origin)
-        if origin.in_flight >= limit or self._is_pacing(origin, now):
+        if origin.in_flight >= limit or (len(origin.young) >= MAX_YOUNG and self._is_pacing(origin, now)):
             return None
         share = limit - limit // SHARES_OF_AN_ORIGIN
         for _ in range(len(origin.jobs)):

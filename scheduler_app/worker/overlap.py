@@ -1,4 +1,4 @@
-"""What a schedule's policy of overlapping runs does to claimed events before their requests are made.
+"""Applies a schedule's policy of overlapping runs to claimed events, before their requests are made.
 
 A worker judges an event after it has claimed it, and by what MongoDB says of earlier events of the schedule
 then. The earliest one that is not finished is held back by nobody, so that the others wait for something that
@@ -79,8 +79,8 @@ class Overlap:
         return set_aside(event, lease, self._worker, reason, self._now(), schedule)
 
     def _cancelled(self, events: Sequence[Event], lease: Lease) -> Held:
-        # First what the newest one ends, then what newer ones have ended: of several in one batch the newest
-        # runs, as it would if they came one by one.
+        # First cancel what is older than the newest event of the batch, then ask which events newer ones have
+        # cancelled: of several in one batch the newest runs, as if they had come one by one.
         self._overlaps.supersede(max(events, key=_order), self._now())
         found = self._overlaps.superseded([event.id for event in events])
         metrics.overlaps.labels("cancelled").inc(len(found))
@@ -95,7 +95,7 @@ class Overlap:
             schedule.id,
             max(event.run_time for event in events),
             scope=schedule.overlap_scope,
-            # Of those who wait it matters who is the last to have a place.
+            # Enough to know which waiting event has the last place in the queue.
             limit=schedule.queue_limit + 1 if queues else 1,
         )
         places = {each.id: place for place, each in enumerate(unfinished)}

@@ -77,6 +77,7 @@ class Pipeline:
             serves=executors.serves,
             now=now,
             worker=worker,
+            queues=self.queues,
         )
         self.delivery = Delivery(
             store,

@@ -42,7 +42,7 @@ class MakeHeartbeat(Protocol):
 
 
 class WorkerProcess:
-    """What the threads of one worker process share."""
+    """The parts that the threads of one worker process share, and their start and end."""
 
     def __init__(
         self,
@@ -134,6 +134,6 @@ class WorkerProcess:
 
 
 def _raise_file_limit() -> None:
-    """As many connections at once as the courier may have need more than the 1,024 files of many a shell."""
+    """Raises the limit on open files: the courier may have more connections than the usual 1,024."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

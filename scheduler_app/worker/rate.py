@@ -16,7 +16,8 @@ class Rate:
 
     def count(self, now: float) -> None:
         """It happened once more, at the monotonic time `now`."""
-        self._advance(now)
+        if now >= self._second + 1:  # mostly it is the second of the last one
+            self._advance(now)
         if self._first is None:
             self._first = now
         self._counts[self._second % WINDOW_SECONDS] += 1

@@ -5,6 +5,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from scheduler_app.clock import monotonic
@@ -100,7 +101,7 @@ class Recorder(EssentialThread):
         worker: str,
         recorded: Callable[[Sequence[Record]], None],
     ) -> None:
-        """`recorded` hears of the outcomes that MongoDB has taken; it never raises."""
+        """`recorded` is called with the outcomes that MongoDB has taken; it never raises."""
         super().__init__("recorder")
         self._tell_settled: Callable[[Sequence[str]], None] | None = None
         self._recorded = recorded
@@ -116,7 +117,7 @@ class Recorder(EssentialThread):
         self._ended = threading.Event()
 
     def report_to(self, settled: Callable[[Sequence[str]], None]) -> None:
-        """Who is told of events that this worker has nothing more to do with, before the start."""
+        """Sets what is called with events that this worker is done with. Call it before `start`."""
         self._tell_settled = settled
 
     def put(self, results: Sequence[Result]) -> None:
@@ -179,7 +180,7 @@ class Recorder(EssentialThread):
                         event_ids=[result.event_id for result in results],
                     )
                     break
-            except Exception as error:  # one outcome's fault must not take the others along
+            except Exception as error:  # one outcome's fault must not lose the others
                 if len(results) == 1:
                     log.exception(
                         "record.impossible",
@@ -191,10 +192,13 @@ class Recorder(EssentialThread):
                 for result in results:
                     self._write([result])
                 return
+        settled: defaultdict[Lease, list[str]] = defaultdict(list)
         for result in results:
-            result.lease.settle(result.event_id)
+            settled[result.lease].append(result.event_id)
+        for lease, ids in settled.items():
+            lease.settle(ids)
         if self._tell_settled is not None:
-            self._tell_settled([result.event_id for result in results])
+            self._tell_settled(list(chain.from_iterable(settled.values())))
         self._backlog.written(len(results))
         self._capacity.release(len(results))
         metrics.unrecorded.dec(len(results))

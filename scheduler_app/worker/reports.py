@@ -18,12 +18,12 @@ from scheduler_app.worker.origin_counts import OriginCounts
 log = get_logger(__name__)
 
 TURN_SECONDS = 1.0
-#: What a worker that ends spends on writing what waits.
+#: How long a worker that ends goes on writing the runs that wait, in seconds.
 LAST_SECONDS = 3.0
 
 
 class Reports(threading.Thread):
-    """One thread a process, for what must not hold up the recorder."""
+    """One thread a process for work that must not hold up the recorder."""
 
     def __init__(
         self,

@@ -17,13 +17,23 @@ SHORTEST_DELAY, LONGEST_DELAY = timedelta(seconds=2), timedelta(seconds=60)
 
 
 def postponed(
-    event: Event, lease: Lease, due_at: datetime, reason: str, *, queue: str | None = None
+    event: Event,
+    lease: Lease,
+    due_at: datetime,
+    reason: str,
+    *,
+    queue: str | None = None,
+    queue_by_destination: bool = False,
 ) -> Delayed:
-    """Makes an event due at `due_at`; its history gives the reason. It moves to `queue`, if one is given."""
+    """Makes an event due at `due_at`; its history gives the reason. It moves to `queue`, if one is given,
+    which may be what its destination says."""
     due_at = whole_milliseconds(due_at)
     message = f"Postponed to {shown_instant(due_at)}: {reason}"
     since = event.postponed_from or event.due_at
-    return Delayed(Postponement(event.id, lease.token, due_at, since, message, queue), lease)
+    postponement = Postponement(
+        event.id, lease.token, due_at, since, message, queue, queue_by_destination=queue_by_destination
+    )
+    return Delayed(postponement, lease)
 
 
 def postponed_for_another(event: Event, lease: Lease, reason: str, now: datetime) -> Delayed:

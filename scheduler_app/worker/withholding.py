@@ -1,4 +1,4 @@
-"""What keeps a claimed event from being sent at the last moment: a kill switch, or a blackout.
+"""Keeps claimed events from being sent at the last moment: by a kill switch or a blackout.
 
 One thread looks at both several times a second, so that nothing that starts attempts waits for MongoDB.
 """
@@ -23,8 +23,9 @@ from scheduler_app.worker.recorder import Delayed
 
 log = get_logger(__name__)
 
-#: What was known longer ago may no longer hold: this process, or its host, was frozen.
-STALE_SECONDS = 0.75
+#: Older knowledge may no longer hold: this process, or its host, was frozen. Nothing starts by it:
+#: a kill switch is obeyed within a second, however late the next look is.
+STALE_SECONDS = 0.85
 #: An event that is to be skipped comes to a beat again, which does it.
 BACK_TO_BEAT = timedelta(seconds=2)
 
@@ -59,9 +60,10 @@ class Withholding(threading.Thread):
         return view.is_away or monotonic() - view.looked_at < STALE_SECONDS
 
     def withheld(self, job: Job, now: datetime) -> Delayed | None:
-        """What becomes of an attempt that must not start; None where it may. No attempt is counted."""
+        """The postponement of an attempt that must not start; None where it may start. No attempt is
+        counted."""
         switches, blackouts = self.kill_switches.known, self.blackouts.known
-        if not switches and not blackouts:
+        if not switches.targets and not blackouts.all:
             return None
         deliverable, event = job.attempt.deliverable, job.attempt.event
         tags = deliverable.tags if isinstance(deliverable, Schedule) else ()

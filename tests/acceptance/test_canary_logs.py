@@ -31,6 +31,10 @@ PYTHON = (sys.executable, "-m")
 GUNICORN = Path(__file__).parents[2] / "deploy" / "gunicorn.conf.py"
 
 
+#: Nobody listens there.
+NOBODY = "127.0.0.1:1"
+
+
 def canary(place: str) -> str:
     return f"{MARK}-{place}"
 
@@ -73,6 +77,8 @@ def guarded_redis(tmp_path: Path) -> Iterator[RedisClient]:
     folder.mkdir()
     with Redis(folder) as server, RedisClient(port=server.port, decode_responses=False) as client:
         client.config_set("requirepass", canary("redis"))
+        for place in ("broker", "results"):
+            client.execute_command("ACL", "SETUSER", "default", f">{canary(place)}")
         yield client
         client.config_set("requirepass", "")
 
@@ -95,6 +101,10 @@ def stack(
             "API_KEYS": API_KEY,
             "API_PROCESSES": "1",
             "SECRETS_KEY": SECRETS_KEY,
+            # The same Redis, which lets these in as well; and one that is not there.
+            "CELERY_BROKERS": f"shop=redis://:{canary('broker')}@127.0.0.1:{port}/1,"
+            f"gone=redis://:{canary('broker-gone')}@{NOBODY}/0",
+            "CELERY_RESULT_BACKENDS": f"shop=redis://:{canary('results')}@127.0.0.1:{port}/2",
         },
     )
     api, beat, worker, denied = (str(free_port()) for _ in range(4))
@@ -161,6 +171,19 @@ def create(stack: Stack, name: str, url: str, **fields: Any) -> requests.Respons
     return call(stack, "POST", "/api/schedules", json=body | fields)
 
 
+def create_task(stack: Stack, name: str, action: dict[str, Any]) -> str:
+    """The id of a schedule whose task nobody runs."""
+    rest = {"timeout_seconds": 1, "max_retries": 0, "run_at": "2040-01-01T00:00:00Z"}
+    answer = call(stack, "POST", "/api/schedules", json={"name": name, "action": action} | rest)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+def trigger(stack: Stack, schedule_id: str) -> str:
+    assert call(stack, "POST", f"/api/schedules/{schedule_id}/trigger").status_code == 202
+    return schedule_id
+
+
 def finished(stack: Stack, schedule_id: str, name: str) -> str:
     """A schedule's history, once it has one."""
     path = f"/api/schedules/{schedule_id}/events/history"
@@ -205,9 +228,8 @@ def test_a_running_system_tells_no_secret_however_it_fails(
     made: dict[str, str] = {}
     for name, url in urls.items():
         answer = create(stack, name, url).json()
-        made[name] = answer["id"]
+        made[name] = trigger(stack, answer["id"])
         found.secrets.append(answer["signing_secret"])
-        assert call(stack, "POST", f"/api/schedules/{answer['id']}/trigger").status_code == 202
     wrong: list[requests.Response] = [
         create(stack, "bug in api", urls["echoes"]),
         create(stack, "n", f"http://user:{canary('url-password')}@example.com/"),
@@ -223,6 +245,15 @@ def test_a_running_system_tells_no_secret_however_it_fails(
         call(stack, "GET", "/api/schedules", headers={"Authorization": f"Bearer {canary('wrong-key')}"}),
         call(stack, "GET", f"/api/events?api_key={canary('wrong-key')}"),
     ]
+    for name in ("shop", "gone"):
+        task = {
+            "type": "celery_task",
+            "task": "bill",
+            "broker": name,
+            "args": [canary("argument")],
+            "wait": True,
+        }
+        made[f"task of {name}"] = trigger(stack, create_task(stack, f"task of {name}", task))
     create(stack, "bug in beat", urls["echoes"], run_at=None, rrule="FREQ=SECONDLY")
     assert [answer.status_code for answer in wrong] == [500, *[422] * 5, 400, 403, 401, 401, 422]
     for answer in wrong:
@@ -293,7 +324,6 @@ def values(client: RedisClient, key: bytes) -> Any:
             return client.get(key)
 
 
-NOBODY = "127.0.0.1:1"
 DOCTOR = ("scheduler_app.cli", "doctor")
 WORKER = ("celery", "-A", "scheduler_app", "worker", "--without-gossip", "--without-mingle")
 BEAT = ("celery", "-A", "scheduler_app", "beat", "--pidfile=")
@@ -302,6 +332,7 @@ AWAY = {
     "MONGO_URI": f"mongodb://user:{MARK}@{NOBODY}/?replicaSet=rs0&tlsCertificateKeyFilePassword={MARK}",
     "BROKER_URL": f"redis://:{MARK}@{NOBODY}/0",
 }
+AMQP, FLOW = f"amqp://user:{MARK}@{NOBODY}//", f"redis://:{MARK}@{NOBODY}/0"
 #: What each is told, its command, and what it says at last: processes that wait for MongoDB do not end.
 BAD = [
     (AWAY, DOCTOR, "Wrong: "),
@@ -322,10 +353,20 @@ BAD = [
     (AWAY | {"SECRETS_KEY": MARK}, API, "SECRETS_KEY must be Fernet keys"),
     (AWAY | {"API_KEYS": f"{API_KEY},{MARK[:12]}"}, API, "API_KEYS each key must have"),
     (AWAY, (*DOCTOR, "--config", "broken.yaml"), "is not YAML"),
+    (AWAY | {"CELERY_BROKERS": f"shop=redis://:{MARK}@{NOBODY}/0"}, DOCTOR, "Wrong: "),
+    (AWAY | {"CELERY_BROKERS": f"shop=http://:{MARK}@{NOBODY}/"}, WORKER, "must have a URL for shop"),
+    (AWAY | {"CELERY_RESULT_BACKENDS": f"shop=redis://:{MARK}@{NOBODY}/1"}, API, "names of CELERY_BROKERS"),
+    (AWAY | {"FLOW_CONTROL_URL": FLOW}, BEAT, "FLOW_CONTROL_URL must be empty"),
+    (AWAY | {"BROKER_URL": AMQP, "FLOW_CONTROL_URL": FLOW}, DOCTOR, "Wrong: "),
+    (
+        AWAY | {"BROKER_URL": AMQP, "FLOW_CONTROL_URL": f"redis://:{MARK}/more@{NOBODY}/0"},
+        WORKER,
+        "FLOW_CONTROL_URL must have a number",
+    ),
 ]
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(360)
 def test_settings_that_are_wrong_and_servers_that_are_away_tell_no_secret(
     tmp_path: Path, run: Callable[..., Program]
 ) -> None:

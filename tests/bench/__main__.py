@@ -27,6 +27,7 @@ NAMES = (
     "messages",
     "trigger",
     "history",
+    "pages",
     "recurrence",
 )
 

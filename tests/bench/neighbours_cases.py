@@ -7,22 +7,19 @@ import socket
 import threading
 from contextlib import ExitStack
 from datetime import datetime, timedelta
-from typing import Any
 
 import requests
 
 from scheduler_app.clock import clock
-from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.not_given import NOT_GIVEN
 from tests.bench.ground import Ground
 from tests.bench.half_open import HalfOpenConnections
+from tests.bench.limited_backlog import LimitedBacklog
 from tests.bench.neighbour import Neighbour
 from tests.bench.paced import PacedClients
 from tests.bench.planted import events_at, insert, make_schedules, whole_ms
 from tests.bench.receiver import Receiver
 from tests.bench.report import Row
 from tests.bench.running_commands import RunningCommands
-from tests.builders import draft
 
 #: Longer than a bulk creation takes on a machine under load.
 BULK_TIMEOUT_SECONDS = 120
@@ -91,29 +88,6 @@ class Overdue(Neighbour):
         insert(self._made, self._backlog)
         for pid in beats:
             os.kill(pid, signal.SIGCONT)
-
-
-class LimitedBacklog(Neighbour):
-    """A backlog for a destination with a rate and a concurrency, all of it due when the neighbour begins."""
-
-    def __init__(self, events: int, rate: float, burst: int, concurrency: int) -> None:
-        self._events = events
-        self._limits = {"rate_per_second": rate, "burst": burst, "concurrency": concurrency}
-
-    def events(self, seconds: float) -> int:
-        return self._events
-
-    def prepare(self, made: Ground, receiver: Receiver, begin: datetime, seconds: float) -> None:
-        now = clock.now()
-        limits: dict[str, Any] = self._limits
-        limited = Destination(id="limited", url=receiver.url(0), created_at=now, updated_at=now, **limits)
-        made.store.destinations.insert(limited)
-        named = draft(url=NOT_GIVEN, destination=limited.id, on_demand=True, method="POST")
-        schedule = named.schedule("limited", now, max_retries=3)
-        made.store.schedules.insert(schedule)
-        planted = events_at([schedule], self._events, lambda number: whole_ms(begin))
-        key = schedule.action.isolation_key
-        insert(made, [each._replace(origin=key) for each in planted])
 
 
 class BulkCreations(Neighbour):

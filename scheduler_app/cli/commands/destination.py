@@ -1,7 +1,7 @@
 """`scheduler destination …`: named receivers and their limits."""
 
 import sys
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -9,7 +9,8 @@ import click
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.field_options import field_options, given_fields
 from scheduler_app.cli.json_values import header_option, json_value, name_and_value
-from scheduler_app.cli.output import say, show_json, show_record, table
+from scheduler_app.cli.output import say, show_record, table
+from scheduler_app.cli.shown_lists import record_command, show_list
 from scheduler_app.client import Destination, DestinationFields, Scheduler, SchedulerError
 
 
@@ -24,23 +25,21 @@ def destinations() -> None:
 @with_client
 def list_destinations(scheduler: Scheduler, limit: int, as_json: bool) -> None:
     """List destinations, newest first."""
-    found = list(islice(scheduler.destinations.list(), limit + 1))
-    if as_json:
-        show_json(found[:limit])
-        return
-    rows = [[_name(each), each.url or each.corrupt or "", _limits(each)] for each in found[:limit]]
+    show_list(scheduler.destinations.list(), limit, as_json, _show)
+
+
+def _show(found: Sequence[Destination]) -> None:
+    rows = [[_name(each), each.url or each.corrupt or "", _limits(each)] for each in found]
     table(["name", "url", "limits"], rows, unbroken=("name",), key="name")
-    if len(found) > limit:
-        click.echo(f"There are more: --limit {limit * 2}", err=True)
 
 
-@destinations.command("get")
-@click.argument("name")
-@json_option
-@with_client
-def get_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
-    """Show a destination, and how it is at this moment."""
-    show_record(scheduler.destinations.get(name), as_json)
+record_command(
+    destinations,
+    "get",
+    "name",
+    lambda scheduler, name: scheduler.destinations.get(name),
+    help="Show a destination, and how it is at this moment.",
+)
 
 
 @destinations.command("set")
@@ -90,22 +89,20 @@ def delete_destination(scheduler: Scheduler, name: str) -> None:
     say(f"deleted {name}")
 
 
-@destinations.command("pause")
-@click.argument("name")
-@json_option
-@with_client
-def pause_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
-    """Send nothing more; what is due waits."""
-    show_record(scheduler.destinations.pause(name), as_json)
-
-
-@destinations.command("resume")
-@click.argument("name")
-@json_option
-@with_client
-def resume_destination(scheduler: Scheduler, name: str, as_json: bool) -> None:
-    """Send again; what waited follows, oldest first."""
-    show_record(scheduler.destinations.resume(name), as_json)
+record_command(
+    destinations,
+    "pause",
+    "name",
+    lambda scheduler, name: scheduler.destinations.pause(name),
+    help="Send nothing more; what is due waits.",
+)
+record_command(
+    destinations,
+    "resume",
+    "name",
+    lambda scheduler, name: scheduler.destinations.resume(name),
+    help="Send again; what waited follows, oldest first.",
+)
 
 
 @destinations.command("test")

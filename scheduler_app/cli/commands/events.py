@@ -1,6 +1,5 @@
 """`scheduler events`: events of all schedules."""
 
-from itertools import islice
 from typing import Any
 
 import click
@@ -8,8 +7,8 @@ import click
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.event_filters import event_filters
 from scheduler_app.cli.event_table import event_table
-from scheduler_app.cli.output import show_json
 from scheduler_app.cli.progress import counted
+from scheduler_app.cli.shown_lists import show_list
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Scheduler
 
@@ -23,11 +22,4 @@ from scheduler_app.client import Scheduler
 @watchable
 def list_events(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
     """List events, newest run time first, those to come included."""
-    found = list(islice(counted(scheduler.events(**filters), "read"), limit + 1))
-    shown = found[:limit]
-    if as_json:
-        show_json(shown)
-        return
-    event_table(shown)
-    if len(found) > limit:
-        click.echo(f"There are more: --limit {limit * 2}", err=True)
+    show_list(counted(scheduler.events(**filters), "read"), limit, as_json, event_table)

@@ -1,6 +1,6 @@
 """`scheduler failed`: the dead letters, and why they failed."""
 
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -8,8 +8,9 @@ import click
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.event_filters import event_filters
 from scheduler_app.cli.event_table import outcome
-from scheduler_app.cli.output import show_json, table
+from scheduler_app.cli.output import table
 from scheduler_app.cli.progress import counted
+from scheduler_app.cli.shown_lists import show_list
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Event, Scheduler
 
@@ -22,19 +23,16 @@ from scheduler_app.client import Event, Scheduler
 @watchable
 def failed(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
     """List the dead letters (events that ended in error), newest first; `redrive` sends them again."""
-    found = list(islice(counted(scheduler.events(state="error", **filters), "read"), limit + 1))
-    shown = found[:limit]
-    if as_json:
-        show_json(shown)
-        return
+    show_list(counted(scheduler.events(state="error", **filters), "read"), limit, as_json, _show)
+
+
+def _show(found: Sequence[Event]) -> None:
     table(
         ["event", "run time", "attempts", "why"],
-        [[each["_id"], each["run_time"], each.get("attempt", ""), _why(each)] for each in shown],
+        [[each["_id"], each["run_time"], each.get("attempt", ""), _why(each)] for each in found],
         unbroken=("event", "run time"),
         key="event",
     )
-    if len(found) > limit:
-        click.echo(f"There are more: --limit {limit * 2}", err=True)
 
 
 def _why(event: Event) -> str:

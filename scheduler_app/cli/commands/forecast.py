@@ -1,7 +1,7 @@
 """`scheduler forecast`: the waves to come, as bars."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
@@ -10,6 +10,7 @@ from scheduler_app.cli.client_options import json_option, with_client
 from scheduler_app.cli.durations import duration
 from scheduler_app.cli.output import say, show_json
 from scheduler_app.client import Scheduler
+from scheduler_app.clock import clock
 
 #: The longest bar, in characters.
 WIDTH = 50
@@ -68,7 +69,7 @@ def bar(count: int, most: int) -> str:
 
 def _after(start: str | None, seconds: int) -> str:
     try:
-        since = datetime.now(UTC) if start is None else datetime.fromisoformat(start)
+        since = clock.now() if start is None else datetime.fromisoformat(start)
     except ValueError:
         message = "must be an instant, as in 2025-01-05T12:00:00Z"
         raise click.BadParameter(message, param_hint="--from") from None

@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import IO
 from zoneinfo import ZoneInfo
 
@@ -19,6 +18,7 @@ from scheduler_app.cli.client_options import with_client
 from scheduler_app.cli.output import say, table
 from scheduler_app.cli.progress import counted
 from scheduler_app.client import Scheduler
+from scheduler_app.clock import clock
 
 _COUNTS = ("created", "changed", "unchanged", "differs", "refused")
 _PREFIX = re.compile(r"[A-Za-z0-9-]{1,16}")
@@ -126,7 +126,7 @@ def _found(
         if app is not None:
             return read_application(app, timezone)
         if dump is not None:
-            return read_dump(dump, timezone or "UTC", datetime.now(UTC))
+            return read_dump(dump, timezone or "UTC", clock.now())
         if redbeat is not None:
             return read_redbeat(redbeat, redbeat_prefix, timezone or "UTC")
     raise click.UsageError("give one of --app, --dump and --redbeat: where the beat keeps its schedules")

@@ -1,15 +1,16 @@
 """`scheduler list`: the schedules, in a table."""
 
 import shlex
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
-from scheduler_app.cli.output import show_json, table
+from scheduler_app.cli.output import table
 from scheduler_app.cli.progress import counted
 from scheduler_app.cli.schedule_filters import schedule_filters
+from scheduler_app.cli.shown_lists import show_list
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Schedule, Scheduler
 
@@ -24,22 +25,19 @@ _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
 @watchable
 def list_schedules(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
     """List schedules, newest first."""
-    found = list(islice(counted(scheduler.list(**filters), "read"), limit + 1))
-    shown = found[:limit]
-    if as_json:
-        show_json(shown)
-        return
+    show_list(counted(scheduler.list(**filters), "read"), limit, as_json, _show)
+
+
+def _show(found: Sequence[Schedule]) -> None:
     table(
         ["state", "id", "name", "when", "next run", "calls"],
         [
             [_colored(one["state"]), one["id"], one.get("name", ""), _when(one), _next(one), _calls(one)]
-            for one in shown
+            for one in found
         ],
         unbroken=("state", "id", "next run"),
         key="id",
     )
-    if len(found) > limit:
-        click.echo(f"There are more: --limit {limit * 2}", err=True)
 
 
 def _colored(state: str) -> str:

@@ -1,7 +1,7 @@
 """`scheduler message …`: one-off deliveries without a schedule."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import Any
 
 import click
@@ -10,8 +10,9 @@ from scheduler_app.cli.client_options import json_option, limit_option, with_cli
 from scheduler_app.cli.durations import duration
 from scheduler_app.cli.field_options import field_options, given_fields
 from scheduler_app.cli.json_values import header_option, json_value, name_and_value
-from scheduler_app.cli.output import show_json, show_record, table
-from scheduler_app.client import MessageFields, Scheduler
+from scheduler_app.cli.output import show_record, table
+from scheduler_app.cli.shown_lists import record_command, show_list
+from scheduler_app.client import Message, MessageFields, Scheduler
 
 _COLORS = {"completed": "green", "error": "red", "retrying": "yellow"}
 
@@ -95,17 +96,17 @@ def schedule_message(
 @with_client
 def list_messages(scheduler: Scheduler, limit: int, as_json: bool, **filters: Any) -> None:
     """List messages, the soonest first."""
-    found = list(islice(scheduler.messages.list(**filters), limit + 1))
-    if as_json:
-        show_json(found[:limit])
-        return
+    show_list(scheduler.messages.list(**filters), limit, as_json, _show)
+
+
+def _show(found: Sequence[Message]) -> None:
     rows = [
         [
             f"[{_COLORS[each.state]}]{each.state}[/]" if each.state in _COLORS else each.state,
             *(each.id, each.event_name or "", each["scheduled_at"]),
             each.get("destination") or each.get("callback_url", ""),
         ]
-        for each in found[:limit]
+        for each in found
     ]
     table(
         ["state", "id", "event name", "scheduled at", "to"],
@@ -113,26 +114,22 @@ def list_messages(scheduler: Scheduler, limit: int, as_json: bool, **filters: An
         unbroken=("state", "id", "scheduled at"),
         key="id",
     )
-    if len(found) > limit:
-        click.echo(f"There are more: --limit {limit * 2}", err=True)
 
 
-@messages.command("get")
-@click.argument("message_id")
-@json_option
-@with_client
-def get_message(scheduler: Scheduler, message_id: str, as_json: bool) -> None:
-    """Show a message with its history."""
-    show_record(scheduler.messages.get(message_id), as_json)
-
-
-@messages.command("cancel")
-@click.argument("message_id")
-@json_option
-@with_client
-def cancel_message(scheduler: Scheduler, message_id: str, as_json: bool) -> None:
-    """Cancel a message that is neither in flight nor delivered."""
-    show_record(scheduler.messages.cancel(message_id), as_json)
+record_command(
+    messages,
+    "get",
+    "message_id",
+    lambda scheduler, message_id: scheduler.messages.get(message_id),
+    help="Show a message with its history.",
+)
+record_command(
+    messages,
+    "cancel",
+    "message_id",
+    lambda scheduler, message_id: scheduler.messages.cancel(message_id),
+    help="Cancel a message that is neither in flight nor delivered.",
+)
 
 
 @messages.command("reschedule")

@@ -1,6 +1,6 @@
 """`scheduler pause`: schedules by their ids, or all that match a filter."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from scheduler_app.cli.bulk_edit import edit_many, names_ids, schedule_edit
 from scheduler_app.cli.durations import duration
 from scheduler_app.cli.several import for_each
 from scheduler_app.client import Scheduler
+from scheduler_app.clock import clock
 
 
 @click.command("pause")
@@ -30,7 +31,7 @@ def pause_schedules(
     """Stop sending callbacks, for one schedule or for all that match."""
     if until is not None and seconds is not None:
         raise click.UsageError("give --until or --for, not both")
-    end = datetime.now(UTC) + timedelta(seconds=seconds) if seconds is not None else until
+    end = clock.now() + timedelta(seconds=seconds) if seconds is not None else until
     if names_ids(ids, filters):
         for_each(ids, partial(scheduler.pause, until=end, note=note), as_json)
     else:

@@ -11,6 +11,7 @@ from pymongo.errors import BulkWriteError
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import UNCLAIMED, Kind
 from scheduler_app.domain.http_action import destination_key
+from scheduler_app.domain.queues import is_queue
 from scheduler_app.domain.tenants import SEPARATOR, tenant_of
 from scheduler_app.store.destinations.documents import CorruptDestination, read, to_document
 from scheduler_app.store.encryption import SecretBox
@@ -24,6 +25,7 @@ from scheduler_app.store.schedules.decoded_cache import DecodedCache
 MAX_COUNTED = 100_000
 NAMES_DESTINATION = "destination_v1"
 OF_DESTINATION = "destination_v1"
+NAMES_QUEUE = "queue_v1"
 
 
 class Destinations:
@@ -123,6 +125,14 @@ class Destinations:
             "state": {"$in": [state.value for state in sorted(UNCLAIMED)]},
         }
         return self._events.count_documents(which, hint=OF_DESTINATION, limit=MAX_COUNTED)
+
+    def queues(self, *, limit: int) -> list[str]:
+        """Returns the queues that destinations name, of all tenants, from so many destinations at most."""
+        named = self._destinations.find(
+            {"queue": {"$exists": True}}, {"queue": 1, "_id": 0}, hint=NAMES_QUEUE
+        )
+        found = {row["queue"] for row in named.limit(limit) if is_queue(row["queue"])}
+        return sorted(found)
 
     def for_delivery(self, ids: Sequence[str]) -> dict[str, Destination | CorruptDestination]:
         """Returns destinations by id. They are read from MongoDB for each batch, after its claim, so that a

@@ -40,6 +40,7 @@ from scheduler_app.domain.field_types import (
     whole,
 )
 from scheduler_app.domain.http_action import METHODS, HttpAction
+from scheduler_app.domain.queues import is_queue
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES, Codes
 from scheduler_app.store.documents.delivery_fields import read_codes, read_signing, signing_document
 from scheduler_app.store.encryption import SecretBox, UnreadableSecret
@@ -85,6 +86,7 @@ def to_document(destination: Destination, secret_box: SecretBox) -> Document:
         "breaker": own.breaker
         and {"failures": own.breaker.failures, "open_seconds": own.breaker.open_seconds},
         "paused": own.paused,
+        "queue": own.queue,
         "deleting": own.deleting or None,
         "created_at": own.created_at,
         "updated_at": own.updated_at,
@@ -133,6 +135,7 @@ def from_document(row: Mapping[str, Any], secret_box: SecretBox) -> Destination:
         concurrency=optional(_concurrency, get("concurrency"), "concurrency"),
         breaker=optional(_breaker, get("breaker"), "breaker"),
         paused=flag(get("paused"), "paused"),
+        queue=optional(_queue, get("queue"), "queue"),
         deleting=bool(optional(flag, get("deleting"), "deleting")),
         version=whole(get("version"), "version", least=1),
         created_at=instant(get("created_at"), "created_at"),
@@ -188,6 +191,12 @@ def _timeout(value: Any, name: str) -> float:
 
 def _rate(value: Any, name: str) -> float:
     return number(value, name, least=LEAST_RATE, most=MAX_RATE)
+
+
+def _queue(value: Any, name: str) -> str:
+    if not is_queue(value):
+        raise Corrupt(f"{name} is no name that a queue may have")
+    return str(value)
 
 
 def _concurrency(value: Any, name: str) -> int:

@@ -28,6 +28,11 @@ from scheduler_app.store.encryption import SecretBox
 #: No timeout is shorter, whoever asked for it.
 LEAST_TIMEOUT_SECONDS = 0.001
 
+#: Most documents have the same fields: so many different ones are kept as they were read, none that are
+#: longer than so many characters.
+MOST_READ, LONGEST_READ = 256, 2_000
+_read: dict[str, "DeliveryFields"] = {}
+
 #: Most documents have the same ones, and reading them is half of what reading a schedule costs.
 _codes = lru_cache(maxsize=256)(Codes)
 
@@ -57,6 +62,19 @@ def delivery_document(retry: RetryPolicy, timeout_seconds: float, success: Codes
 
 def read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
     """Raises Corrupt."""
+    # As text, in which 1, 1.0 and true differ.
+    written = repr((row.get("retry"), row.get("timeout_seconds"), row.get("success")))
+    found = _read.get(written)
+    if found is None:
+        found = _read_delivery(row)
+        if len(written) <= LONGEST_READ:
+            if len(_read) >= MOST_READ:
+                _read.clear()
+            _read[written] = found
+    return found
+
+
+def _read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
     retry = fields(row.get("retry"), "retry")
     return DeliveryFields(
         RetryPolicy(

@@ -50,6 +50,8 @@ class Postponement(NamedTuple):
     """Why, for its history."""
     queue: str | None = None
     """The queue that it moves to; None: it stays where it is."""
+    queue_by_destination: bool = False
+    """Its destination says so, and no schedule or message."""
     waits_for: str | None = None
     """The event of its schedule that it waits for; None: it waits for its time alone."""
     held: str | None = None
@@ -137,6 +139,9 @@ class Claims:
                         "postponed_from": "$row.postponed_from",
                         "queue": {"$ifNull": ["$row.queue", "$queue"]},
                         "routed": {"$ifNull": ["$row.routed", "$routed"]},
+                        "queue_by_destination": {
+                            "$ifNull": ["$row.queue_by_destination", "$queue_by_destination"]
+                        },
                         "held": or_unset("$row.held"),
                         "status": appended("status", "$row.line"),
                         "waits_for": or_unset("$row.waits_for"),
@@ -199,6 +204,7 @@ def _postponed(postponement: Postponement, now: datetime) -> Document:
         "queue": postponement.queue,
         "held": postponement.held,
         "routed": None if postponement.queue is None else postponement.queue != CALLBACKS,
+        "queue_by_destination": None if postponement.queue is None else postponement.queue_by_destination,
         "line": line(now, State.READY_QUEUE, postponement.message),
         "waits_for": postponement.waits_for,
     }

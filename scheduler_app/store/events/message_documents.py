@@ -12,6 +12,7 @@ from scheduler_app.domain.event import Event
 from scheduler_app.domain.field_types import Corrupt, Newer, fields, instant, number, optional, text, whole
 from scheduler_app.domain.http_action import http_action
 from scheduler_app.domain.message import Message, Timing, UnreadableMessage
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.documents.delivery_fields import (
     delivery_document,
@@ -42,6 +43,7 @@ CONTENT = {
     "lateness": 1,
     "wiped": 1,
     "notifies": 1,
+    "queue_by_destination": 1,
 }
 #: What a cancellation sets: nothing secret is left. `$$REMOVE` takes a field away.
 WIPED: Document = {
@@ -68,6 +70,8 @@ def to_message_document(event: Event, now: datetime, line_message: str, secret_b
         "notifies": notifies_document(message.on_success, message.on_failure),
         **sealed_content(message, secret_box),
     }
+    if message.queue == CALLBACKS != event.queue:
+        document["queue_by_destination"] = True
     del document["schedule_id"]
     return {name: value for name, value in document.items() if value is not None}
 
@@ -108,7 +112,7 @@ def _message(stored: Mapping[str, Any], secret_box: SecretBox) -> Message:
         timeout_seconds=timeout_seconds,
         success=success,
         signing=read_signing(row.get("signing"), secret_box),
-        queue=stored_queue(row),
+        queue=CALLBACKS if row.get("queue_by_destination") is True else stored_queue(row),
         hops=whole(row.get("hops") or 0, "hops"),
         lateness=read_lateness(row.get("lateness")),
         wiped=row.get("wiped") is True,

@@ -14,7 +14,7 @@ from scheduler_app.domain.message import Message, UnreadableMessage
 from scheduler_app.domain.tenants import tenant_of, whole_id
 from scheduler_app.store.documents.group_commit import GroupCommit
 from scheduler_app.store.encryption import SecretBox
-from scheduler_app.store.events.documents import sources
+from scheduler_app.store.events.documents import sources, stored_queue
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.message_documents import read_message, to_message_document
 from scheduler_app.store.events.record import EventRecord, to_record
@@ -31,6 +31,8 @@ class MessageRecord(NamedTuple):
 
     event: EventRecord
     content: Message | UnreadableMessage
+    queue: str
+    """The one that it is in: its own, or that of its destination."""
 
 
 class Messages:
@@ -170,7 +172,7 @@ class Messages:
         return Page(list(map(self._record, found.rows)), found.next)
 
     def _record(self, row: Document) -> MessageRecord:
-        return MessageRecord(to_record(row), read_message(row, self._secret_box))
+        return MessageRecord(to_record(row), read_message(row, self._secret_box), stored_queue(row))
 
 
 def _new(event: Event, document: Document) -> MessageRecord:
@@ -193,4 +195,4 @@ def _new(event: Event, document: Document) -> MessageRecord:
         missed=None,
         corrupt=None,
     )
-    return MessageRecord(record, event.message)
+    return MessageRecord(record, event.message, event.queue)

@@ -1,6 +1,6 @@
 """Dispatch's transitions: take waiting events, and put them back where their message was not sent."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ class Due(NamedTuple):
     lost_leases: int = 0
     postponed_from: datetime | None = None
     """When it was due before it was put off to a place in its destination's line; None where it was not."""
+    queue_by_destination: bool = False
+    """Its destination has named its queue, and no schedule or message."""
 
 
 class PutOff(NamedTuple):
@@ -173,6 +175,22 @@ class Outbox:
         )
         return written.modified
 
+    def move(self, moves: Mapping[str, Sequence[str]], until: datetime) -> int:
+        """Moves events that wait and are due up to `until` into the queues that their destinations name;
+        `moves` has their ids by their new queues. Returns how many: another dispatcher may have taken
+        some."""
+        moved = 0
+        for queue, ids in moves.items():
+            named = queue != CALLBACKS
+            written = update_sound(
+                self._events,
+                {**_waiting(until), "_id": {"$in": list(ids)}},
+                [{"$set": {"queue": queue, "routed": named, "queue_by_destination": named}}],
+                hint=BY_ID,
+            )
+            moved += written.modified
+        return moved
+
     def _readable(self, rows: Iterable[Document]) -> list[Due]:
         found = []
         for row in rows:
@@ -240,7 +258,7 @@ class Outbox:
         )
 
 
-_DUE = {"due_at": 1, "origin": 1, "lost_leases": 1, "postponed_from": 1}
+_DUE = {"due_at": 1, "origin": 1, "lost_leases": 1, "postponed_from": 1, "queue_by_destination": 1}
 
 
 def _due(row: Document) -> Due:
@@ -251,6 +269,7 @@ def _due(row: Document) -> Due:
         stored_origin(row),
         lost if isinstance(lost, int) else 0,
         since if isinstance(since, datetime) else None,
+        row.get("queue_by_destination") is True,
     )
 
 

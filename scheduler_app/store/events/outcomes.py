@@ -147,11 +147,8 @@ def _written_at_once(records: Sequence[Record]) -> tuple[Document, list[Document
 
 
 def _row(record: Record) -> Document:
-    row: Document = {
-        "state": record.state.value,
-        "attempt": _attempt(record),
-        "line": line(record.ended_at, record.state, record.message),
-    }
+    said = line(record.ended_at, record.state, record.message)
+    row: Document = {"state": said["status"], "attempt": _attempt(record), "line": said}
     if record.owed is not None:
         row["notify"] = owed_document(record.owed)
     return row | ({"archived_at": record.ended_at} if record.due_at is None else {"due_at": record.due_at})

@@ -66,7 +66,8 @@ def grouped(
 
 
 def _spans(events: Sequence[Due], now: datetime) -> Iterator[list[Due]]:
-    """What may travel together by its time; the late do not travel with the fresh."""
+    """The key of events that may travel in one message by their times; late events travel apart from fresh
+    ones."""
     span: list[Due] = []
     first, lane = now, Lane.FRESH
     for event in events:

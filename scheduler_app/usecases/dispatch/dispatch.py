@@ -38,7 +38,7 @@ MOST_ESTIMATES = 64
 
 @dataclass(frozen=True, slots=True)
 class DispatchResult:
-    """What the dispatch of one page led to."""
+    """The result of dispatching one page."""
 
     dispatched: int
     """Events whose messages were sent."""
@@ -79,16 +79,17 @@ class Dispatch:
         self._estimates: dict[str, RoomEstimate] = {}
         self._next_queue = ""
 
-    def dispatch_page(self, now: datetime) -> DispatchResult:
+    def dispatch_page(self, now: datetime, *, named_queues: bool = True) -> DispatchResult:
         """Dispatches what waits, queue by queue: what falls due now first, a share of what is late beside it,
         and each in turn among its owners. A queue ends when little is left, its lanes are full, or its time
-        is over: one that nobody serves holds up no other.
+        is over: one that nobody serves holds up no other. `named_queues`: whether to look at others than
+        CALLBACKS, for a caller that knows that nothing waits in them.
 
         Raises a STORE_FAULT or `publisher.unavailable`; what was taken then is put back, here or by recovery.
         """
         results = [self._dispatch_queue(CALLBACKS, now)]
         began = monotonic()
-        for queue in self._outbox.named_queues(after=self._next_queue):
+        for queue in self._outbox.named_queues(after=self._next_queue) if named_queues else ():
             if monotonic() - began > SELECTION_SECONDS:
                 results.append(DispatchResult(0, full=True))
                 break
@@ -156,7 +157,7 @@ class Dispatch:
         return found
 
     def _dispatch(self, due: Sequence[Due], now: datetime, queue: str, *, urgent: bool = False) -> "_Done":
-        due = self._lines.in_time(due, now + self._horizon, now)
+        due = self._lines.in_time(due, now + self._horizon, now, queue=queue)
         parts = self._parallel.each(
             lambda part: self._dispatch_part(part, now, queue, urgent=urgent), self._parallel.of(due)
         )

@@ -11,9 +11,11 @@ from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow import Ask, Grant, Limiter, Why
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.instants import shown_instant, whole_milliseconds
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due, PutOff
 from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.usecases.dispatch.destination_queues import misplaced
 
 log = get_logger(__name__)
 
@@ -35,8 +37,11 @@ class Lines:
         self._store = store
         self._limiter = limiter
 
-    def in_time(self, events: Sequence[Due], until: datetime, now: datetime) -> Sequence[Due]:
-        """Returns the events, due up to `until`, that are to be dispatched now, and puts off the others.
+    def in_time(
+        self, events: Sequence[Due], until: datetime, now: datetime, *, queue: str = CALLBACKS
+    ) -> Sequence[Due]:
+        """Returns the events of `queue`, due up to `until`, that are to be dispatched now. It puts off the
+        others, and moves those that belong into another queue, which has its own turn.
 
         It costs nothing where no event goes to a destination. A limiter that is away lets all pass: workers
         ask it again before anything is sent. Raises a STORE_FAULT.
@@ -45,9 +50,16 @@ class Lines:
         for event in events:
             if event.origin.startswith(DESTINATION_PREFIX):
                 by_id.setdefault(event.origin.removeprefix(DESTINATION_PREFIX), []).append(event)
-        if not by_id or self._limiter is None:
+        if not by_id:
             return events
         found = self._store.destinations.for_delivery(list(by_id))
+        if moves := misplaced(by_id, found, queue):
+            moved = {each for ids in moves.values() for each in ids}
+            self._store.outbox.move(moves, until)
+            by_id = {own_id: [each for each in of if each.id not in moved] for own_id, of in by_id.items()}
+            events = [event for event in events if event.id not in moved]
+        if self._limiter is None:
+            return events
         limited = [each for each in found.values() if isinstance(each, Destination) and each.is_limited]
         if not limited:
             return events

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.lane import Lane, QueueLengths
 
-#: So many messages may wait in each lane. A burst is not held up: workers fetch what has an eta at once.
+#: How many messages may wait in each lane. A burst is not held up: workers fetch what has an eta at once.
 MESSAGES = {Lane.URGENT: 50, Lane.FRESH: 150, Lane.LATE: 50}
 #: With so many beat sends no more.
 MESSAGES_IN_QUEUE = MESSAGES[Lane.FRESH] + MESSAGES[Lane.LATE]
@@ -43,7 +43,7 @@ class Room:
         return {Lane.URGENT: self.urgent, Lane.FRESH: self.fresh, Lane.LATE: self.late}[lane]
 
     def without(self, published: Sequence[Lane]) -> "Room":
-        """What is left of it after messages in these lanes."""
+        """The room that is left after messages in these lanes."""
         count = Counter(published)
         return Room(*(max(0, self.of(lane) - count[lane]) for lane in Lane))
 

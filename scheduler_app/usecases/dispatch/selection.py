@@ -15,9 +15,9 @@ from scheduler_app.store.events.outbox import Due
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH, lane_of
 from scheduler_app.usecases.dispatch.room import Room
 
-#: What is marked at one time, in parts, and published then.
+#: Events that are marked at one time, in parts, and then published.
 EVENTS_A_PAGE = 1_000
-#: What one read brings: enough that an ordinary burst is shared out by it alone.
+#: Events of one read: enough to share out an ordinary burst.
 CANDIDATES = 4_000
 #: An origin with so many events of a full read may hide those of others.
 EVENTS_OF_A_HOG = CANDIDATES // 8

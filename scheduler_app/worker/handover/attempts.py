@@ -1,13 +1,14 @@
 """What each event of a batch becomes: an attempt, or the result that it ends with instead."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.deliverable import Deliverable
-from scheduler_app.domain.destination import destination_of
+from scheduler_app.domain.destination import Destination, destination_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import Event, Kind
 from scheduler_app.domain.message import Message, UnreadableMessage
+from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.destinations.documents import CorruptDestination
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
@@ -37,13 +38,15 @@ class AttemptMaker:
         serves: Callable[[str], bool],
         now: Callable[[], datetime],
         worker: str,
+        queues: Collection[str],
     ) -> None:
         """`serves` says of a kind of action whether this worker executes it. `now` is the clock, in UTC;
-        `worker` is the name that people are shown."""
+        `worker` is the name that people are shown, `queues` are those that it serves."""
         self._recorder = recorder
         self._serves = serves
         self._now = now
         self._worker = worker
+        self._queues = queues
 
     def attempts(
         self, batch: ClaimedBatch, schedules: Schedules, destinations: Destinations, held: Held
@@ -117,11 +120,20 @@ class AttemptMaker:
             if destination.readable_elsewhere:
                 return self._left_to_others(event, lease, unreadable(destination))
             return self._set_aside(event, lease, unreadable(destination), deliverable)
+        queue = destination.queue_for(deliverable.queue)
+        if deliverable.queue == CALLBACKS and queue not in self._queues:
+            return self._moved(event, lease, destination, queue)
         try:
             applied = destination.applied_to(deliverable)
         except InvalidField as error:
             return self._set_aside(event, lease, f"{error.field}: {error.message}", deliverable)
         return Attempt(event, applied, lease.token, self._worker)
+
+    def _moved(self, event: Event, lease: Lease, destination: Destination, queue: str) -> Delayed:
+        """The destination's queue was changed after the event was dispatched."""
+        reason = f"its destination {destination.name} is now for the queue {queue}"
+        by_destination = queue != CALLBACKS
+        return postponed(event, lease, self._now(), reason, queue=queue, queue_by_destination=by_destination)
 
     def _set_aside(
         self, event: Event, lease: Lease, reason: str, deliverable: Deliverable | None = None
@@ -129,7 +141,7 @@ class AttemptMaker:
         return set_aside(event, lease, self._worker, reason, self._now(), deliverable)
 
     def _left_to_others(self, event: Event, lease: Lease, reason: str, queue: str | None = None) -> Delayed:
-        """Nothing is wrong with the event: another worker may have the key, or the release, that it needs. It
-        moves to `queue`, which an edit may have changed after the event was made."""
+        """Postpones an event that another worker can do: this one lacks the key, or the release, that it
+        needs. The event moves to `queue`, which an edit may have changed after it was made."""
         reason = f"{self._worker} leaves it to others: {reason}"
         return postponed(event, lease, self._now() + LEFT_TO_OTHERS, reason, queue=queue)

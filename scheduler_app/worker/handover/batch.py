@@ -1,4 +1,4 @@
-"""What the steps of the handover pass on."""
+"""The values that the steps of the handover pass on."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

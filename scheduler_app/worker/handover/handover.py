@@ -1,6 +1,6 @@
 """Takes claimed batches from the claim to the courier when they are due."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from scheduler_app.store import Store
@@ -49,16 +49,17 @@ class Handover:
         serves: Callable[[str], bool],
         now: Callable[[], datetime],
         worker: str,
+        queues: Collection[str],
     ) -> None:
         """`serves` says of a kind of action whether this worker executes it. `now` is the clock, in UTC;
-        `worker` is the name that people are shown."""
+        `worker` is the name that people are shown, `queues` are those that it serves."""
         self._recorder = recorder
         self._waiting = WaitingBatches(now=now)
         self._retrying = retrying = Retrying()
         self._reading = Reading(store, retrying)
         self._expiry = ExpiryStep(LateEvents(store), followers, recorder, retrying, now=now)
         self._overlap = OverlapCheck(Overlap(store, now=now, worker=worker), followers, retrying)
-        self._attempts = AttemptMaker(recorder, serves=serves, now=now, worker=worker)
+        self._attempts = AttemptMaker(recorder, serves=serves, now=now, worker=worker, queues=queues)
         self._timeout_leases = TimeoutLeases(leases)
         self._completion_tokens = CompletionTokens(store, recorder)
         self._isolation = Isolation(store, recorder)

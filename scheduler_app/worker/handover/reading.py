@@ -27,9 +27,9 @@ class Reading:
 
     def destinations(self, events: Sequence[Event], schedules: Schedules) -> Destinations:
         """The destinations that the schedules and messages name; most name none. Raises Stopping."""
-        found = (*schedules.values(), *(event.message for event in events))
-        actions = (each.action for each in found if isinstance(each, Schedule | Message))
-        ids = list({own_id for action in actions if (own_id := destination_of(action))})
+        found = [each.action for each in schedules.values() if isinstance(each, Schedule)]
+        found += [event.message.action for event in events if isinstance(event.message, Message)]
+        ids = list({own_id for action in found if (own_id := destination_of(action))})
         if not ids:
             return {}
         return self._retrying.until_answered(lambda: self._store.destinations.for_delivery(ids))

@@ -42,6 +42,7 @@ from scheduler_app.store.mongo import Document
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.cursors import Advance, free
 from scheduler_app.store.schedules.last_runs import Run
+from scheduler_app.store.waiting_work import Work
 from tests.builders import event, message, schedule
 from tests.integration.store.taking import take
 
@@ -133,6 +134,7 @@ def test_every_verb_s_query_has_an_index(
     # What is looked for in vain would only be looked for longer.
     monkeypatch.setattr(paging, "MAX_EXAMINED", 3_000)
     store = Watched(full)
+    assert Work.FINISH not in store.waiting_work.kinds(now)
     _use_events(store, now)
     _use_cursors(store.cursors, now)
     _use_schedules(store.schedules, now)
@@ -183,6 +185,7 @@ def _use_events(store: Any, now: datetime) -> None:
     assert store.outbox.due(due, limit=10, after=now, but={"http://a.test:80", "unknown"}) == []
     put_off = [PutOff(each.id, due, each.due_at, "no room") for each in store.outbox.due(now, limit=1)]
     assert store.outbox.put_off(put_off, due, now) == 1
+    assert store.outbox.move({"callbacks": [put_off[0].id]}, due) == 1
     token, taken = take(store.outbox, due, limit=10, lease_seconds=2)
     assert store.outbox.take(taken[:1], due, now, lease_seconds=2)[1] == [], "taken already: read back"
     ids = [each.id for each in taken]
@@ -479,11 +482,12 @@ def _use_inspections(inspections: Any, now: datetime) -> None:
 
 
 def _use_destinations(destinations: Any, now: datetime) -> None:
-    made = Destination(id="d1", url="http://x/", created_at=now, updated_at=now)
+    made = Destination(id="d1", url="http://x/", queue="eu", created_at=now, updated_at=now)
     destinations.insert(made)
     destinations.update(replace(made, version=2), version=1)
     destinations.get("d1", tenant=TENANT)
     destinations.for_delivery(["d1"])
+    assert destinations.queues(limit=9) == ["eu"]
     destinations.page(Window(limit=9), tenant=TENANT)
     destinations.in_use("d1", tenant=TENANT)
     destinations.messages_of("d1", tenant=TENANT)

@@ -115,8 +115,9 @@ def test_what_is_edited_meanwhile_keeps_its_edit(
 
 
 def test_the_command_tells_what_it_did_and_what_it_could_not_read(
-    with_keys: Callable[[str], Store], settings: Settings, now: datetime
+    with_keys: Callable[[str], Store], settings: Settings, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("scheduler_app.cli.commands.reseal.PROGRESS_SECONDS", -1.0)
     with_keys("").schedules.insert(secret_schedule(now, "plain"))
     with_keys(LOST).schedules.insert(secret_schedule(now, "lost"))
     environment = {
@@ -130,6 +131,7 @@ def test_the_command_tells_what_it_did_and_what_it_could_not_read(
         "2 schedules: 1 encrypted with the newest key, 0 deleted and wiped, 0 needed no change,"
         " 1 could not be read" in done.output
     )
+    assert "2 of 2 schedules" in done.output, "a long run says how far it is"
     assert "lost: a stored secret was encrypted with a key that SECRETS_KEY lacks" in done.output
     assert CliRunner().invoke(main, ["reseal"], env=environment | {"SECRETS_KEY": LOST}).exit_code == 1
     none = CliRunner().invoke(main, ["reseal"], env=environment | {"SECRETS_KEY": ""})

@@ -334,7 +334,7 @@ BY_DOCUMENT_OR_TOKEN = {
 #: The duties of beats and workers, and what operators ask of the whole: each document keeps its own tenant.
 ACROSS_TENANTS = {
     *("schedules.deleted_before", "schedules.remove", "schedules.for_delivery", "events.any_of_schedule"),
-    *("destinations.for_delivery", "destinations.reseal"),
+    *("destinations.for_delivery", "destinations.reseal", "destinations.queues"),
     *("events.living_by_state", "events.oldest_due", "events.last_ended"),
     *(f"cursors.{verb}" for verb in ("ready_for_expansion", "claim_for_expansion", "claim_these", "advance")),
     *(f"cursors.{verb}" for verb in ("release", "set_aside", "finish_ended", "claim", "condemn")),
@@ -350,7 +350,7 @@ ACROSS_TENANTS = {
     *("calendars.changed", "calendars.with_older_holiday_data"),
     *("owed_notifications.oldest", "owed_notifications.made"),
     *(f"owed.{verb}" for verb in ("waiting", "claim", "advance", "drop")),
-    *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "sent", "put_back")),
+    *(f"outbox.{verb}" for verb in ("due", "named_queues", "take", "put_off", "move", "sent", "put_back")),
     "outbox.put_back_abandoned",
     *(f"backfills.{verb}" for verb in ("claim", "advance", "set_aside", "sweep", "waiting", "ended")),
     *(f"backfills.{verb}" for verb in ("start", "there", "remove")),
@@ -358,6 +358,7 @@ ACROSS_TENANTS = {
     *("completions.expect", "completions.overdue", "completions.tell"),
     *(f"claims.{verb}" for verb in ("claim", "renew", "isolate", "postpone", "give_back", "cancel_claimed")),
     *("expirations.expire_claimed", "expirations.newest_due", "missed.settle", "cursors.advance_within"),
+    "waiting_work.kinds",
     *(f"recoveries.{verb}" for verb in ("recover_messages", "any_lease_over", "recover_workers")),
     *(f"inspections.{verb}" for verb in ("misplaced_events", "array_fields", "events_with_arrays")),
     *(f"inspections.{verb}" for verb in ("forgotten_events", "misplaced_schedules", "schedules_after")),

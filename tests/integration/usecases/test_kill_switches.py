@@ -19,7 +19,13 @@ from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.holding import HELD_FOR
 from scheduler_app.usecases.dispatch import Dispatch
-from scheduler_app.usecases.kill_switches import EVENTS_A_PAGE, HeldEvents, KillSwitchService, KillSwitchView
+from scheduler_app.usecases.kill_switches import (
+    EVENTS_A_PAGE,
+    LOOK_SECONDS,
+    HeldEvents,
+    KillSwitchService,
+    KillSwitchView,
+)
 from scheduler_app.worker import Pipeline
 from scheduler_app.worker.withholding import STALE_SECONDS, Withholding
 from tests.acceptance.journal import Journal
@@ -292,3 +298,12 @@ def test_a_worker_that_was_frozen_looks_again_before_it_starts_anything(store: S
     # A MongoDB that does not answer stops no worker: the last known state holds.
     watch.kill_switches.is_away = True
     assert watch.may_start()
+
+
+def test_nothing_starts_by_what_was_known_almost_a_second_ago(store: Store) -> None:
+    watch = Withholding(store)
+    watch.kill_switches.look()
+    watch.kill_switches.looked_at -= 0.9
+    assert not watch.may_start()
+    # A look may take as long as it may at most, and starts are not held up by the wait for the next one.
+    assert LOOK_SECONDS < STALE_SECONDS / 2

@@ -1,6 +1,7 @@
 """What a tick makes of its duties: their turns, their periods, and their faults."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -111,6 +112,19 @@ def test_an_outage_is_logged_once_with_its_consequence_and_so_is_its_end() -> No
         tick.run()
     assert [line["event"] for line in logs] == ["expand.unavailable", "expand.back"]
     assert logs[0]["message"].endswith("until then no new events are created")
+
+
+def test_a_duty_that_is_not_wanted_has_no_turn_until_it_is(
+    duty: Callable[..., Duty], done: list[str]
+) -> None:
+    there: list[str] = []
+    wanted = replace(duty("rare"), wanted=lambda now: now == NOW and bool(there))
+    tick = tick_of(wanted, duty("each"))
+    assert tick.run() is False
+    assert done == ["each"]
+    there.append("work")
+    tick.run()
+    assert done == ["each", "rare", "each"]
 
 
 def test_a_shutdown_is_obeyed_between_two_pages(duty: Callable[..., Duty], done: list[str]) -> None:

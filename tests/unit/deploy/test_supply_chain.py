@@ -97,3 +97,12 @@ def test_an_image_is_pinned_by_its_digest_or_known_not_to_be() -> None:
     ]
     known = {f"{image}@{digest}" if digest else image for _, image, digest in found}
     assert set(named) <= known | {"rrule-scheduler"}
+
+
+def test_the_manual_names_the_licences_of_the_embedded_servers_and_where_to_report() -> None:
+    said = " ".join((ROOT / "docs" / "operations.md").read_text().split())
+    for name, licence in (("mongod", "Server Side Public License"), ("redis-server", "3-clause BSD licence")):
+        assert re.search(rf"{name} \([\d.]+[^)]*\) has the {licence}", said), name
+    policy = (ROOT / "SECURITY.md").read_text()
+    assert "## Reporting" in policy
+    assert "make audit" in policy

@@ -1,0 +1,144 @@
+"""One look tells beats which of their duties have something to do."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+from pymongo.errors import AutoReconnect, OperationFailure
+
+from scheduler_app.domain.event import State
+from scheduler_app.domain.kill_switch import Scope, Target
+from scheduler_app.domain.pause import Pause
+from scheduler_app.domain.schedule import ScheduleState
+from scheduler_app.domain.tenants import TENANT
+from scheduler_app.store import Store
+from scheduler_app.store.waiting_work import Work
+from scheduler_app.usecases.kill_switches import HeldEvents
+from scheduler_app.usecases.resumption import Resumption
+from scheduler_app.usecases.waiting_work import WaitingWorkView
+from tests.builders import event, schedule
+
+MINUTE = timedelta(minutes=1)
+Plant = Callable[[Store, datetime], None]
+
+
+def finished(store: Store, now: datetime) -> None:
+    store.schedules.insert(schedule(now, rrule="DTSTART:20000101T000000Z\nRRULE:FREQ=DAILY"))
+    store.mongo.collection("schedules").update_one({}, {"$set": {"finishes_at": now}})
+
+
+def paused(store: Store, now: datetime) -> None:
+    active = schedule(now - MINUTE)
+    store.schedules.insert(active.revise(now - MINUTE, state=ScheduleState.PAUSED, pause=Pause(until=now)))
+
+
+def held(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    key = Target(TENANT, Scope.ALL).key
+    assert store.holding.hold([made.id], key, now, now, "held") == 1
+
+
+def owing(store: Store, now: datetime) -> None:
+    store.events.insert([event(now)], now, "made")
+    store.mongo.collection("events").update_one(
+        {}, {"$set": {"notify": {"since": now, "when": "on_failure"}, "state": State.ERROR.value}}
+    )
+
+
+def routed(store: Store, now: datetime) -> None:
+    store.events.insert([event(now, queue="eu")], now, "made")
+
+
+def awaited(store: Store, now: datetime) -> None:
+    store.events.insert([event(now)], now, "made")
+    store.mongo.collection("events").update_one(
+        {}, {"$set": {"completion": {"awaiting": True}, "state": State.RUNNING.value}}
+    )
+
+
+def owed(store: Store, now: datetime) -> None:
+    store.schedules.insert(schedule(now))
+    store.mongo.collection("schedules").update_one({}, {"$set": {"owed": [{"next_run_at": now}]}})
+
+
+def backfilled(store: Store, now: datetime) -> None:
+    store.mongo.collection("backfills").insert_one({"_id": "b1", "active": True})
+
+
+PLANTS: dict[Work, Plant] = {
+    Work.FINISH: finished,
+    Work.RESUME: paused,
+    Work.HELD: held,
+    Work.NOTIFY: owing,
+    Work.ROUTED: routed,
+    Work.OWED: owed,
+    Work.BACKFILL: backfilled,
+    Work.TIME_OUT: awaited,
+}
+#: Work that has a time, before which there is nothing to do.
+TIMED = (Work.FINISH, Work.RESUME, Work.TIME_OUT)
+
+
+def test_every_kind_has_a_case_here() -> None:
+    assert set(PLANTS) == set(Work)
+
+
+@pytest.mark.parametrize("kind", Work)
+def test_each_kind_of_work_is_seen_when_it_is_there_and_no_other(
+    store: Store, now: datetime, kind: Work
+) -> None:
+    assert store.waiting_work.kinds(now) == set()
+    PLANTS[kind](store, now)
+    assert store.waiting_work.kinds(now) == {kind}
+    assert store.waiting_work.kinds(now - MINUTE) == (set() if kind in TIMED else {kind})
+
+
+@pytest.mark.parametrize("bent", ["text", 7, [], [{"next_run_at": "soon"}], {"next_run_at": None}])
+def test_what_somebody_bent_is_seen_too(store: Store, now: datetime, bent: object) -> None:
+    owed(store, now)
+    store.mongo.collection("schedules").update_one({}, {"$set": {"owed": bent}})
+    assert store.waiting_work.kinds(now) == {Work.OWED}
+
+
+def test_several_kinds_are_seen_together(store: Store, now: datetime) -> None:
+    for plant in (paused, routed, backfilled):
+        plant(store, now)
+    assert store.waiting_work.kinds(now) == {Work.RESUME, Work.ROUTED, Work.BACKFILL}
+
+
+def test_work_that_was_done_is_seen_no_more(store: Store, now: datetime) -> None:
+    for plant in (paused, held):
+        plant(store, now)
+    Resumption(store).resume_page(now)
+    HeldEvents(store).release_page(now)
+    assert store.waiting_work.kinds(now) == set()
+
+
+def test_one_look_serves_all_duties_of_a_tick(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[datetime] = []
+
+    def kinds(at: datetime) -> frozenset[Work]:
+        looks.append(at)
+        return frozenset({Work.HELD})
+
+    monkeypatch.setattr(store.waiting_work, "kinds", kinds)
+    view = WaitingWorkView(store)
+    assert [kind for kind in Work if view.has(kind, now)] == [Work.HELD]
+    assert looks == [now]
+
+
+@pytest.mark.parametrize(
+    "fault", [AutoReconnect("no server"), OperationFailure("rejected", code=2)], ids=["away", "rejected"]
+)
+def test_each_duty_looks_for_itself_when_the_look_fails(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    def kinds(at: datetime) -> frozenset[Work]:
+        raise fault
+
+    monkeypatch.setattr(store.waiting_work, "kinds", kinds)
+    view = WaitingWorkView(store)
+    assert all(view.has(kind, now) for kind in Work)
