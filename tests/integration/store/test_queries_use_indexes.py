@@ -512,6 +512,7 @@ def _use_forecasts(forecasts: Any, now: datetime) -> None:
     _, ids = forecasts.sample(100, tenant=TENANT)
     assert forecasts.read(ids, tenant=TENANT)
     assert forecasts.waiting(buckets, now + SECOND, limit=10_000, tenant=TENANT)
+    assert forecasts.each_waiting(now, now + 90 * SECOND, now + SECOND, limit=9, tenant=TENANT)
     assert forecasts.made_since(now, buckets, limit=9, tenant=TENANT)
     assert forecasts.count(now, now + 90 * SECOND, most=1_000, tenant=TENANT)
 
