@@ -27,7 +27,7 @@ MOST_READ = 10_000
 MOST_CAUSES = 100
 #: How many are sent again at a time.
 PAGE = 500
-#: In an export.
+#: How many dead letters an export has at most.
 MOST_EXPORTED = 10_000
 #: Requests a second that may be chosen; without one, all are sent at once.
 RATES = (1.0, 5.0, 20.0, 100.0)

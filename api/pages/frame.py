@@ -57,7 +57,7 @@ def _of_every_page() -> View:
 
 
 def _kill_switches_on() -> list[KillSwitch | CorruptSwitch]:
-    """For who may see the pages: none on the sign-in."""
+    """The kill switches that are on, for people who may see the pages."""
     if not g.get("is_admitted"):
         return []
     try:

@@ -1,11 +1,12 @@
 """Go anywhere: a page, a schedule by a part of its name, an event by its id."""
 
-from flask import Blueprint, redirect, render_template, request, url_for
+from flask import Blueprint, g, redirect, render_template, request, url_for
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
 
 from api.auth import PAGES
 from api.json_types import Loaded
+from api.pages.access import WRITERS_PAGES
 from api.pages.forms import LOOK_SECONDS, takes_query
 from api.services import services
 from api.tenancy import tenant
@@ -59,6 +60,7 @@ def _places(wanted: str) -> list[tuple[str, str]]:
         (name, url_for(f"{PAGES}.{endpoint}"))
         for name, endpoint in NAMED.items()
         if wanted.lower() in name.lower()
+        and not (g.get("reads_only") and f"{PAGES}.{endpoint}" in WRITERS_PAGES)
     ]
     if not wanted:
         return pages

@@ -171,7 +171,7 @@ def _change_all(form: Loaded) -> Response | str:
 
 
 def _changed_each(ids: list[str], form: Loaded) -> list[tuple[str, str]]:
-    """Those that refused, each with its reason."""
+    """The schedules that could not be changed, each with its reason."""
     now, act, refused = services().now(), _act(form), list[tuple[str, str]]()
     for schedule_id in ids:
         try:

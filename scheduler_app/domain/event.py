@@ -47,6 +47,8 @@ class Life:
     moved_on_by: str
     after_a_crash: str
     final: bool = False
+    unsent: bool = False
+    """Whether no request is made for the event any more, so that lists show that it did not happen."""
 
 
 LIFE: dict[State, Life] = {
@@ -68,19 +70,21 @@ LIFE: dict[State, Life] = {
         "attempts spent, or a permanent failure: the dead letters", "redrive, retention", "", final=True
     ),
     State.CANCELLED: Life(
-        "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True
+        "withdrawn by an edit, a deletion, a pause or a person", "retention", "", final=True, unsent=True
     ),
-    State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True),
+    State.EXPIRED: Life("too late to be worth sending", "retention", "", final=True, unsent=True),
     State.SKIPPED: Life(
         "an earlier event was not finished, or a blackout lasted, and its policy said no",
         "retention",
         "",
         final=True,
+        unsent=True,
     ),
 }
 
 FINAL = frozenset(state for state, life in LIFE.items() if life.final)
 LIVING = frozenset(LIFE) - FINAL
+UNSENT = frozenset(state for state, life in LIFE.items() if life.unsent)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduler_app.domain.event import State
+from scheduler_app.domain.event import UNSENT, State
 from scheduler_app.domain.instants import shown_instant
 from scheduler_app.domain.pause import Pause
 from scheduler_app.domain.recurrence import Reason, Verdict
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-
-#: Final states of events that no request was made for, or no longer is.
-UNSENT = frozenset({State.CANCELLED, State.EXPIRED, State.SKIPPED})
 
 
 @dataclass(frozen=True, slots=True)

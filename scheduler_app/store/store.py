@@ -30,7 +30,7 @@ from scheduler_app.store.events.owed_notifications import OwedNotifications
 from scheduler_app.store.events.recoveries import Recoveries
 from scheduler_app.store.forecasts import Forecasts
 from scheduler_app.store.idempotency import Idempotency
-from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.index_building import ensure_indexes
 from scheduler_app.store.inspections import Inspections
 from scheduler_app.store.kill_switches import KillSwitchDocuments
 from scheduler_app.store.missed import MissedOccurrences

@@ -188,7 +188,7 @@ class BackfillDuty:
                 self._work(each, token, now)
             else:
                 self._set_aside(each[0], token, each[1], now)
-        # Those that go on wait for their time: the next tick is soon enough.
+        # Backfills that go on wait for their time: the next tick is soon enough.
         return False
 
     def _work(self, backfill: Backfill, token: str, now: datetime) -> None:
@@ -203,7 +203,7 @@ class BackfillDuty:
             self._set_aside(backfill.schedule_id, token, f"{type(error).__name__}: {error}", now)
             return
         if not self._store.backfills.advance(moved, token):
-            # It was cancelled between this beat's claim and its insert.
+            # The backfill was cancelled between this beat's claim and its insert.
             self._withdraw_cancelled(backfill, now)
         elif moved.state is BackfillState.MADE:
             log.info(

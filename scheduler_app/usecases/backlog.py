@@ -34,7 +34,7 @@ class Backlog:
     count_is_limited: bool
     oldest: datetime | None
     by_schedule: list[tuple[str, int, datetime]]
-    """Those with the most first; the id is empty for messages."""
+    """The schedules with the most events first; the id is empty for messages."""
     by_receiver: list[tuple[str, int, datetime]]
     by_policy: list[tuple[Policies, int, datetime]]
     sampled: bool

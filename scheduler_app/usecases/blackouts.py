@@ -84,7 +84,7 @@ class BlackoutGate:
         self._view = BlackoutView(store)
 
     def passed(self, events: Sequence[Due], until: datetime, now: datetime) -> Sequence[Due]:
-        """Those of the events, due up to `until`, that no blackout covers when they are due. It costs nothing
+        """The events, due up to `until`, that no blackout covers when they are due. It costs nothing
         where there are none, and no question while none lasts. Raises a STORE_FAULT.
 
         A late occurrence that fell due within a blackout that skips is skipped, though that is over, unless

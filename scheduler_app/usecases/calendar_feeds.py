@@ -7,7 +7,7 @@ from typing import Final
 
 from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of, new_token
 from scheduler_app.domain.errors import Conflict, InvalidRecurrence, NotFound
-from scheduler_app.domain.event import Kind, State
+from scheduler_app.domain.event import UNSENT, Kind
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.recurrence.standard_rule import StandardRule, standard_rule
 from scheduler_app.domain.schedule import Schedule, ScheduleState
@@ -185,5 +185,5 @@ def _past_entry(event: EventRecord, name: str) -> Entry:
         written_at=event.archived_at or event.due_at or event.run_time,
         description="\n".join(filter(None, said)),
         categories=(event.state.value,),
-        cancelled=event.state in (State.CANCELLED, State.EXPIRED, State.SKIPPED),
+        cancelled=event.state in UNSENT,
     )

@@ -96,7 +96,7 @@ def chosen_schedules(
     tenant: str,
     left_out: list[str],
 ) -> list[Schedule]:
-    """Those that match, the newest; appends to `left_out` that there are more."""
+    """The newest schedules that match; appends to `left_out` that there are more."""
     if schedule_id is not None:
         found = store.schedules.get(schedule_id, tenant=tenant)
         return [found] if isinstance(found, Schedule) else []

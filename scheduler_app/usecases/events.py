@@ -120,7 +120,7 @@ class EventService:
                 skipped=len(skipped),
                 schedule_id=schedule_id,
             )
-            # Those that come later are left to the ticks of beats.
+            # Events that are due later are left to the ticks of beats.
             self.dispatch([event for event in redriven if event.due_at <= now], now)
         return Redriven(len(redriven), skipped, found.next, max(due, default=None) if due else None)
 

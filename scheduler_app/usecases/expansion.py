@@ -50,7 +50,7 @@ class ExpandResult:
     claimed: int
     """Schedules that were claimed."""
     unfit: int
-    """Those of them that were released again, because the page had its events already."""
+    """How many of them were released again, because the page had enough events already."""
     events: tuple[Event, ...]
     full: bool
     """There may be more schedules to claim at once."""

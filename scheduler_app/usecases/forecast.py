@@ -33,7 +33,7 @@ MAX_SECONDS = 8.0
 MAX_EVENTS = 50_000
 MAX_COUNTED = 1_000_000
 MAX_OVERDUE = 100_000
-#: By how much the clocks of two processes may differ, more than enough.
+#: How far the clocks of two processes may differ; more than they ever do.
 CLOCKS_DIFFER = timedelta(seconds=5)
 
 

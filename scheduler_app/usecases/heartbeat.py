@@ -19,7 +19,7 @@ TURN_SECONDS = 180.0
 
 
 class Presence(threading.Thread):
-    """One thread in each process. It measures the clock, makes the indexes once, and reports the process."""
+    """A thread of each process: it measures the clock, makes the indexes once, and reports the process."""
 
     def __init__(
         self,

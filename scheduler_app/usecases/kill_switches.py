@@ -98,7 +98,7 @@ class KillSwitchView(Polled[KillSwitches]):
 
 
 class KillSwitchNotice:
-    """Those that are on, for what shows them all the time: costs nothing while none is on."""
+    """The kill switches that are on, for pages that always show them: it costs nothing while none is on."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -123,7 +123,7 @@ class KillSwitchGate:
         self._view = KillSwitchView(store)
 
     def passed(self, events: Sequence[Due], until: datetime, now: datetime) -> Sequence[Due]:
-        """Those of the events, due up to `until`, that none stops. It costs nothing while none is on.
+        """The events, due up to `until`, that no kill switch stops. It costs nothing while none is on.
         Raises a STORE_FAULT."""
         switches = self._view.current()
         if not switches or not events:

@@ -155,7 +155,7 @@ class MessageService:
         now: datetime,
         tenant: str,
     ) -> list[tuple[int, Event]]:
-        """Those that may be made; what became of the others is put into `results`."""
+        """The messages that may be made; the results of the others are put into `results`."""
         room = self.quota.take(tenant, sum(event.due_at > now for _, event in wanted), now)
         taken: list[tuple[int, Event]] = []
         refused: list[tuple[int, Event]] = []

@@ -35,7 +35,7 @@ class Polled(Generic[T]):
 
     @property
     def known(self) -> T:
-        """As of the last look; for who must not wait."""
+        """The state at the last look, for callers that must not wait."""
         return self._known
 
     @property

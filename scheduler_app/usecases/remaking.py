@@ -58,7 +58,7 @@ class Remade:
     moved: list[Moved] = field(default_factory=list)
     unchanged: int = 0
     failed: list[tuple[Schedule, Exception]] = field(default_factory=list)
-    """Those that no longer evaluate, among the unchanged: expansion sets them aside with their reason."""
+    """Schedules among the unchanged that can no longer be evaluated: expansion sets them aside."""
 
 
 class Remaking:

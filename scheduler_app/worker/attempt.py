@@ -30,7 +30,7 @@ class Attempt:
 
     @property
     def completion_seconds(self) -> float | None:
-        """For how long the receiver may work until it says how that went; None where its response says it."""
+        """How long the receiver may work before it says how that went; None where its response says it."""
         if not isinstance(self.deliverable, Schedule) or self.deliverable.completion != "callback":
             return None
         return self.deliverable.completion_timeout_seconds

@@ -136,7 +136,7 @@ class Courier(EssentialThread):
                 self._review(monotonic())
                 verdicts = self._executors.wait(self._pause())
                 if verdicts:
-                    # In one call: each `put` wakes the recorder's thread.
+                    # One call for all of them: each `put` wakes the recorder's thread.
                     at = monotonic()
                     finished = [outcome for verdict in verdicts if (outcome := self._finish(verdict, at))]
                     for state, count in self._judged.items():

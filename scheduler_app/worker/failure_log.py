@@ -13,7 +13,8 @@ from scheduler_app.telemetry import get_logger
 log = get_logger(__name__)
 
 WINDOW_SECONDS = 10.0
-#: In a window, of attempts that are tried again and of dead letters each: lines of one origin, and of all.
+#: Lines in a window, for one origin and for all: as many for attempts that are tried again as for dead
+#: letters.
 LINES_OF_ORIGIN = 20
 LINES = 100
 #: Origins that a window counts by their names, and those that its last line names: the most frequent ones.

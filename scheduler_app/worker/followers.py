@@ -24,7 +24,7 @@ STOP = ""
 
 
 class Followers(threading.Thread):
-    """One thread a process, which does nothing where no schedule queues its events.
+    """A thread of each worker process; it does nothing where no schedule queues its events.
 
     It is told of each event of such a schedule that this worker is done with, also of one that began to wait:
     the one that it waits for may have ended before that was written.

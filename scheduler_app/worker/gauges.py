@@ -70,7 +70,7 @@ class WorkerGauges(Collector):
 
 
 def report(pipeline: Pipeline) -> dict[str, Any]:
-    """For the worker's process document: how full it is, and the origins that cannot keep up."""
+    """Returns how full the worker is, and the origins that cannot keep up, for its process document."""
     return {
         "events": pipeline.capacity.held,
         "events_limit": pipeline.capacity.limit,

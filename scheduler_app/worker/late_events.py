@@ -28,7 +28,7 @@ class LateEvents:
         self._store = store
 
     def expired(self, judged: Sequence[Judged], now: datetime) -> dict[str, Expiry]:
-        """Those of the events that expire at `now`, by their ids. Raises a STORE_FAULT."""
+        """The events that expire at `now`, by their ids. Raises a STORE_FAULT."""
         newest = _newest(judged)
         known: dict[_Of, datetime | None] = {}
 

@@ -143,7 +143,7 @@ class Leases(threading.Thread):
         return lease.renewed(held, asked_at)
 
     def renew_due(self, now: float) -> Renewal:
-        """One pass: renews what is about to run out. `now` is monotonic."""
+        """Renews, in one pass, the leases that are about to run out. `now` is monotonic."""
         with self._lock:
             self._leases = [lease for lease in self._leases if lease.open()]
             due = [lease for lease in self._leases if lease.wants_renewal(now)]

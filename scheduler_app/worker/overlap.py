@@ -38,7 +38,7 @@ class Overlap:
         self._worker = worker
 
     def held_back(self, pairs: Sequence[tuple[Event, Schedule]], lease: Lease) -> Held:
-        """Those of the claimed events whose requests are not made now, by their ids, and what becomes of
+        """The claimed events whose requests are not made now, by their ids, and what becomes of
         them instead. Raises a STORE_FAULT."""
         by_schedule: defaultdict[str, list[Event]] = defaultdict(list)
         schedules = {}
@@ -53,8 +53,8 @@ class Overlap:
         return held
 
     def _held_of(self, schedule: Schedule, events: Sequence[Event], lease: Lease) -> Held:
-        """Those of one schedule. A schedule that breaks our code stops no other one: its events are set
-        aside, because without a judgement their runs might overlap."""
+        """Judges the events of one schedule. A schedule that breaks our code stops no other one: its events
+        are set aside, because without a judgement their runs might overlap."""
         if schedule.run_overlap != "cancel_earlier":
             # A retry belongs to a run that has begun, which nothing holds back.
             events = [event for event in events if event.attempt == event.attempts_before]

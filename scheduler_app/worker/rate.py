@@ -15,7 +15,7 @@ class Rate:
         self._total = 0
 
     def count(self, now: float) -> None:
-        """It happened once more, at the monotonic time `now`."""
+        """Counts one more at the monotonic time `now`."""
         if now >= self._second + 1:  # mostly it is the second of the last one
             self._advance(now)
         if self._first is None:

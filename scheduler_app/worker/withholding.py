@@ -31,7 +31,7 @@ BACK_TO_BEAT = timedelta(seconds=2)
 
 
 class Withholding(threading.Thread):
-    """One thread a worker."""
+    """A thread of each worker process."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(name="withholding", daemon=True)
@@ -86,7 +86,8 @@ def _held(job: Job, target: Target, now: datetime) -> Delayed:
 
 
 def _blacked_out(job: Job, cover: Cover, now: datetime) -> Delayed:
-    """It was dispatched before the blackout was known, or has waited in this worker until it began."""
+    """The postponement of an event that was dispatched before the blackout was known, or that waited in this
+    worker until it began."""
     event = job.attempt.event
     since = event.postponed_from or event.due_at
     due_at = cover.ends

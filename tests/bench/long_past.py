@@ -20,7 +20,7 @@ from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.events.past_events import PastEvent, PastEvents
-from scheduler_app.store.indexes import ensure_indexes
+from scheduler_app.store.index_building import ensure_indexes
 from scheduler_app.store.mongo import Document
 from scheduler_app.store.schedules.last_runs import Run
 from tests.builders import message, schedule

@@ -47,9 +47,7 @@ def listing(tenant: str, choice: Choice, order: Order = "newest") -> Listing:
     }
     given = {field: value for field, value in wanted.items() if value is not None}
     which, hint, best = _indexed(tenant, given, order)
-    fits: list[Document] = [
-        {"$eq": [f"${field}", {"$literal": value}]} for field, value in given.items() if field != best
-    ]
+    fits: list[Document] = [_has(field, value) for field, value in given.items() if field != best]
     if choice.state is None and "state" not in which:
         fits.append({"$ne": ["$state", ScheduleState.DELETED.value]})
     if choice.destination is not None:
@@ -58,6 +56,14 @@ def listing(tenant: str, choice: Choice, order: Order = "newest") -> Listing:
         named = {"$toLower": {"$cond": [{"$eq": [{"$type": "$name"}, "string"]}, "$name", ""]}}
         fits.append({"$gte": [{"$indexOfCP": [named, {"$literal": lower(choice.text)}]}, 0]})
     return Listing(which, hint, RowFilter({"$and": fits}) if fits else None)
+
+
+def _has(field: str, value: str) -> Document:
+    """An expression, true where the field has the value; that of tags has several."""
+    if field == "tags":
+        several = {"$cond": [{"$isArray": "$tags"}, "$tags", []]}
+        return {"$in": [{"$literal": value}, several]}
+    return {"$eq": [f"${field}", {"$literal": value}]}
 
 
 def _indexed(tenant: str, given: Mapping[str, str], order: Order) -> tuple[Document, str, str | None]:

@@ -83,7 +83,7 @@ class Lines:
     def _behind(
         self, limited: Sequence[Destination], by_id: dict[str, list[Due]], now: datetime, limiter: Limiter
     ) -> dict[str, list[PutOff]]:
-        """Those whose place is further off. An event that was put off before has had its place."""
+        """The events whose place is further off. An event that was put off before has had its place."""
         new = {
             each.id: sorted(event for event in by_id[each.id] if event.postponed_from is None)
             for each in limited

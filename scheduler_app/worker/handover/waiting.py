@@ -1,4 +1,4 @@
-"""Where claimed batches wait until they are due."""
+"""A queue in which claimed batches wait until they are due."""
 
 import heapq
 import itertools

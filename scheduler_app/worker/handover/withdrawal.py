@@ -11,6 +11,6 @@ def is_withdrawn(event: Event, schedule: Schedule) -> bool:
     if event.kind in (Kind.MANUAL, Kind.BACKFILL):
         return schedule.state is ScheduleState.DELETED
     if event.lost_leases and schedule.state is not ScheduleState.DELETED:
-        # It may have been sent, and the revision that followed an edit leaves this instant to it.
+        # A lost worker may have sent it; the revision after an edit makes no other event for this instant.
         return schedule.state is ScheduleState.PAUSED and event.run_time > schedule.revised_at
     return schedule.voids(event.revision, event.run_time)

@@ -342,6 +342,7 @@ def _use_kill_switches(store: Any, now: datetime) -> None:
     night = Blackout.of("b1", targets[0], {"cron": "0 22 * * *"}, 60 * SECOND, "skip", now, timezone="UTC")
     assert store.blackouts.put(night)
     assert len(store.blackouts.of(now, tenant=TENANT)) == len(store.blackouts.everybodys(now).all) == 1
+    assert store.blackouts.corrupt(now) == store.kill_switches.corrupt() == []
     later = now + 9_000 * SECOND
     assert store.blacked_out.postpone([made.id], later, made.due_at, now, "later") == 1
     assert store.blacked_out.skip([made.id], now, later, now, "skipped") == 1

@@ -1,0 +1,115 @@
+"""Makes the indexes of `indexes`, and the view of finished events; whichever process comes first does it."""
+
+from typing import Any
+
+from pymongo import ASCENDING, IndexModel
+from pymongo.collection import Collection
+from pymongo.errors import OperationFailure
+
+from scheduler_app.store.idempotency import KEPT_SECONDS
+from scheduler_app.store.indexes import (
+    BACKFILLS,
+    CALENDAR_FEEDS,
+    CALENDARS,
+    DAY_SECONDS,
+    DESTINATIONS,
+    EDITS,
+    EVENTS,
+    IDEMPOTENCY,
+    OUTBOX,
+    REPLACED,
+    SCHEDULES,
+    SESSIONS,
+)
+from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.sessions import ATTEMPTS_SECONDS
+
+#: The same index exists with other options, or another process is making it this very moment.
+LOST_RACE_CODES = {85, 86, 68, 276, 117}
+NAMESPACE_EXISTS = 48
+INDEX_NOT_FOUND = 27
+NODE_TTL_SECONDS = 60
+
+
+def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days: int) -> None:
+    """Makes what is missing. Several processes may call it at once: losing that race is success."""
+    _create(mongo.collection("schedules"), SCHEDULES)
+    _create(mongo.collection("events"), EVENTS)
+    _create(mongo.collection("calendars"), CALENDARS)
+    _create(mongo.collection("outbox"), OUTBOX)
+    _create(mongo.collection("destinations"), DESTINATIONS)
+    _create(mongo.collection("idempotency"), IDEMPOTENCY)
+    _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
+    _create(mongo.collection("backfills"), BACKFILLS)
+    _create(mongo.collection("sessions"), SESSIONS)
+    _create(mongo.collection("edits"), EDITS)
+    _drop_replaced(mongo)
+    # Messages have no schedule, and a retention of their own.
+    _ensure_ttl(
+        mongo,
+        "events",
+        "archived_at",
+        "retention_v2",
+        retention_days * DAY_SECONDS,
+        partialFilterExpression={"archived_at": {"$exists": True}, "schedule_id": {"$exists": True}},
+    )
+    _ensure_ttl(
+        mongo,
+        "events",
+        "archived_at",
+        "message_retention_v1",
+        message_retention_days * DAY_SECONDS,
+        partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
+    )
+    _ensure_ttl(mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS)
+    _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
+    _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
+    _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)
+    _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)
+    _ensure_archive_view(mongo)
+
+
+def _create(collection: Collection[Document], models: list[IndexModel]) -> None:
+    try:
+        collection.create_indexes(models)
+    except OperationFailure as error:
+        if error.code not in LOST_RACE_CODES:
+            raise
+
+
+def _drop_replaced(mongo: Mongo) -> None:
+    """Drops replaced indexes, after their replacements exist."""
+    for name, replaced in REPLACED.items():
+        collection = mongo.collection(name)
+        for index in replaced:
+            try:
+                collection.drop_index(index)
+            except OperationFailure as error:
+                if error.code != INDEX_NOT_FOUND:
+                    raise
+
+
+def _ensure_ttl(mongo: Mongo, name: str, field: str, index: str, seconds: int, **options: Any) -> None:
+    collection = mongo.collection(name)
+    _create(
+        collection,
+        [IndexModel([(field, ASCENDING)], name=index, expireAfterSeconds=seconds, **options)],
+    )
+    if collection.index_information()[index].get("expireAfterSeconds") != seconds:
+        mongo.command("collMod", name, index={"name": index, "expireAfterSeconds": seconds})
+
+
+def _ensure_archive_view(mongo: Mongo) -> None:
+    """The seed's `archived_events`, for people who look into the database."""
+    from scheduler_app.domain.event import FINAL
+
+    try:
+        mongo.command(
+            "create",
+            "archived_events",
+            viewOn="events",
+            pipeline=[{"$match": {"state": {"$in": sorted(FINAL)}}}],
+        )
+    except OperationFailure as error:
+        if error.code != NAMESPACE_EXISTS:
+            raise
