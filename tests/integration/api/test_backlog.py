@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.domain.event import manual
-from scheduler_app.domain.lateness import CatchUp, Lateness
+from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.usecases.backlog import BacklogService
@@ -59,13 +59,13 @@ def test_it_shows_what_is_owed_by_schedule_and_receiver(client: FlaskClient) -> 
 
 
 def test_it_shows_what_is_owed_by_policy(client: FlaskClient, store: Store) -> None:
-    latest = Lateness(CatchUp.LATEST, expire_after_seconds=7_200.0)
-    store.schedules.insert(schedule(LONG_AGO, "s1", lateness=latest))
+    latest = schedule(LONG_AGO, "s1", catch_up=CatchUp.LATEST, expire_after_seconds=7_200.0)
+    store.schedules.insert(latest)
     store.schedules.insert(schedule(LONG_AGO, "s2", run_overlap="queue"))
     store.events.insert(
         [manual("s1", 1, LONG_AGO + 9 * SECOND), event(LONG_AGO + 7 * SECOND, "s3")], LONG_AGO, "made"
     )
-    fleeting = message(LONG_AGO + 8 * SECOND, "m2", lateness=Lateness(expire_after_seconds=60.0))
+    fleeting = message(LONG_AGO + 8 * SECOND, "m2", expire_after_seconds=60.0)
     assert store.messages.insert(fleeting, LONG_AGO)
     shown = client.get("/api/backlog").get_json()
     found = {

@@ -297,6 +297,12 @@ OF_ONE_TENANT: dict[str, tuple[Callable[[World], Any], Any]] = {
         lambda w: w.store.forecasts.waiting(_foretold(w), w.now + SECOND, limit=9, tenant=w.stranger),
         ([], 0),
     ),
+    "forecasts.each_waiting": (
+        lambda w: w.store.forecasts.each_waiting(
+            w.now, w.now + 9 * SECOND, w.now + SECOND, limit=9, tenant=w.stranger
+        ),
+        [],
+    ),
     "forecasts.made_since": (
         lambda w: w.store.forecasts.made_since(w.now, _foretold(w), limit=9, tenant=w.stranger),
         [],
