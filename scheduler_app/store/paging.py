@@ -109,10 +109,12 @@ class PagedQuery:
         most, wanted = MAX_EXAMINED + window.skip, window.skip + window.limit
         examined, end = 0, monotonic() + window.seconds
         with closing(self._batches(row_filter, window, most + 1)) as batches:
-            for batch in batches:
+            for number, batch in enumerate(batches):
                 fitting = _fitting(row_filter, batch)
+                # However long it took, the first batch is looked at whole: each page goes on by some rows.
+                late = number > 0 and monotonic() > end and len(chosen) >= window.skip
                 for row, fits in zip(batch, fitting, strict=True):
-                    over = examined == most or (monotonic() > end and len(chosen) >= window.skip)
+                    over = examined == most or late
                     if seen and (over or (fits and len(chosen) == wanted)):
                         return chosen[window.skip :], self._position(seen)
                     if fits:

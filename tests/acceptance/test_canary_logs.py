@@ -104,7 +104,8 @@ def stack(
             # The same Redis, which lets these in as well; and one that is not there.
             "CELERY_BROKERS": f"shop=redis://:{canary('broker')}@127.0.0.1:{port}/1,"
             f"gone=redis://:{canary('broker-gone')}@{NOBODY}/0",
-            "CELERY_RESULT_BACKENDS": f"shop=redis://:{canary('results')}@127.0.0.1:{port}/2",
+            "CELERY_RESULT_BACKENDS": f"shop=redis://:{canary('results')}@127.0.0.1:{port}/2,"
+            f"gone=redis://:{canary('results-gone')}@{NOBODY}/1",
         },
     )
     api, beat, worker, denied = (str(free_port()) for _ in range(4))

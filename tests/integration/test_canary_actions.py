@@ -60,8 +60,8 @@ def deliver(keyed: Settings, kinds: tuple[str, ...], queue: str, events: list[st
         )
         pipeline.start()
         assert pipeline.delivery.deliver(events) == len(events)
-        pipeline.stop_starting()
         assert pipeline.wait_until_empty(40)
+        pipeline.stop_starting()
         pipeline.stop()
 
 
@@ -94,7 +94,7 @@ def test_no_canary_of_an_action_or_of_a_session_is_stored_shown_or_logged(
     for path in (
         *(f"/api/schedules/{each}{rest}" for each in actions for rest in ("", "/edits", "/events/history")),
         *(f"/api/events/{each}" for each in events),
-        *("/api/schedules", "/api/schedules/export", "/api/events", "/openapi.json", "/metrics", "/readyz"),
+        *("/api/schedules", "/api/schedules/export", "/api/events", "/docs/openapi.yml", "/metrics"),
     ):
         ask("GET", path)
     states = [store.events.get(each, tenant="default") for each in events]
