@@ -42,6 +42,6 @@ def watched_page(browser: Browser, url: str, **options: object) -> Iterator[Page
     page.on("request", on_request)
     try:
         yield page
-        assert wrong == []
+        assert wrong == [], wrong
     finally:
         context.close()
