@@ -42,8 +42,8 @@ class BlackoutForm(InputSchema):
     named = fields.String(validate=validate.Length(max=200))
     when = fields.String(validate=validate.Length(max=20_000))
     timezone = fields.String(validate=validate.Length(max=200))
-    minutes = fields.String(validate=validate.Length(max=20))
-    policy = fields.String(validate=validate.Length(max=20))
+    minutes = fields.String(validate=validate.Length(max=200))
+    policy = fields.String(validate=validate.Length(max=200))
     note = fields.String(validate=validate.Length(max=2_000))
 
 

@@ -21,7 +21,7 @@ EVERY_SECOND = [
         "model": "django_celery_beat.periodictask",
         "pk": 1,
         "fields": {
-            "name": "Each second",
+            "name": "each-second",
             "task": "shop.record",
             **dict.fromkeys(("crontab", "solar", "clocked", "queue", "exchange", "routing_key", "priority")),
             **dict.fromkeys(("expires", "expire_seconds", "start_time", "last_run_at")),

@@ -32,7 +32,7 @@ SECRET = {"url", "headers", "auth", "signing"}
 OPEN = {
     *("method", "allowed_methods", "max_retries", "retry_backoff_seconds", "retry_backoff_max_seconds"),
     *("retry_codes", "success_codes", "timeout_seconds", "rate_per_second", "burst", "concurrency"),
-    *("breaker", "paused"),
+    *("breaker", "paused", "queue"),
 }
 
 

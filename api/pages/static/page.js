@@ -36,7 +36,7 @@ document.addEventListener("click", (event) => {
 
 // What was picked is written into its field at once. (When the browser goes back, the event has no detail.target.)
 document.addEventListener("htmx:afterSwap", (event) => {
-  for (const picked of event.target.querySelectorAll("[data-write]")) {
+  for (const picked of (event.detail.target ?? event.target).querySelectorAll("[data-write]")) {
     const field = document.getElementsByName(picked.dataset.into)[0];
     field.value = picked.dataset.write;
     field.dispatchEvent(new Event("input", { bubbles: true }));

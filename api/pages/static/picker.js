@@ -2,7 +2,7 @@
 
 // The picker follows what is written in "When", as far as it can show it; the server tells its fields.
 document.addEventListener("htmx:afterSwap", (event) => {
-  const found = event.detail.target.querySelector("[data-picks]");
+  const found = (event.detail.target ?? event.target).querySelector("[data-picks]");
   const picker = document.querySelector(".picker");
   if (!found || !picker || picker.contains(document.activeElement)) return;
   const fields = JSON.parse(found.dataset.picks);

@@ -121,7 +121,7 @@ def test_a_hundred_hostile_strings_run_no_script_on_any_page(
         for number, field in enumerate(fields):
             page.get_by_test_id(field).fill(HOSTILE[number * len(DEEDS) + number % len(DEEDS)])
         page.get_by_test_id("save-blackout" if path == "/stops" else "save").click()
-        expect(page.locator(".wrong").first).to_be_visible()
+        expect(page.locator(".wrong").first, path).to_be_visible()
         expect(page.get_by_test_id(fields[0])).not_to_have_value("")
     page.goto("/schedules?tag=%3Cscript%3Ealert(2)%3C/script%3E")
     expect(page.get_by_test_id("empty")).to_be_visible()
