@@ -66,7 +66,8 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
 def preview_when(form: Loaded) -> str:
     if not form.get("when"):
         return render_template("preview.html")
-    # A phrase counts from the second that has begun, `every_seconds` from the next one: the picker compares them.
+    # A phrase counts from the second that has begun, `every_seconds` from the next one; the picker compares
+    # both.
     now = services().now().replace(microsecond=0)
     try:
         preview = _preview(form["when"], form, now)

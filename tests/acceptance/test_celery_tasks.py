@@ -138,7 +138,7 @@ def test_what_celery_beat_sent_is_sent_by_its_imported_schedule(
     stack.post(f"/schedules/{schedule}/pause", status=200)
     assert {event["state"] for event in events} == {"completed"}
     wait_until(lambda: {event["_id"] for event in events} <= set(shop.recorded()), "the tasks to run")
-    worker.wait_for(r"'args': \['EUR'\], 'kwargs': \{'limit': 5\}")
+    worker.wait_for(r"'args': \('EUR',\), 'kwargs': \{'limit': 5\}")
 
 
 @pytest.mark.chaos

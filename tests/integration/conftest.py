@@ -16,8 +16,8 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 @pytest.fixture(scope="session", autouse=True)
 def transports() -> None:
-    """kombu remembers the first transport that it finds for a scheme. In the product's processes that is ours;
-    here a test's own Celery application could come first."""
+    """kombu remembers the first transport that it finds for a scheme. In the product's processes that is
+    ours; here a test's own Celery application could come first."""
     for backend in BACKENDS:
         backend.install()
 
