@@ -17,6 +17,7 @@ import pytest
 from pymongo import MongoClient
 from redis import Redis as RedisClient
 
+from scheduler_app.broker.backends import BACKENDS
 from scheduler_app.embedded import Mongod, Redis
 from tests import scratch
 from tests.processes import Program
@@ -33,6 +34,14 @@ def pytest_configure(config: pytest.Config) -> None:
         scratch.end_with_parent()
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         scratch.enter()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def transports() -> None:
+    """kombu remembers the first transport that it finds for a scheme. In the product's processes that is
+    ours; here a test's own Celery application could come first."""
+    for backend in BACKENDS:
+        backend.install()
 
 
 @pytest.fixture(scope="session")

@@ -5,21 +5,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler_app.broker.backends import BACKENDS
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod
 from scheduler_app.store import Store
 from tests.prepared_databases import PreparedDatabases
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def transports() -> None:
-    """kombu remembers the first transport that it finds for a scheme. In the product's processes that is
-    ours; here a test's own Celery application could come first."""
-    for backend in BACKENDS:
-        backend.install()
 
 
 @pytest.fixture(scope="session")
