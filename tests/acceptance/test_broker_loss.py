@@ -55,6 +55,7 @@ def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
         redis.kill()
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)
 def test_events_whose_messages_were_flushed_are_sent_all_the_same(
     make_stack: Callable[..., Stack], journal: Journal

@@ -10,12 +10,12 @@ import requests
 from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.processes import Program
-from tests.tls_brokers import KINDS, tls_broker
+from tests.tls_brokers import tls_broker
 
 pytestmark = pytest.mark.timeout(240)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["redis", pytest.param("rabbitmq", marks=pytest.mark.long)])
 def test_callbacks_arrive_and_doctor_finds_nothing_wrong(
     kind: str, make_stack: Callable[..., Stack], journal: Journal, tmp_path: Path, run: Callable[..., Program]
 ) -> None:

@@ -367,6 +367,7 @@ BAD = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(360)
 def test_settings_that_are_wrong_and_servers_that_are_away_tell_no_secret(
     tmp_path: Path, run: Callable[..., Program]
