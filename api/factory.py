@@ -41,7 +41,8 @@ def create_app(settings: Settings | None = None) -> Flask:
 
 
 def routed(settings: Settings) -> Flask:
-    """The application with all its routes and checks, which asks nobody yet: `serve` says whom."""
+    """Returns the application with all its routes and checks. It has no database and no broker: `serve` gives
+    it both."""
     app = Flask("rrule-scheduler")
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.config.update(spec_options(settings))

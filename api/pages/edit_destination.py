@@ -89,7 +89,7 @@ def save_destination_edit(form: Loaded, name: str) -> Response | str | tuple[str
     except (ValidationError, InvalidField) as error:
         return _form(form, problem_of(error), editing=name), 422
     except StaleVersion:
-        stale = "Somebody has changed this destination meanwhile: load the page again, and edit what is there"
+        stale = "This destination was changed after the page was loaded: load it again, and edit it there"
         return _form(form, Problem(409, stale), editing=name), 409
     except Conflict as error:
         return _form(form, Problem(409, str(error)), editing=name), 409

@@ -44,8 +44,8 @@ def register(blueprint: Blueprint) -> None:
 
 @takes_query(GoQuery)
 def go(query: Loaded) -> str | Response:
-    """Lists the pages that match the text. A form that was submitted redirects to a single match; a search
-    while somebody types only lists."""
+    """Lists the pages that match the text. A form that was submitted redirects to a single match; the
+    search that runs while a person types only lists."""
     places = _places(query.get("to", "").strip())
     if request.headers.get("HX-Request"):
         return render_template("found.html", places=places, to=query.get("to"))

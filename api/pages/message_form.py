@@ -15,7 +15,7 @@ from scheduler_app.domain.triggers import BY_NAME
 
 _FIELDS = NewMessage().fields
 _TEXTS = ("id", "event_name", "destination", "path", "method")
-#: How its delivery is tried, and who is told.
+#: The fields for retries of a message, and for the destinations that are told how it ended.
 SETTINGS: dict[str, Any] = {
     name: _FIELDS[name]
     for name in SHARED

@@ -15,7 +15,8 @@ Fields = dict[str, str | list[str]]
 
 def read_back(recurrence: str, occurrences: Sequence[Mapping[str, object]]) -> Fields | None:
     """The picker's fields that write a rule like this one, by its pinned text and its next occurrences as a
-    preview shows them; None where it has none. Whoever shows them makes sure by comparing occurrences."""
+    preview shows them; None where it has none. The caller compares the occurrences of both before it shows
+    them."""
     lines = [line for line in recurrence.splitlines() if not line.startswith("DTSTART")]
     if len(lines) != 1 or not lines[0].startswith("RRULE:"):
         return None
