@@ -76,7 +76,7 @@ def _serving(arbiter: int, number: int) -> psutil.Process:
 def _sample(stack: Stack, name: str, **labels: str) -> float:
     try:
         text = requests.get(f"{stack.url}/metrics", timeout=5).text
-    except requests.ConnectionError:
+    except (requests.ConnectionError, requests.Timeout):  # it listens before it has loaded the application
         return -1
     return next(
         sample.value
