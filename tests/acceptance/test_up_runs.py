@@ -92,7 +92,7 @@ def test_all_addresses_that_are_printed_answer(running: Program) -> None:
 def _answers(url: str) -> bool:
     try:
         return requests.get(url, timeout=5).ok
-    except requests.ConnectionError:
+    except (requests.ConnectionError, requests.Timeout):
         return False
 
 
