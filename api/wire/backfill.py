@@ -5,7 +5,6 @@ from marshmallow import fields, validate
 from api.json_types import View
 from api.wire.field_types import Instant
 from api.wire.input_schema import InputSchema
-from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OmitNone
 from scheduler_app.domain.backfill import (
     DEFAULT_RATE,
@@ -15,6 +14,7 @@ from scheduler_app.domain.backfill import (
     BackfillState,
     RunOverlap,
 )
+from scheduler_app.json_boolean import JsonBoolean
 from scheduler_app.usecases.backfills import Progress
 
 

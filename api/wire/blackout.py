@@ -16,7 +16,6 @@ from api.wire.field_types import (
     check_visible,
 )
 from api.wire.input_schema import InputSchema
-from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OmitNone, OutputSchema
 from api.wire.schedule_fields import OUTPUT_FIELDS, PREVIEW_FIELDS
 from scheduler_app.domain.blackout import KINDS, LEAST_DURATION, MAX_DURATION, POLICIES, Blackout, end_of
@@ -24,6 +23,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kill_switch import Scope, Target
 from scheduler_app.domain.pause import MAX_NOTE
 from scheduler_app.domain.schedule import Schedule
+from scheduler_app.json_boolean import JsonBoolean
 from scheduler_app.store import Store
 from scheduler_app.store.blackouts import CorruptBlackout
 from scheduler_app.usecases.blackouts import cover_of

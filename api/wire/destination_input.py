@@ -10,7 +10,6 @@ from api.services import services
 from api.wire.callback_input import MAX_HEADER_BYTES
 from api.wire.field_types import BoundedList, Headers, StatusCodes
 from api.wire.input_schema import InputSchema
-from api.wire.json_boolean import JsonBoolean
 from scheduler_app.actions.http import check_header
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.destination import (
@@ -30,6 +29,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import MAX_HEADERS, METHODS
 from scheduler_app.domain.queues import MAX_QUEUE, NAME
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
+from scheduler_app.json_boolean import JsonBoolean
 
 MAX_CREDENTIAL = 4_000
 _LEAST_SECONDS = 0.1

@@ -7,7 +7,6 @@ from marshmallow import fields, validate
 from api.json_types import Loaded
 from api.wire.bulk import BulkResult
 from api.wire.input_schema import InputSchema
-from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OutputSchema
 from api.wire.schedule_fields import CREATION_FIELDS
 from api.wire.schedule_fields.trigger import MAX_TIMEZONE
@@ -15,6 +14,7 @@ from api.wire.schedule_input import ScheduleInput, note_missing_action
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 from scheduler_app.ics import MAX_ITEMS
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS
+from scheduler_app.json_boolean import JsonBoolean
 
 #: What each event says itself.
 _OF_THE_EVENT = {"id", "name", "timezone", *TRIGGER_FIELDS}

@@ -7,10 +7,10 @@ from marshmallow import ValidationError, fields, validate, validates_schema
 from api.json_types import Loaded, View
 from api.wire.field_types import DestinationName, Instant, check_visible
 from api.wire.input_schema import InputSchema, WriteQuery
-from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.pause import MAX_NOTE
+from scheduler_app.json_boolean import JsonBoolean
 from scheduler_app.store.kill_switches import CorruptSwitch
 from scheduler_app.usecases.kill_switches import Shown, Stopped
 

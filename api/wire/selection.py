@@ -7,8 +7,8 @@ from marshmallow import ValidationError, fields, validates_schema
 from api.json_types import Loaded
 from api.wire.field_types import Cursor
 from api.wire.input_schema import InputSchema
-from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OutputSchema
+from scheduler_app.json_boolean import JsonBoolean
 
 
 class Selection(InputSchema):

@@ -2,12 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from scheduler_app.actions.executor import Executor
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action
 from scheduler_app.domain.queues import COMMANDS
+
+if TYPE_CHECKING:
+    from scheduler_app.actions.fields import ActionFields
 
 A = TypeVar("A", bound=Action)
 
@@ -17,8 +20,8 @@ Document = dict[str, Any]
 class ActionKind(ABC, Generic[A]):
     """A row of the registry. `A` is the kind's value: a frozen dataclass, and a `domain.action.Action`.
 
-    A module that defines a row is imported by every process: what is expensive to import (a driver) is
-    imported by `executor` alone.
+    A module that defines a row is imported by every process: what is expensive to import is imported by the
+    methods that only some of them call, drivers by `executor`, marshmallow by `fields`.
     """
 
     #: `action.type` in MongoDB, `kind` of the value.
@@ -29,6 +32,10 @@ class ActionKind(ABC, Generic[A]):
     #: reads in place of those that `from_document` needs.
     not_for_beats: tuple[str, ...] = ()
     in_their_place: ClassVar[Document] = {}
+
+    @abstractmethod
+    def fields(self) -> "ActionFields[A] | None":
+        """The fields of such actions in JSON; None for `http`, whose fields are a schedule's own."""
 
     @abstractmethod
     def to_document(self, action: A) -> Document:

@@ -3,12 +3,12 @@
 from marshmallow import fields, validate
 
 from api.wire.field_types import DestinationName, Instant, StatusCodes
-from api.wire.json_boolean import JsonBoolean
 from api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, MAX_QUEUE, NAME
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES
 from scheduler_app.domain.schedule import DEFAULT_RETRY, DEFAULT_TIMEOUT_SECONDS
+from scheduler_app.json_boolean import JsonBoolean
 
 LEAST_SECONDS = 0.1
 

@@ -9,11 +9,11 @@ from typing import get_args
 from marshmallow import fields, validate
 
 from api.wire.field_types import CalendarName, Instant, LocalOrInstant
-from api.wire.json_boolean import JsonBoolean
 from api.wire.output_schema import OutputSchema
 from api.wire.schedule_fields.field import AnyField, ScheduleField, Show
 from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType, TriggerField
+from scheduler_app.json_boolean import JsonBoolean
 
 MAX_TIMEZONE = 64
 

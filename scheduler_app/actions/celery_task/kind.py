@@ -1,7 +1,7 @@
 """The row of Celery tasks in the registry of actions."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scheduler_app.actions.celery_task import document
 from scheduler_app.actions.celery_task.validation import check_task
@@ -13,6 +13,9 @@ from scheduler_app.domain.celery_task_action import CELERY_TASK, CeleryTaskActio
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.queues import COMMANDS
 
+if TYPE_CHECKING:
+    from scheduler_app.actions.fields import ActionFields
+
 
 class CeleryTaskKind(ActionKind[CeleryTaskAction]):
     """A task of another Celery application. Its isolation key is the name of its broker."""
@@ -21,6 +24,11 @@ class CeleryTaskKind(ActionKind[CeleryTaskAction]):
     without_secrets = document.WITHOUT_SECRETS
     not_for_beats = document.NOT_FOR_BEATS
     in_their_place = document.IN_THEIR_PLACE
+
+    def fields(self) -> "ActionFields[CeleryTaskAction]":
+        from scheduler_app.actions.celery_task.fields import CELERY_TASK_FIELDS
+
+        return CELERY_TASK_FIELDS
 
     def to_document(self, action: CeleryTaskAction) -> Document:
         return document.to_document(action)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scheduler_app.actions.command import document
 from scheduler_app.actions.command.validation import check_command
@@ -14,6 +14,9 @@ from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.queues import COMMANDS
 
+if TYPE_CHECKING:
+    from scheduler_app.actions.fields import ActionFields
+
 
 class CommandKind(ActionKind[CommandAction]):
     """A program that a worker runs. Its isolation key is the program's name; its exit status says how it
@@ -23,6 +26,11 @@ class CommandKind(ActionKind[CommandAction]):
     without_secrets = document.WITHOUT_SECRETS
     not_for_beats = ("env",)
     in_their_place: ClassVar[Document] = {"env": []}
+
+    def fields(self) -> "ActionFields[CommandAction]":
+        from scheduler_app.actions.command.fields import COMMAND_FIELDS
+
+        return COMMAND_FIELDS
 
     def to_document(self, action: CommandAction) -> Document:
         return document.to_document(action)

@@ -22,6 +22,9 @@ class HttpKind(ActionKind[HttpAction]):
     not_for_beats = ("headers", "body", "query")
     in_their_place: ClassVar[Document] = {"headers": [], "body": None}
 
+    def fields(self) -> None:
+        return None
+
     def to_document(self, action: HttpAction) -> Document:
         return document.to_document(action)
 

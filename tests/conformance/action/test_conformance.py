@@ -1,5 +1,6 @@
 """What every kind of action promises to delivery, to the store and to people: against real receivers."""
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -9,6 +10,9 @@ from datetime import UTC, datetime
 import bson
 import pytest
 
+from api.wire.action_types import ACTION_TYPES
+from api.wire.schedule_fields import FIELDS, ShownSchedule
+from api.wire.schedule_input import NewSchedule
 from scheduler_app.actions.executor import Executor, Outcome, Verdict
 from scheduler_app.actions.executors import Executors
 from scheduler_app.actions.registry import KINDS, kind_of
@@ -288,6 +292,32 @@ def test_a_wiped_action_can_be_read_and_has_no_secrets(harness: Harness, store: 
     found = read(row, SecretBox(""))
     assert isinstance(found, Schedule), found
     assert found.action.isolation_key == made.action.isolation_key
+
+
+# -- its fields in JSON ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(ACTION_TYPES))
+def test_what_an_answer_shows_holds_no_secret_and_can_be_sent_back(
+    name: str, stack: ExitStack, request: pytest.FixtureRequest
+) -> None:
+    made = HARNESSES[name](stack, request.getfixturevalue)
+    for action in (made.succeeds(), made.echoes_secret(), made.fails_for_good()):
+        shown = FIELDS["action"].shown
+        output = FIELDS["action"].output
+        assert shown is not None
+        assert output is not None
+        row = ShownSchedule(replace(schedule(NOON), action=action), NOON)
+        view = output.serialize("action", {"action": shown(row)})
+        assert SECRET not in json.dumps(view)
+        _, draft = NewSchedule().load({"name": "n", "rrule": "FREQ=DAILY", "action": view})
+        assert draft.action.unmasked(action) == action
+
+
+def test_no_two_kinds_take_the_same_name_for_a_field() -> None:
+    names = [name for its in ACTION_TYPES.values() for name in its.input]
+    assert len(names) == len(set(names))
+    assert "type" not in names
 
 
 __all__ = ["settings", "store"]  # fixtures

@@ -1,0 +1,146 @@
+"""The fields of a `celery_task` in JSON."""
+
+import json
+from typing import Any, Final
+
+from marshmallow import ValidationError, fields, validate
+
+from scheduler_app.actions.fields import ActionFields
+from scheduler_app.domain.celery_task_action import (
+    MAX_ARGUMENTS_BYTES,
+    MAX_EXPIRES,
+    MAX_HEADERS,
+    MAX_PRIORITY,
+    CeleryTaskAction,
+)
+from scheduler_app.domain.masking import MASK
+from scheduler_app.json_boolean import JsonBoolean
+
+_KEPT = f"; answers mask them, and `{MASK}` leaves them as they are while task and broker stay the same"
+
+
+class _JsonOrMask(fields.Field[object]):
+    """A list, or an object, or the mask that stands for the old one."""
+
+    def __init__(self, kind: type[list[object]] | type[dict[str, object]], description: str) -> None:
+        shape: dict[str, object] = {"type": self._name(kind)} | ({"items": {}} if kind is list else {})
+        shapes = [{"type": "string"}, shape]
+        super().__init__(metadata={"description": description, "oneOf": shapes})
+        self._kind = kind
+
+    def _deserialize(self, value: object, attr: object, data: object, **_: object) -> object:
+        if value == MASK or isinstance(value, self._kind):
+            return value
+        raise ValidationError(f"must be a JSON {self._name(self._kind)}")
+
+    @staticmethod
+    def _name(kind: type) -> str:
+        return "array" if kind is list else "object"
+
+
+def _read(given: dict[str, Any]) -> CeleryTaskAction:
+    return CeleryTaskAction(
+        task=given["task"],
+        broker=given["broker"],
+        args=_text(given.get("args", [])),
+        kwargs=_text(given.get("kwargs", {})),
+        event_kwarg=given.get("event_kwarg"),
+        queue=given.get("queue"),
+        priority=given.get("priority"),
+        expires=given.get("expires"),
+        headers=tuple(given.get("headers", {}).items()),
+        wait=given.get("wait", False),
+    )
+
+
+def _shown(action: CeleryTaskAction) -> dict[str, object]:
+    view: dict[str, object] = {"task": action.task, "broker": action.broker}
+    if action.args != "[]":
+        view["args"] = MASK
+    if action.kwargs != "{}":
+        view["kwargs"] = MASK
+    if action.headers:
+        view["headers"] = {name: MASK for name, _ in action.headers}
+    given = {
+        "event_kwarg": action.event_kwarg,
+        "queue": action.queue,
+        "priority": action.priority,
+        "expires": action.expires,
+        "wait": action.wait or None,
+    }
+    return view | {name: value for name, value in given.items() if value is not None}
+
+
+def _text(value: object) -> str:
+    return MASK if value == MASK else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+CELERY_TASK_FIELDS: Final = ActionFields(
+    meaning="a task of another Celery application",
+    required=("task", "broker"),
+    input={
+        "task": fields.String(
+            metadata={
+                "description": "Of a `celery_task`: the task's name",
+                "example": "shop.tasks.bill",
+            }
+        ),
+        "broker": fields.String(
+            metadata={
+                "description": "Its broker, as CELERY_BROKERS names it",
+                "example": "shop",
+            }
+        ),
+        "args": _JsonOrMask(
+            list,
+            f"Its arguments, up to {MAX_ARGUMENTS_BYTES // 1024} KiB with `kwargs`{_KEPT}",
+        ),
+        "kwargs": _JsonOrMask(dict, f"Of a `celery_task`: its keyword arguments{_KEPT}"),
+        "event_kwarg": fields.String(
+            metadata={
+                "description": "Of a `celery_task`: the keyword argument by which the task gets `event_id`,"
+                " `schedule_id`, `run_time` and `attempt`; its headers have them in any case, as"
+                " `scheduler_event_id` and so on"
+            }
+        ),
+        "queue": fields.String(metadata={"description": "Of a `celery_task`: the queue of its application"}),
+        "priority": fields.Integer(
+            strict=True,
+            validate=validate.Range(0, MAX_PRIORITY),
+            metadata={"description": "Of a `celery_task`: its priority, as its broker understands it"},
+        ),
+        "expires": fields.Integer(
+            strict=True,
+            validate=validate.Range(1, MAX_EXPIRES),
+            metadata={"description": "Of a `celery_task`: seconds after which workers drop it"},
+        ),
+        "headers": fields.Dict(
+            keys=fields.String(),
+            values=fields.String(),
+            metadata={"description": f"Of a `celery_task`: up to {MAX_HEADERS} headers{_KEPT}"},
+        ),
+        "wait": JsonBoolean(
+            metadata={
+                "description": "Of a `celery_task`: whether the event completes, is tried again or fails with"
+                " the task, by its result in CELERY_RESULT_BACKENDS, within `timeout_seconds`; without it, it"
+                " is completed when the broker has the task"
+            },
+        ),
+    },
+    output={
+        "task": fields.String(metadata={"description": "The task's name"}),
+        "broker": fields.String(metadata={"description": "Its broker, as CELERY_BROKERS names it"}),
+        "args": fields.String(metadata={"description": "Its arguments, masked"}),
+        "kwargs": fields.String(metadata={"description": "Its keyword arguments, masked"}),
+        "event_kwarg": fields.String(metadata={"description": "The keyword argument that gets the event"}),
+        "queue": fields.String(metadata={"description": "Its queue"}),
+        "priority": fields.Integer(metadata={"description": "Its priority"}),
+        "expires": fields.Integer(metadata={"description": "Seconds after which workers drop it"}),
+        "headers": fields.Dict(
+            keys=fields.String(), values=fields.String(), metadata={"description": "Its headers, masked"}
+        ),
+        "wait": fields.Boolean(metadata={"description": "Whether the event ends with the task"}),
+    },
+    read=_read,
+    shown=_shown,
+)
