@@ -6,7 +6,7 @@ No other module decides which parts know each other. Nothing connects to a serve
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scheduler_app.actions.executor import Verdict
 from scheduler_app.actions.executors import make_executors
@@ -50,7 +50,9 @@ from scheduler_app.usecases.resumption import Resumption
 from scheduler_app.usecases.rezoning import Rezoning
 from scheduler_app.usecases.schedule_changes import tell_nobody
 from scheduler_app.usecases.schedules import ScheduleService
-from scheduler_app.worker import Pipeline
+
+if TYPE_CHECKING:
+    from scheduler_app.worker import Pipeline
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,12 @@ class Assembly:
         """Returns the thread that reports this process; see `Presence`. It has not started yet."""
         return Presence(self.store, clock, role, name=name, facts=facts, on_offset=on_offset)
 
-    def pipeline(self, worker: str, queues: Collection[str] = (CALLBACKS,)) -> Pipeline:
+    def pipeline(self, worker: str, queues: Collection[str] = (CALLBACKS,)) -> "Pipeline":
         """Makes the delivery of a worker of that name for the events in `queues`. It executes every kind of
         action whose queue is one of them. Its threads have not started yet. Raises InvalidSetting."""
+        # Only a worker asks for it: the API and beats do without all that delivers.
+        from scheduler_app.worker import Pipeline
+
         kinds = [kind for kind in KINDS.values() if kind.is_served(self.settings, queues)]
         return Pipeline(
             self.store,

@@ -23,7 +23,6 @@ from api.wire.previewed import previewed_input
 from api.wire.schedule_input import NewSchedule
 from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence
 from scheduler_app.domain.recurrence import Recurrence
-from scheduler_app.domain.triggers.cron import as_cron
 
 OCCURRENCES = 5
 _NEW_SCHEDULE, _PREVIEW = NewSchedule(), PreviewInput()
@@ -129,6 +128,9 @@ def _picks(form: Loaded, preview: Loaded, now: datetime) -> Fields | None:
 
 def _other_ways(text: str, preview: View) -> list[tuple[str, str]]:
     """The same rule in the other ways to write it, each with its name."""
+    # What knows cron is loaded where somebody looks at a rule, and not when the API starts.
+    from scheduler_app.domain.triggers.cron.as_cron import as_cron
+
     written = preview.get("recurrence")
     if not isinstance(written, str):
         return []

@@ -10,7 +10,6 @@ from scheduler_app.domain.errors import InvalidRecurrence
 
 from .build import Built, Choices, build
 from .checkpoint import fingerprint, read_checkpoint, write_checkpoint
-from .description import describe
 from .occurrence import Occurrence
 from .rules.bound_rule import Start
 from .rules.closed_days import Observance, is_closed
@@ -23,7 +22,7 @@ from .text.parsed_text import read_text, zone_named
 from .timeline import DAY, ceil_second, floor_second, local_datetime, require_aware, to_datetime
 from .warnings.closed_day_warnings import closed_day_warnings
 from .warnings.warnings import Warnings, outlook
-from .why import Asked, Verdict, verdict
+from .why import Verdict
 
 MAX_RESULTS: Final = 1_000_000
 _GAPS: Final = ("shift", "skip")
@@ -36,6 +35,9 @@ class Recurrence:
 
     `text` is canonical: DTSTART pinned, UNTIL in UTC, parts in order; two recurrences with the same text and
     choices are equal. All instants are whole seconds.
+
+    Words about it (`description`, `why`) are imported where they are asked for: every process evaluates
+    recurrences, and beats and workers say nothing of them.
     """
 
     text: str
@@ -115,6 +117,8 @@ class Recurrence:
     @property
     def description(self) -> str:
         """The recurrence in plain English; a rule that there are no words for is quoted."""
+        from .description.set_sentence import describe
+
         # A DTSTART that nobody wrote is the second after the creation.
         later = self._start.instant > self._warnings.now + 1
         written = describe(self._set, self._start, later)
@@ -165,6 +169,8 @@ class Recurrence:
         All of the answer costs one budget of steps. Raises InvalidRecurrence where that is too little to find
         even the occurrence after the instant.
         """
+        from .why.set_reasons import Asked, verdict
+
         return verdict(
             Asked(self._set, self._fires, self._start, self.observed), require_aware(instant, "instant")
         )

@@ -5,7 +5,3 @@ dates and the exceptions together, `rule_sentence` describes one rule, and `day_
 `time_words` its parts. What is described is what is evaluated: the day filter with the days that DTSTART
 implies, not the text. A rule for which there are no words is quoted, never paraphrased.
 """
-
-from .set_sentence import describe
-
-__all__ = ["describe"]

@@ -6,6 +6,5 @@ and COUNT, and then the exceptions of the set.
 """
 
 from .reason import Reason, Verdict
-from .set_reasons import Asked, verdict
 
-__all__ = ["Asked", "Reason", "Verdict", "verdict"]
+__all__ = ["Reason", "Verdict"]

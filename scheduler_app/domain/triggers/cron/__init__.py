@@ -5,8 +5,6 @@ and `#`, and seconds as a sixth field. Each expression becomes rules that fire a
 is refused with the reason and with what to use instead.
 """
 
-from .as_cron import as_cron
 from .kind import Cron
-from .reading import Reading, reading_of
 
-__all__ = ["Cron", "Reading", "as_cron", "reading_of"]
+__all__ = ["Cron"]

@@ -1,7 +1,7 @@
 """`cron`: a cron expression, and `cron_seconds`, which tells six fields apart."""
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from scheduler_app.domain.triggers.kind import (
     FieldType,
@@ -13,10 +13,8 @@ from scheduler_app.domain.triggers.kind import (
     written_value,
 )
 
-from .expression import SecondsAt
-from .lost_times import lost_times
-from .reading import reading_of
-from .warnings import warnings_of
+if TYPE_CHECKING:
+    from .expression import SecondsAt
 
 #: Longer than the longest that has a use: every field with all its numbers listed.
 MAX_CHARACTERS: Final = 500
@@ -38,13 +36,21 @@ _CRON_SECONDS: Final = TriggerField(
 
 
 class Cron(TriggerKind):
-    """A cron expression, translated to the recurrence rules that fire at the same times."""
+    """A cron expression, translated to the recurrence rules that fire at the same times.
+
+    What reads it is imported where one is read: every process knows this kind, and beats and workers read no
+    expression.
+    """
 
     fields = (_CRON, _CRON_SECONDS)
 
     def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
         """RRULE lines without a DTSTART: cron has no start of its own."""
-        seconds_at = cast(SecondsAt, written["cron_seconds"]) if "cron_seconds" in written else None
+        from .lost_times import lost_times
+        from .reading import reading_of
+        from .warnings import warnings_of
+
+        seconds_at = cast("SecondsAt", written["cron_seconds"]) if "cron_seconds" in written else None
         reading = reading_of(written_value(written, "cron", str), seconds_at, context)
         warnings = list(warnings_of(reading.expression))
         if (lost := lost_times(reading.expression, context)) is not None:

@@ -6,6 +6,5 @@ have its place in the result; what can be read in several ways is refused with i
 """
 
 from .kind import Phrase
-from .translation import translate
 
-__all__ = ["Phrase", "translate"]
+__all__ = ["Phrase"]

@@ -17,14 +17,10 @@ from scheduler_app.domain.triggers.kind import (
     written_value,
 )
 
-from .meaning.repeated import repeats
-from .reading import read
-from .tokens import MAX_CHARACTERS, tokens_of
-from .translation import translate
-
 if TYPE_CHECKING:
     from scheduler_app.domain.triggers.trigger import Trigger
 
+MAX_CHARACTERS: Final = 300
 _PHRASE: Final = TriggerField(
     "phrase",
     FieldType.TEXT,
@@ -36,18 +32,25 @@ _PHRASE: Final = TriggerField(
 
 
 class Phrase(TriggerKind):
-    """English words, translated once; nothing is guessed."""
+    """English words, translated once; nothing is guessed.
+
+    `translation` and all that it knows of English is imported where a phrase is read: every process knows
+    this kind, and beats and workers read no phrase.
+    """
 
     fields = (_PHRASE,)
 
     def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
         """What the phrase means when it is said at the context's instant. Raises NotUnderstood."""
+        from .translation import translate
+
         return translate(written_value(written, "phrase", str), context)
 
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
         """Not for a single instant: with another timezone, "tomorrow" would be said again, on another day."""
-        found = read(tokens_of(written_value(written, "phrase", str))).clauses
-        return repeats(tuple(one.clause for one in found))
+        from .translation import is_repeated
+
+        return is_repeated(written_value(written, "phrase", str))
 
     def uses_calendar(self, written: Mapping[str, Value], context: TriggerContext) -> bool:
         """For business days, which are Monday to Friday without a calendar."""

@@ -8,7 +8,6 @@ from typing import Final
 from .words import MONTHS, WEEKDAYS
 
 #: A longer phrase is no phrase; the grammar's work grows with the length, and is bounded by it.
-MAX_CHARACTERS: Final = 300
 MAX_TOKENS: Final = 80
 
 _AREAS: Final = "africa|america|antarctica|arctic|asia|atlantic|australia|europe|indian|pacific|etc"
@@ -56,7 +55,8 @@ class Token:
 
 
 def tokens_of(phrase: str) -> list[Token]:
-    """The tokens of a phrase of at most `MAX_CHARACTERS`; more than `MAX_TOKENS` are left to the caller."""
+    """The tokens of a phrase, at most `kind.MAX_CHARACTERS` long; more than `MAX_TOKENS` are the caller's
+    to refuse."""
     text = unicodedata.normalize("NFKC", phrase)
     text = _HYPHENATED.sub(_unhyphenated, text)
     found: list[Token] = []

@@ -10,13 +10,14 @@ from scheduler_app.domain.recurrence.zones.zone_hint import better_zone
 from scheduler_app.domain.triggers.kind import NotUnderstood, Translation, TriggerContext
 
 from .clauses import Clause, InZone
+from .kind import MAX_CHARACTERS
 from .meaning.bag import Bag
 from .meaning.once import once
 from .meaning.outcome import Moment, Refused, Several
 from .meaning.repeated import repeated, repeats
 from .reading import Read, read
 from .segments import segments
-from .tokens import MAX_CHARACTERS, MAX_TOKENS, tokens_of
+from .tokens import MAX_TOKENS, tokens_of
 
 _SHOWN: Final = 120
 MAX_READINGS: Final = 4
@@ -46,6 +47,11 @@ def translate(phrase: str, context: TriggerContext) -> Translation:
         return meaning_of(reading.clauses, moment_of(context))
     except Refused as refusal:
         raise _refusal(refusal) from None
+
+
+def is_repeated(phrase: str) -> bool:
+    """Whether a phrase means a recurrence, and not a single instant."""
+    return repeats(tuple(one.clause for one in read(tokens_of(phrase)).clauses))
 
 
 def moment_of(context: TriggerContext) -> Moment:

@@ -8,7 +8,7 @@ import pytest
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers import TriggerContext, new_trigger
-from scheduler_app.domain.triggers.cron import as_cron
+from scheduler_app.domain.triggers.cron.as_cron import as_cron
 from tests.unit.triggers.cron.random_crons import random_cron
 
 CREATED = datetime(2026, 1, 1, tzinfo=UTC)

@@ -10,7 +10,7 @@ import pytest
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers import TriggerContext
-from scheduler_app.domain.triggers.cron import reading_of
+from scheduler_app.domain.triggers.cron.reading import reading_of
 from tests.unit.triggers.cron.cron_counter import Counter, count
 from tests.unit.triggers.cron.random_crons import random_cron
 

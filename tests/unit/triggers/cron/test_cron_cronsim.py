@@ -17,7 +17,7 @@ from cronsim import CronSim, CronSimError
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers import TriggerContext
-from scheduler_app.domain.triggers.cron import reading_of
+from scheduler_app.domain.triggers.cron.reading import reading_of
 from tests.unit.triggers.cron.cron_counter import SHORT
 from tests.unit.triggers.cron.random_crons import random_cron
 

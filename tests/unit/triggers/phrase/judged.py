@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
-from scheduler_app.domain.triggers.phrase import translate
+from scheduler_app.domain.triggers.phrase.translation import translate
 from tests.unit.triggers.phrase.expected import SAID_AT, SHOWN, Row, occurrences
 
 SAID = SAID_AT.replace(tzinfo=UTC)

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
-from scheduler_app.domain.triggers.phrase import translate
+from scheduler_app.domain.triggers.phrase.translation import translate
 from tests.unit.triggers.phrase.judged import SAID, times_of
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scheduler_app.domain.recurrence import Overlap, Recurrence
 from scheduler_app.domain.triggers import TriggerContext, edited_trigger, new_trigger
-from scheduler_app.domain.triggers.phrase import translate
+from scheduler_app.domain.triggers.phrase.translation import translate
 
 ZURICH = "Europe/Zurich"
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, TriggerContext
-from scheduler_app.domain.triggers.phrase import translate
-from scheduler_app.domain.triggers.phrase.tokens import MAX_CHARACTERS, MAX_TOKENS
+from scheduler_app.domain.triggers.phrase.kind import MAX_CHARACTERS
+from scheduler_app.domain.triggers.phrase.tokens import MAX_TOKENS
+from scheduler_app.domain.triggers.phrase.translation import translate
 from tests.unit.triggers.phrase.judged import SAID, times_of
 
 MANUAL = (Path(__file__).parents[4] / "docs" / "rules.md").read_text()

@@ -3,12 +3,12 @@
 import pytest
 
 from scheduler_app.domain.triggers import NotUnderstood, Translation, TriggerContext
-from scheduler_app.domain.triggers.phrase import translate
+from scheduler_app.domain.triggers.phrase.kind import MAX_CHARACTERS
 from scheduler_app.domain.triggers.phrase.reading import MAX_CLAUSES
 from scheduler_app.domain.triggers.phrase.reading import cursor as reading_cursor
 from scheduler_app.domain.triggers.phrase.rules import MAX_TOTAL
-from scheduler_app.domain.triggers.phrase.tokens import MAX_CHARACTERS, MAX_TOKENS
-from scheduler_app.domain.triggers.phrase.translation import MAX_READINGS
+from scheduler_app.domain.triggers.phrase.tokens import MAX_TOKENS
+from scheduler_app.domain.triggers.phrase.translation import MAX_READINGS, translate
 from tests.unit.triggers.phrase.judged import SAID, times_of
 from tests.unit.triggers.phrase.salads import salads
 
