@@ -7,9 +7,9 @@ declare the parameter changes nothing either.
 """
 
 from flask import Flask, Response, g, json, request
-from structlog.contextvars import bind_contextvars, unbind_contextvars
 
 from api.json_types import View
+from scheduler_app.telemetry import bind_log_fields, unbind_log_fields
 
 PARAMETER = "dry_run"
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -32,7 +32,7 @@ def asked() -> bool:
 def ask() -> None:
     """Makes this request a dry run; for a request that asks for it in its body."""
     g.dry_run = True
-    bind_contextvars(dry_run=True)
+    bind_log_fields(dry_run=True)
 
 
 def _begin() -> None:
@@ -53,4 +53,4 @@ def _mark(response: Response) -> Response:
 
 def _end(_: BaseException | None) -> None:
     if asked():
-        unbind_contextvars(PARAMETER)
+        unbind_log_fields(PARAMETER)

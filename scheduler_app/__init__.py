@@ -9,7 +9,10 @@ def __getattr__(name: str) -> Any:
     # `celery -A scheduler_app` asks the package for `app`. It is made on demand, so that the pure
     # domain can be imported without Celery and without settings.
     if name == "app":
-        from scheduler_app.broker import current
+        from scheduler_app.loading import without_garbage_collection
 
-        return current()
+        with without_garbage_collection():
+            from scheduler_app.broker import current
+
+            return current()
     raise AttributeError(name)

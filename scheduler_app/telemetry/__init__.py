@@ -1,7 +1,14 @@
 """Logs and metrics."""
 
 from scheduler_app.telemetry import metrics
-from scheduler_app.telemetry.logs import configure_logs, get_logger
+from scheduler_app.telemetry.logs import bind_log_fields, configure_logs, get_logger, unbind_log_fields
 from scheduler_app.telemetry.metrics_server import serve_metrics
 
-__all__ = ["configure_logs", "get_logger", "metrics", "serve_metrics"]
+__all__ = [
+    "bind_log_fields",
+    "configure_logs",
+    "get_logger",
+    "metrics",
+    "serve_metrics",
+    "unbind_log_fields",
+]

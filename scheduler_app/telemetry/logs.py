@@ -11,9 +11,8 @@ from collections.abc import MutableMapping
 from io import StringIO
 from typing import Any, Literal, TextIO
 
-import structlog
-
 from scheduler_app.domain.text import visible
+from scheduler_app.telemetry.plain_structlog import structlog
 
 #: Libraries whose INFO lines do not concern an operator.
 QUIET = ("pymongo", "kombu", "amqp", "urllib3", "celery.app.trace", "celery.worker.strategy")
@@ -75,6 +74,16 @@ def _plain_traceback(out: TextIO, exc_info: Any) -> None:
     plain = StringIO()
     structlog.dev.plain_traceback(plain, exc_info)
     out.write(visible(plain.getvalue()))
+
+
+def bind_log_fields(**fields: object) -> None:
+    """Adds fields to every line that this thread logs from now on, until `unbind_log_fields`."""
+    structlog.contextvars.bind_contextvars(**fields)
+
+
+def unbind_log_fields(*names: str) -> None:
+    """Undoes `bind_log_fields`; what is not bound is no error."""
+    structlog.contextvars.unbind_contextvars(*names)
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:

@@ -14,6 +14,7 @@ from gunicorn.config import Config
 from gunicorn.workers.base import Worker
 
 from scheduler_app.config import load_settings
+from scheduler_app.loading import without_garbage_collection
 from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.connection import Answering, Connection, Phase
 from scheduler_app.webserver.exchange import Exchange
@@ -51,6 +52,10 @@ class BufferingWorker(Worker):  # type: ignore[misc]
         self.next_sweep = 0.0
         self.accepting = False
         super().init_process()
+
+    def load_wsgi(self) -> None:
+        with without_garbage_collection():
+            super().load_wsgi()
 
     def run(self) -> None:
         self.selector.register(self.PIPE[0], selectors.EVENT_READ, self._drain_pipe)

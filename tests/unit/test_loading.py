@@ -1,0 +1,74 @@
+"""What a process loads at its start: a good part of the time until it is ready, and of its memory."""
+
+import gc
+import json
+import subprocess
+import sys
+
+import pytest
+
+from scheduler_app.loading import without_garbage_collection
+
+#: What some processes ask for later, or never. Each of these took more than 15 ms, or brings other packages.
+NEVER_AT_ONCE = (
+    "attr",
+    "flower",
+    "holidays",
+    "icalendar",
+    "pycurl",
+    "pygments",
+    "rich",
+    "scheduler_app.domain.recurrence.description.set_sentence",
+    "scheduler_app.domain.recurrence.why.set_reasons",
+    "scheduler_app.domain.triggers.cron.reading",
+    "scheduler_app.domain.triggers.phrase.reading",
+)
+
+
+def loaded(module: str) -> set[str]:
+    program = f"import json, sys, {module}\nprint(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("module", "others"),
+    [
+        ("api.factory", ("scheduler_app.worker", "beat")),
+        ("beat.scheduler", ("scheduler_app.worker", "api", "flask", "marshmallow")),
+        ("scheduler_app.worker_signals", ("beat", "api", "flask", "marshmallow")),
+    ],
+)
+def test_a_process_loads_nothing_that_it_may_never_need(module: str, others: tuple[str, ...]) -> None:
+    found = loaded(module)
+    assert module in found
+    assert sorted(found & {*NEVER_AT_ONCE, *others}) == []
+
+
+def test_rich_can_be_imported_after_the_logs() -> None:
+    program = "import scheduler_app.telemetry, sys; assert 'rich' not in sys.modules; import rich.console"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_garbage_collector_returns_after_loading_even_if_that_fails() -> None:
+    def load() -> None:
+        with without_garbage_collection():
+            assert not gc.isenabled()
+            raise ImportError("of the test")
+
+    assert gc.isenabled()
+    with pytest.raises(ImportError, match="of the test"):
+        load()
+    assert gc.isenabled()
+    gc.unfreeze()
+
+
+def test_loading_leaves_a_garbage_collector_alone_that_was_off() -> None:
+    gc.disable()
+    try:
+        with without_garbage_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+        gc.unfreeze()
