@@ -21,7 +21,7 @@ from api.openapi import spec_options
 from api.routes import echo, health, manual, metrics, swagger_ui
 from api.tasks_facade import answers as tasks_answers
 from scheduler_app.assembly import Assembly, assemble
-from scheduler_app.broker import make_app
+from scheduler_app.broker.app import make_app
 from scheduler_app.config import Settings, load_settings
 from scheduler_app.health.startup import starting
 from scheduler_app.telemetry import configure_logs, get_logger

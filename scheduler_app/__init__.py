@@ -12,7 +12,7 @@ def __getattr__(name: str) -> Any:
         from scheduler_app.loading import without_garbage_collection
 
         with without_garbage_collection():
-            from scheduler_app.broker import current
+            from scheduler_app.broker.app import current
 
             return current()
     raise AttributeError(name)

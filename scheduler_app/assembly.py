@@ -12,7 +12,8 @@ from scheduler_app.actions.executor import Verdict
 from scheduler_app.actions.executors import make_executors
 from scheduler_app.actions.http import Guard, guard_of, new_secret
 from scheduler_app.actions.registry import KINDS, kind_of
-from scheduler_app.broker import Application, CeleryPublisher
+from scheduler_app.broker.app import Application
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.action import Action

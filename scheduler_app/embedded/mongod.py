@@ -4,10 +4,6 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
-
-from pymongo import MongoClient
-from pymongo.errors import OperationFailure, PyMongoError
 
 from scheduler_app.embedded.binaries import find_mongod
 from scheduler_app.embedded.ports import LOOPBACK, listens
@@ -15,9 +11,6 @@ from scheduler_app.embedded.server import Server, write_private
 
 REPLICA_SET = "rs0"
 USER = "scheduler"
-_USER_NOT_FOUND = 11
-_AUTHENTICATION_FAILED = 18
-_NOT_YET_INITIALIZED = 94
 #: How much of the cache may hold changes that are not written out yet. By default writing out begins at 5 %.
 #: An event, which changes four times within seconds, would then be compressed and written out each time
 #: (630 µs of CPU per event instead of 480).
@@ -96,22 +89,13 @@ class Mongod(Server):
 
     def ready(self) -> bool:
         """Whether it is primary under its current address; configures the replica set where necessary."""
+        # mongod starts while pymongo loads.
+        from scheduler_app.embedded.mongod_setup import MongodSetup
+
         if not listens(self.port):
             return False
-        # A new client each time: one that has met a closed port retries only after half a second.
-        client = self._client(username="__system", password=self._member_key(), authSource="local")
-        try:
-            options = client.admin.command("getCmdLineOpts")["parsed"]
-            if not self._works_here(options.get("storage", {}).get("dbPath", "")):
-                return False
-            if client.admin.command("hello").get("isWritablePrimary"):
-                return self._password is None or self._password_is_set(client)
-            self._configure(client)
-        except PyMongoError:
-            return False  # starting up, or between two states: the next call asks again
-        finally:
-            client.close()
-        return False
+        with MongodSetup(self.port, self._password, self._member_key()) as setup:
+            return setup.advance(REPLICA_SET, USER, self._works_here)
 
     def error_line(self, line: str) -> str | None:
         """Returns the sentence of an error or fatal line of mongod's JSON log."""
@@ -128,51 +112,6 @@ class Mongod(Server):
     def _member_key(self) -> str:
         """The key by which members authenticate to each other; the password cannot be derived from it."""
         return hashlib.sha256(f"key file {self._password}".encode()).hexdigest()
-
-    def _client(self, **login: Any) -> "MongoClient[dict[str, Any]]":
-        return MongoClient(
-            LOOPBACK,
-            self.port,
-            directConnection=True,
-            serverSelectionTimeoutMS=2000,
-            socketTimeoutMS=5000,
-            **(login if self._password else {}),
-        )
-
-    def _password_is_set(self, member: "MongoClient[dict[str, Any]]") -> bool:
-        """Whether the user has the current password; sets it if not."""
-        with self._client(username=USER, password=str(self._password), authSource="admin") as client:
-            try:
-                client.admin.command("ping")
-            except OperationFailure as error:
-                if error.code != _AUTHENTICATION_FAILED:
-                    raise
-            else:
-                return True
-        try:
-            member.admin.command("updateUser", USER, pwd=self._password, roles=["root"])
-        except OperationFailure as error:
-            if error.code != _USER_NOT_FOUND:
-                raise
-            member.admin.command("createUser", USER, pwd=self._password, roles=["root"])
-        return False
-
-    def _configure(self, client: "MongoClient[dict[str, Any]]") -> None:
-        try:
-            config = client.admin.command("replSetGetConfig")["config"]
-        except OperationFailure as error:
-            if error.code != _NOT_YET_INITIALIZED:
-                raise
-            members = [{"_id": 0, "host": self._address}]
-            client.admin.command("replSetInitiate", {"_id": REPLICA_SET, "members": members})
-            return
-        if [member["host"] for member in config["members"]] == [self._address]:
-            return
-        # The data was last served on another port. A member that is not in its own configuration is outside
-        # the set, and only a forced reconfiguration brings it back.
-        config["members"] = [{**config["members"][0], "host": self._address}]
-        config["version"] += 1
-        client.admin.command("replSetReconfig", config, force=True)
 
 
 def _memory_gb() -> float:

@@ -25,6 +25,7 @@ class RabbitMQ(Server):
     """With a password of its own or, without one, the one that RabbitMQ has by default for this machine."""
 
     name = "rabbitmq"
+    title = "RabbitMQ"
     _epmd: "subprocess.Popen[bytes] | None" = None
     _epmd_port = _between_nodes = 0
 

@@ -3,9 +3,6 @@
 import re
 from pathlib import Path
 
-from redis import Redis as Client
-from redis.exceptions import RedisError
-
 from scheduler_app.embedded.binaries import find_redis_server
 from scheduler_app.embedded.ports import LOOPBACK
 from scheduler_app.embedded.server import Server, write_private
@@ -17,6 +14,7 @@ class Redis(Server):
     """With the settings of deploy/redis.conf."""
 
     name = "redis"
+    title = "Redis"
 
     @property
     def url(self) -> str:
@@ -44,6 +42,10 @@ class Redis(Server):
 
     def ready(self) -> bool:
         """Whether it answers and works in this folder: on a taken port another server would answer."""
+        # The server starts while this loads.
+        from redis import Redis as Client
+        from redis.exceptions import RedisError
+
         with Client.from_url(self.url, socket_timeout=2, socket_connect_timeout=2) as client:
             try:
                 return self._works_here(client.config_get("dir")["dir"])

@@ -86,7 +86,7 @@ def test_probes_scrapes_and_doctor_say_so_soon(which: str, stack: Stack, servers
 def test_a_probe_whose_answer_never_comes_keeps_one_thread(
     servers: dict[str, Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from scheduler_app.broker import make_app
+    from scheduler_app.broker.app import make_app
     from scheduler_app.broker.queue_probe import QueueProbe
     from scheduler_app.config import Settings
 

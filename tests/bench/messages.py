@@ -21,7 +21,7 @@ import requests
 from beat.duties import duties
 from beat.tick import Tick
 from scheduler_app.assembly import assemble
-from scheduler_app.broker import make_app
+from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.http_action import Body
 from scheduler_app.domain.schedule import Schedule

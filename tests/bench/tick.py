@@ -11,7 +11,7 @@ from datetime import timedelta
 from beat.duties import duties
 from beat.tick import Tick
 from scheduler_app.assembly import assemble
-from scheduler_app.broker import make_app
+from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock, monotonic
 from scheduler_app.store.schedules.documents import to_document
 from tests.bench.ground import Ground, ground

@@ -4,7 +4,6 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-from scheduler_app.broker.backends import backend_of
 from scheduler_app.cli.addresses import api_url
 from scheduler_app.cli.errors import CannotStart
 from scheduler_app.cli.run_file import FILE_NAME, kept_run_file
@@ -96,7 +95,7 @@ def _addresses(settings: Settings, servers: Servers, folder: Path, flower_port: 
         "Swagger UI": f"{api_url(settings)}/swagger-ui",
         "Flower": f"http://127.0.0.1:{flower_port}{own_login}",
         "MongoDB": f"{servers.mongo} (database {settings.mongo_database})",
-        backend_of(servers.broker).title: servers.broker,
+        servers.broker_title: servers.broker,
         "Data": str(folder),
         "Secrets": f"{folder / FLOWER_PASSWORD}; those of the servers are in {folder / FILE_NAME}",
         "Commands": f"{program()} list --url {api_url(settings)}",

@@ -1,13 +1,11 @@
-"""Checks made before any process is started, so that a wrong setting ends in one sentence and not in logs."""
+"""Checks made before any process is started, so that a wrong setting ends in one sentence and not in logs.
+
+They import the drivers of servers that are named: without any, the embedded ones start while these load.
+"""
 
 import errno
 from typing import Any
 
-from kombu.connection import Connection
-from pymongo import MongoClient
-from pymongo.errors import PyMongoError
-
-from scheduler_app.broker.backends import backend_of
 from scheduler_app.cli.errors import CannotStart
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.embedded import is_free
@@ -37,6 +35,9 @@ def check_port(setting: str, host: str, port: int, remedy: str) -> None:
 
 def check_mongo(uri: str) -> None:
     """Raises `CannotStart` when there is no replica set behind MONGO_URI within 5 s."""
+    from pymongo import MongoClient
+    from pymongo.errors import PyMongoError
+
     try:
         with MongoClient[dict[str, Any]](uri, serverSelectionTimeoutMS=_TIMEOUT_SECONDS * 1000) as client:
             hello = client.admin.command("hello")
@@ -49,9 +50,13 @@ def check_mongo(uri: str) -> None:
         )
 
 
-def check_broker(setting: str, settings: Settings) -> None:
-    """Raises `CannotStart` when the broker does not answer; `setting` is the one that holds its
-    address."""
+def check_broker(setting: str, settings: Settings) -> str:
+    """Returns the broker's title. Raises `CannotStart` when it does not answer; `setting` is the one that
+    holds its address."""
+    from kombu.connection import Connection
+
+    from scheduler_app.broker.backends import backend_of
+
     try:
         backend = backend_of(settings.broker)
     except InvalidSetting as error:
@@ -69,6 +74,7 @@ def check_broker(setting: str, settings: Settings) -> None:
             transport_options=options,
         ) as connection:
             connection.channel()
+            return backend.title
     except Exception as error:  # each transport has errors of its own
         raise _no_answer(setting, settings.broker, error) from None
 

@@ -16,12 +16,14 @@ from scheduler_app.health.driver_errors import without_passwords
 @dataclass(frozen=True)
 class Servers:
     """`embedded` are the servers that this run has to start. `environment` tells the services where MongoDB
-    and the broker are; it holds passwords. `mongo` and `broker` are their URLs without passwords."""
+    and the broker are; it holds passwords. `mongo` and `broker` are their URLs without passwords, and
+    `broker_title` is what people call the broker."""
 
     embedded: tuple[Server, ...]
     environment: Mapping[str, str] = field(repr=False)
     mongo: str
     broker: str
+    broker_title: str
 
 
 def prepare_servers(settings: Settings, folder: Path, kind: str = "redis") -> Servers:
@@ -45,16 +47,18 @@ def prepare_servers(settings: Settings, folder: Path, kind: str = "redis") -> Se
         environment["SECRETS_KEY"] = secrets_keys(folder, settings.secrets_key)
     if _broker_is_named(settings):
         setting = "BROKER_URL" if settings.broker_url else "REDIS_HOST"
-        check_broker(setting, settings)
+        title = check_broker(setting, settings)
     elif kind == "rabbitmq":
         rabbitmq = _rabbitmq(folder)
         embedded.append(rabbitmq)
+        title = rabbitmq.title
         broker = environment["BROKER_URL"] = rabbitmq.url
     else:
         redis = Redis(folder / "redis", _given_redis_port(settings), password=secrets.token_urlsafe(32))
         embedded.append(redis)
+        title = redis.title
         broker = environment["BROKER_URL"] = redis.url
-    return Servers(tuple(embedded), environment, without_passwords(uri), without_passwords(broker))
+    return Servers(tuple(embedded), environment, without_passwords(uri), without_passwords(broker), title)
 
 
 def _rabbitmq(folder: Path) -> RabbitMQ:

@@ -21,7 +21,8 @@ from redis import Redis as RedisClient
 
 from scheduler_app.actions.http import Guard
 from scheduler_app.actions.http.sender import Sender
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.embedded import Mongod, free_port

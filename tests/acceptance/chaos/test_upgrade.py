@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.store import Store

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from scheduler_app.actions.celery_task.application import Application
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queue_probe import impatient_connection
 from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.config import Settings

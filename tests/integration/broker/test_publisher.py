@@ -7,7 +7,8 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Redis
 from scheduler_app.usecases.dispatch import Batch

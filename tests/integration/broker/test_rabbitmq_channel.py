@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from kombu.connection import Connection
 
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queues import delivery_queue
 from scheduler_app.broker.rabbitmq.channel import LaneChannel
 from scheduler_app.config import Settings

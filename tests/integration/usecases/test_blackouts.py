@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.blackout import Blackout, Policy

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination

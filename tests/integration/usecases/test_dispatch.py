@@ -9,7 +9,8 @@ import pytest
 
 from beat.duties import dispatch_duty
 from beat.tick import Tick
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import State
 from scheduler_app.domain.lane import QueueLengths

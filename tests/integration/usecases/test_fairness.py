@@ -12,7 +12,8 @@ from pymongo import monitoring
 
 from beat.duties import Duty, dispatch_duty
 from beat.tick import Tick
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
 from scheduler_app.domain.event import SUSPECT_AFTER, Event, manual

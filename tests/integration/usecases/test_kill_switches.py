@@ -8,7 +8,8 @@ from threading import Thread
 
 import pytest
 
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 import pytest
 from redis import Redis
 
-from scheduler_app.broker import CeleryPublisher, make_app
+from scheduler_app.broker.app import make_app
+from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings

@@ -6,7 +6,7 @@ from datetime import timedelta
 from beat.duties import duties
 from beat.tick import Tick
 from scheduler_app.assembly import assemble
-from scheduler_app.broker import make_app
+from scheduler_app.broker.app import make_app
 from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.draft import Draft

@@ -8,7 +8,7 @@ import pytest
 import beat.scheduler
 import scheduler_app.usecases.heartbeat
 from beat.scheduler import MongoScheduler
-from scheduler_app.broker import make_app
+from scheduler_app.broker.app import make_app
 from scheduler_app.clock import Clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.health.fleet import TICK_SECONDS
