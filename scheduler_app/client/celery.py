@@ -12,7 +12,6 @@ It needs Celery, which the application has, and nothing of the scheduler but thi
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from celery import Task
@@ -53,7 +52,7 @@ class ScheduledTask(Task):  # type: ignore[misc]
 
     def on_failure(self, exc: BaseException, task_id: str, args: Any, kwargs: Any, einfo: Any) -> None:
         super().on_failure(exc, task_id, args, kwargs, einfo)
-        reason = _without(f"{type(exc).__name__}: {exc}", (args, kwargs))[:MAX_REASON]
+        reason = without_arguments(f"{type(exc).__name__}: {exc}", args, kwargs)[:MAX_REASON]
         self._tell(lambda scheduler, event, token: scheduler.fail(event, token, reason))
 
     def signature_from_request(self, request: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -85,12 +84,18 @@ def _headers_of(request: Any) -> Mapping[str, Any]:
     return {name: value for name, value in vars(request).items() if name.startswith(_HEADERS)}
 
 
-def _without(text: str, arguments: object) -> str:
-    """`text` with a mask for each text among the arguments; nothing but the mask where they are too many."""
-    secrets = set(islice(_texts(arguments), _MOST_SECRETS + 1))
-    if len(secrets) > _MOST_SECRETS:
+def without_arguments(text: str, args: object, kwargs: object) -> str:
+    """Returns `text` with a mask for each text among the arguments of a task, and nothing but the mask where
+    they are too many or too deep. The server masks its own texts in the same way."""
+    secrets: set[str] = set()
+    try:
+        for secret in _texts((args, kwargs)):
+            secrets.add(secret)
+            if len(secrets) > _MOST_SECRETS:
+                return _MASK
+    except RecursionError:
         return _MASK
-    for secret in sorted(secrets, key=len, reverse=True):
+    for secret in sorted(secrets, key=lambda each: (-len(each), each)):
         text = text.replace(secret, _MASK)
     return text
 

@@ -27,7 +27,7 @@ def redacted(text: str, action: CeleryTaskAction, completion_token: str | None =
             return MASK
         if len(secrets) > MAX_SECRETS:
             return MASK
-    for secret in sorted(secrets, key=len, reverse=True):
+    for secret in sorted(secrets, key=lambda each: (-len(each), each)):
         text = text.replace(secret, MASK)
     return text
 
