@@ -1,5 +1,6 @@
 """What the pages show and do, asked without a browser."""
 
+import gzip
 import html
 import json
 import re
@@ -321,6 +322,38 @@ def test_what_is_loaded_again_is_sent_only_where_it_differs(client: FlaskClient)
     client.put("/api/calendars/zurich", json={"country": "CH"})
     changed = client.get("/calendars", headers={"If-None-Match": first.headers["ETag"]})
     assert changed.status_code == 200
+
+
+@pytest.mark.parametrize("name", ["vendor/pico.min.css", "vendor/htmx.min.js", "page.js"])
+def test_scripts_and_styles_are_sent_compressed_to_those_who_take_that(
+    client: FlaskClient, name: str
+) -> None:
+    plain = client.get(f"/assets/{name}", headers={"Accept-Encoding": "br, gzip;q=0"})
+    sent = client.get(f"/assets/{name}", headers={"Accept-Encoding": "gzip, br"})
+    assert (plain.headers.get("Content-Encoding"), sent.headers["Content-Encoding"]) == (None, "gzip")
+    assert gzip.decompress(sent.data) == plain.data
+    assert int(sent.headers["Content-Length"]) == len(sent.data) < len(plain.data) / 2
+    for answer in (plain, sent):
+        assert "Accept-Encoding" in answer.headers["Vary"]
+        again = {"Accept-Encoding": "gzip", "If-None-Match": answer.headers["ETag"]}
+        assert client.get(f"/assets/{name}", headers=again).status_code == 304
+    part = client.get(f"/assets/{name}", headers={"Accept-Encoding": "gzip", "Range": "bytes=0-9"})
+    assert (part.status_code, part.data) == (206, plain.data[:10])
+
+
+def test_a_page_is_sent_compressed_only_where_no_other_site_has_asked_for_it(client: FlaskClient) -> None:
+    plain = client.get("/schedules?text=a")
+    for site in ("none", "same-origin"):
+        headers = {"Accept-Encoding": "gzip", "Sec-Fetch-Site": site}
+        sent = client.get("/schedules?text=a", headers=headers)
+        assert sent.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(sent.data) == plain.data
+        again = headers | {"If-None-Match": sent.headers["ETag"]}
+        assert client.get("/schedules?text=a", headers=again).status_code == 304
+    for others in ({}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "cross-site"}):
+        sent = client.get("/schedules?text=a", headers={"Accept-Encoding": "gzip"} | others)
+        assert "Content-Encoding" not in sent.headers, others
+    assert "Content-Encoding" not in client.get("/schedules", headers={"Sec-Fetch-Site": "none"}).headers
 
 
 def test_a_calendar_counts_each_event_on_its_day_in_the_zone_that_is_asked_for(
