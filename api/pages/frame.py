@@ -89,7 +89,7 @@ def _finish(response: Response) -> Response:
 
 def _compress(response: Response) -> None:
     """Sends files, and pages that no other site asked for, as gzip to those who take it. The length of a
-    compressed page tells about its form token to a site that can put text into the page and watch the network."""
+    compressed page tells about its form token to whoever can put text into the page and watch the network."""
     is_asset = request.endpoint == f"{PAGES}.static"
     if is_asset:
         response.vary.add("Accept-Encoding")

@@ -1,8 +1,8 @@
 """The main pages of a demonstration in Chromium: what each costs a browser that has seen none before.
 
 `kb` is what was sent of bodies, compressed where it was; `again_kb` the same when the page is opened a second
-time. `server_ms` is the time to the first byte of the page, `script_ms` what ran as JavaScript until the network
-was idle, `task_ms` the same with layout and painting: medians.
+time. `server_ms` is the time to the first byte of the page, `script_ms` what ran as JavaScript until the
+network was idle, `task_ms` the same with layout and painting: medians.
 """
 
 import argparse
