@@ -153,6 +153,7 @@ def test_a_first_schedule_calls_the_built_in_receiver_which_is_broken_and_mended
     expect(page.get_by_test_id("done")).to_have_text("Saved.")
     use(page, "trigger")
     expect(page.locator("#live tbody tr").first).to_contain_text("404", timeout=20_000)
+    expect(page.get_by_test_id("last-run")).to_contain_text("error", timeout=20_000)
     (event,) = stack.finished(made)
     assert event["state"] == "error"
     use(page, "edit")
@@ -163,6 +164,17 @@ def test_a_first_schedule_calls_the_built_in_receiver_which_is_broken_and_mended
     use(page, "send-again")
     stack.finished(made)
     assert stack.events(made)[0]["state"] == "completed"
+
+
+def test_the_zone_of_who_looks_is_offered_until_it_is_taken(browser: Browser, stack: Stack) -> None:
+    for path in ("/new-schedule", "/new-message"):
+        with watched_page(browser, stack.url, timezone_id="Europe/Berlin") as page:
+            page.goto(path)
+            use(page, "own-zone")
+            expect(page.get_by_test_id("timezone")).to_have_value("Europe/Berlin")
+            expect(page.get_by_test_id("own-zone")).to_be_hidden()
+            fill(page, "timezone", "Asia/Tokyo")
+            expect(page.get_by_test_id("own-zone")).to_be_visible()
 
 
 def test_an_edit_shows_what_it_adds_removes_and_cancels_before_it_is_saved(

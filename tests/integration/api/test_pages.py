@@ -13,8 +13,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.pages import dead_letters, forms
-from scheduler_app.clock import clock
+from api.pages import dead_letters, forecast, forms
+from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
@@ -269,6 +269,28 @@ def test_an_edit_that_moves_occurrences_is_shown_before_it_is_saved(
     assert "COUNT=2" in after["recurrence"]  # type: ignore[index]
 
 
+def test_an_editor_previews_the_times_that_the_schedule_has_until_they_are_changed(
+    client: FlaskClient,
+) -> None:
+    now = clock.now().replace(microsecond=0)
+    body = {"name": "n", "callback_url": "http://127.0.0.1:9/", "every_seconds": 86_400}
+    body |= {"start_at": (now - timedelta(hours=5)).isoformat()}
+    made = client.post("/api/schedules", json=body).get_json()
+    path = f"/schedules/{made['id']}"
+    form = fields_of(client.get(f"{path}/edit").text)
+
+    def first(**changed: str) -> timedelta:
+        page = client.post(f"{path}/preview", data=form | changed).text
+        found = re.search(r'<li>[^<]*<small><time datetime="([^"]+)"', page)
+        assert found, page
+        return datetime.fromisoformat(found[1]) - now
+
+    assert first(name="renamed") == timedelta(hours=19)
+    assert first(when="every_seconds: 90000") >= timedelta(hours=25)
+    refused = client.post(f"{path}/preview", data=form | {"when": "some blue moon"})
+    assert (refused.status_code, 'data-test="not-understood"' in refused.text) == (200, True)
+
+
 def test_messages_calendars_and_destinations_have_a_page_and_say_what_to_do_first(
     client: FlaskClient, create: Create
 ) -> None:
@@ -414,8 +436,12 @@ def test_a_heat_map_counts_each_hour_in_its_zone_and_leads_to_its_events(
     assert "all but the newest 0 schedules" in page
 
 
-def test_the_forecast_says_how_much_falls_due_and_for_whom(client: FlaskClient, create: Create) -> None:
+def test_the_forecast_says_how_much_falls_due_and_for_whom(
+    client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Nothing falls due" in client.get("/forecast/next-day").text
     create(run_at=(clock.now() + timedelta(hours=1)).isoformat())
+    monkeypatch.setattr(forecast, "monotonic", lambda: monotonic() + 2)
     for path in ("/forecast", "/forecast/next-day", "/forecast?hours=168"):
         page = client.get(path)
         assert page.status_code == 200, page.text
