@@ -427,10 +427,26 @@ def test_a_heat_map_counts_each_hour_in_its_zone_and_leads_to_its_events(
     assert hours("&destination=crm&tag=other") == []
     page = client.get("/calendar?view=hours&on=2026-03-02").text
     assert 'data-test="left-out"' not in page
+    second = create(tags=["t"])
+    # Of two schedules two are looked at, of each; one of them has two.
+    for most, whole in ((6, True), (4, False)):
+        monkeypatch.setattr(heat_map, "MOST_EVENTS", most)
+        page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
+        assert ('data-test="left-out"' not in page) is whole, most
+    store.events.insert(
+        [event(late, str(second["id"])), event(late - timedelta(hours=5), str(second["id"]))], late, "made"
+    )
+    monkeypatch.setattr(heat_map, "MOST_EVENTS", 6)
+    page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
+    assert 'data-test="left-out"' not in page, "four are more than the share of one"
+    store.mongo.collection("events").delete_many({"schedule_id": second["id"]})
     monkeypatch.setattr(heat_map, "MOST_EVENTS", 2)
     monkeypatch.setattr(heat_map, "MOST_DEAD", 1)
     page = client.get("/calendar?view=hours&on=2026-03-02").text
     assert "what is beyond the newest 2 events; what is beyond the newest 1 dead letters" in page
+    # Among all dead letters, of which the newest is none of these.
+    page = client.get("/calendar?view=hours&on=2026-03-02&destination=crm").text
+    assert ('data-test="dead"' in page, "beyond the newest 1 dead letters" in page) == (False, True)
     monkeypatch.setattr(heat_map, "MOST_SCHEDULES", 0)
     page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
     assert "all but the newest 0 schedules" in page
