@@ -133,6 +133,9 @@ def test_a_generated_signing_secret_is_shown_once(client: FlaskClient) -> None:
     assert secret[1] not in edited
     again = client.post("/destinations/crm/edit", data=fields_of(edited) | {"concurrency": "2"})
     assert (again.status_code, saved(client)["signing"]) == (303, True)
+    unsigned = fields_of(client.get("/destinations/crm/edit").text) | {"signing": ""}
+    answer = client.post("/destinations/crm/edit", data=unsigned)
+    assert (answer.status_code, saved(client)["signing"]) == (303, False)
 
 
 def test_a_destination_in_use_is_not_deleted_and_its_users_are_named(client: FlaskClient) -> None:

@@ -41,6 +41,17 @@ def test_a_switch_is_turned_on_shown_on_every_page_and_turned_off(make_api: Call
     assert 'data-test="kill-switch"' not in client.get("/").text
 
 
+def test_every_page_of_this_process_says_at_once_what_was_stopped_on_one(
+    make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kill_switches, "NOTICE_SECONDS", 60.0)
+    client = make_api().test_client()
+    form = {"form_token": form_token(client, "/stops"), "scope": "tag", "named": "billing"}
+    for deed, shown in (("on", True), ("off", False)):
+        client.post(f"/stops/{deed}", data=form)
+        assert ('data-test="kill-switch"' in client.get("/").text) is shown, deed
+
+
 def test_what_a_switch_must_name_is_said(client: FlaskClient) -> None:
     form = {"form_token": form_token(client, "/stops"), "scope": "destination"}
     form["note"] = "a restore"
