@@ -1,5 +1,6 @@
 """Notes who edited a schedule, in the words of the API: its fields before and after, masked as in answers."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from flask import Flask, g, request
@@ -9,6 +10,8 @@ from api.problems import Problem
 from api.wire.presenters import shown
 from api.wire.schedule_fields import EDIT_FIELDS
 from scheduler_app.domain.edit_record import MAX_NOTE, EditRecord
+from scheduler_app.domain.http_action import HttpAction
+from scheduler_app.domain.masking import split_query
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import REJECTED, STORE_FAULTS, Store
 from scheduler_app.store.edits import Edits
@@ -85,4 +88,7 @@ def _secrets_changed(before: Schedule | None, after: Schedule | None, differ: se
     """Whether the action differs in what answers mask."""
     if before is None or after is None or before.action == after.action:
         return False
+    was, will = before.action, after.action
+    if isinstance(was, HttpAction) and isinstance(will, HttpAction) and replace(was, url=will.url) == will:
+        return split_query(was.url)[1] != split_query(will.url)[1]
     return not differ & {"method", "destination", "action"} or bool(differ & {"headers", "body", "json"})

@@ -12,6 +12,7 @@ from api.auth import PAGES
 from api.json_types import Loaded, View
 from api.pages.editor import editor, test_called
 from api.pages.forms import Nothing, problem_of, takes_form, takes_query
+from api.pages.new_schedule import when_previewed
 from api.pages.schedule_form import ScheduleForm, changes_of, texts_of
 from api.problems import Problem
 from api.services import services
@@ -32,6 +33,7 @@ def register(blueprint: Blueprint) -> None:
     path = "/schedules/<schedule:schedule_id>"
     blueprint.add_url_rule(f"{path}/edit", view_func=edit_schedule, methods=["GET"])
     blueprint.add_url_rule(f"{path}/edit", view_func=save_edit, methods=["POST"])
+    blueprint.add_url_rule(f"{path}/preview", view_func=preview_edited, methods=["POST"])
     blueprint.add_url_rule(f"{path}/effect", view_func=show_effect, methods=["POST"])
     blueprint.add_url_rule(f"{path}/test-call", view_func=test_edited, methods=["POST"])
 
@@ -70,6 +72,18 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
     except Conflict as error:
         return _form(found, form, Problem(409, str(error))), 409
     return redirect(url_for(f"{PAGES}.schedule", schedule_id=schedule_id, done="saved"), 303)
+
+
+@takes_form(ScheduleForm)
+def preview_edited(form: Loaded, schedule_id: str) -> str:
+    """As the schedule fires already, as long as the form changes nothing of that: an interval would begin
+    anew in a preview of the text alone."""
+    found = services().manager.get(schedule_id, tenant=tenant())
+    try:
+        goes_on = _edited(_draft(form, found), found).revision == found.revision
+        return when_previewed(form, found if goes_on else None)
+    except (*_REFUSALS, InvalidRecurrence):
+        return when_previewed(form)
 
 
 @takes_form(ScheduleForm)
@@ -136,6 +150,7 @@ def _form(found: Schedule, values: Loaded, problem: Problem | None = None, effec
         problem,
         schedule=_shown(found),
         has_request=isinstance(found.action, HttpAction),
+        preview_when=url_for(f"{PAGES}.preview_edited", schedule_id=found.id),
         test_call=url_for(f"{PAGES}.test_edited", schedule_id=found.id),
         **(effect or {}),
     )

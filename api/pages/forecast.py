@@ -19,7 +19,10 @@ from scheduler_app.clock import monotonic
 
 HOURS = {"6": "6 hours", "24": "a day", "168": "a week"}
 CHART = (600.0, 120.0)
-#: However many pages are open, each process makes one forecast of a length in so many seconds.
+#: However many pages are open, forecasts of a length take a thread of a process so much of its time: each is
+#: shown for so many times as long as it took to make, and not longer than a minute. One of few schedules is
+#: nearly live, so that a schedule that was just made is in it.
+KEPT_TIMES = 20
 KEPT_SECONDS = 60.0
 #: Parts of the day on the overview, 48 of half an hour.
 NEXT_DAY = "24"
@@ -31,7 +34,7 @@ class ForecastQuery(InputSchema):
 
 @dataclass
 class _Kept:
-    """The newest forecast of each length; one is made at a time."""
+    """The newest forecast of each length with the moment up to which it is shown; one is made at a time."""
 
     lock: Lock = field(default_factory=Lock)
     made: dict[tuple[str, str], tuple[float, View]] = field(default_factory=dict)
@@ -58,8 +61,8 @@ def _forecast(hours: str) -> View:
     """A forecast, from the cache while that is fresh. Raises Problem while another request computes the first
     one: a request that waited for it would block a thread of the server."""
     key, kept = (tenant(), hours), _kept()
-    made_at, found = kept.made.get(key, (0.0, {}))
-    if found and monotonic() - made_at < KEPT_SECONDS:
+    until, found = kept.made.get(key, (0.0, {}))
+    if found and monotonic() < until:
         return found
     if not kept.lock.acquire(blocking=False):
         if found:
@@ -70,10 +73,11 @@ def _forecast(hours: str) -> View:
             headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
         )
     try:
-        made, now = services(), services().now()
+        made, now, began = services(), services().now(), monotonic()
         buckets = buckets_of({"start": now, "end": now + timedelta(hours=int(hours))}, now)
         found = forecast_shown(made.forecasts.forecast(buckets, now, tenant=tenant()))
-        kept.made[key] = (monotonic(), found)
+        ended = monotonic()
+        kept.made[key] = (ended + min(KEPT_TIMES * (ended - began), KEPT_SECONDS), found)
     finally:
         kept.lock.release()
     return found

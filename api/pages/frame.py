@@ -1,6 +1,8 @@
 """The frame of every page: the blueprint, security headers, and errors as pages."""
 
+import gzip
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
 from flask import Blueprint, Response, g, json, render_template, request
@@ -27,6 +29,8 @@ POLICY = "; ".join(
 )
 ASSETS_SECONDS = 3600
 PROBLEM = "application/problem+json"
+#: What a browser says of a request (`Sec-Fetch-Site`) that the person or a page of ours has caused.
+ASKED_BY_PEOPLE = {"none", "same-origin"}
 
 
 def new_blueprint() -> Blueprint:
@@ -79,7 +83,33 @@ def _finish(response: Response) -> Response:
         response.headers["Cache-Control"] = f"public, max-age={ASSETS_SECONDS}"
     else:
         response.headers["Cache-Control"] = "no-store"
+    _compress(response)
     return response
+
+
+def _compress(response: Response) -> None:
+    """Sends files, and pages that no other site asked for, as gzip to those who take it. The length of a
+    compressed page tells about its form token to whoever can put text into the page and watch the network."""
+    is_asset = request.endpoint == f"{PAGES}.static"
+    if is_asset:
+        response.vary.add("Accept-Encoding")
+    elif response.is_streamed or request.headers.get("Sec-Fetch-Site") not in ASKED_BY_PEOPLE:
+        return
+    if response.status_code != 200 or request.method == "HEAD" or request.accept_encodings["gzip"] <= 0:
+        return
+    response.direct_passthrough = False
+    content = response.get_data()
+    response.set_data(_gzipped_asset(content) if is_asset else gzip.compress(content, 4, mtime=0))
+    response.headers["Content-Encoding"] = "gzip"
+    if etag := response.get_etag()[0]:
+        # A strong one would promise the same bytes to those who take no gzip.
+        response.set_etag(etag, weak=True)
+
+
+@lru_cache(maxsize=32)
+def _gzipped_asset(content: bytes) -> bytes:
+    """There are fewer files than are kept."""
+    return gzip.compress(content, mtime=0)
 
 
 def _as_page(problem: Response) -> Response:

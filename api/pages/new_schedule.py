@@ -18,11 +18,13 @@ from api.pages.when import trigger_fields
 from api.problems import Problem
 from api.services import services
 from api.tenancy import tenant
+from api.wire.jittered import Jitter
 from api.wire.preview import PreviewInput
-from api.wire.previewed import previewed_input
+from api.wire.previewed import previewed, previewed_input
 from api.wire.schedule_input import NewSchedule
 from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.schedule import Schedule
 
 OCCURRENCES = 5
 _NEW_SCHEDULE, _PREVIEW = NewSchedule(), PreviewInput()
@@ -63,6 +65,11 @@ def save_schedule(form: Loaded) -> Response | tuple[str, int]:
 
 @takes_form(ScheduleForm)
 def preview_when(form: Loaded) -> str:
+    return when_previewed(form)
+
+
+def when_previewed(form: Loaded, goes_on: Schedule | None = None) -> str:
+    """What the field "When" means: from now on, or as the schedule `goes_on`, whose times the form keeps."""
     if not form.get("when"):
         return render_template("preview.html")
     # A phrase counts from the second that has begun, `every_seconds` from the next one; the picker compares
@@ -72,12 +79,18 @@ def preview_when(form: Loaded) -> str:
         preview = _preview(form["when"], form, now)
     except (ValidationError, InvalidField) as error:
         return render_template("preview.html", problem=problem_of(error))
+    picks = _picks(form, preview, now)
+    if goes_on is not None:
+        given = {"limit": OCCURRENCES}
+        preview = previewed(
+            goes_on.trigger, goes_on.calendar, goes_on.recurrence(), now, given, Jitter(0.0, None)
+        )
     return render_template(
         "preview.html",
         preview=preview,
         most=OCCURRENCES,
         ways=_other_ways(form["when"], preview),
-        picks=_picks(form, preview, now),
+        picks=picks,
     )
 
 
@@ -146,4 +159,10 @@ def _other_ways(text: str, preview: View) -> list[tuple[str, str]]:
 
 def _form(values: Loaded, problem: Problem | None = None) -> str:
     """The form, with what is wrong beside the fields that it is about."""
-    return editor("new_schedule.html", values, problem, test_call=url_for(f"{PAGES}.test_new"))
+    return editor(
+        "new_schedule.html",
+        values,
+        problem,
+        preview_when=url_for(f"{PAGES}.preview_when"),
+        test_call=url_for(f"{PAGES}.test_new"),
+    )

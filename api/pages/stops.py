@@ -15,7 +15,7 @@ from api.tenancy import tenant
 from api.wire.blackout import BlackoutInput, blackout_of, blackout_shown
 from api.wire.input_schema import InputSchema
 from api.wire.kill_switch import KillSwitchInput, target_of
-from scheduler_app.domain.blackout import KINDS, POLICIES
+from scheduler_app.domain.blackout import KINDS
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.kill_switch import Scope
 
@@ -73,9 +73,9 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
         made.kill_switches.turn_on(target, made.now(), note=given.get("note"), by=by)
         made.kill_switch_notice.look()
     except (ValidationError, InvalidField) as error:
-        return _page({"timezone": "UTC"}, switch_problem=problem_of(error)), 422
+        return _page({"timezone": "UTC"}, switch_problem=problem_of(error), switch_values=form), 422
     except Conflict as error:
-        return _page({"timezone": "UTC"}, switch_problem=Problem(409, str(error))), 409
+        return _page({"timezone": "UTC"}, switch_problem=Problem(409, str(error)), switch_values=form), 409
     return redirect(url_for(f"{PAGES}.stops", done="stopped"), 303)
 
 
@@ -122,6 +122,7 @@ def _page(
     problem: Problem | None = None,
     *,
     switch_problem: Problem | None = None,
+    switch_values: Loaded | None = None,
     done: str | None = None,
 ) -> str:
     made, now = services(), services().now()
@@ -130,11 +131,10 @@ def _page(
         "stops.html",
         switches=made.kill_switches.that_are_on(tenant=tenant()),
         blackouts=[blackout_shown(each, now) for each in made.store.blackouts.of(now, tenant=tenant())],
-        scopes=[each.value for each in Scope],
-        policies=POLICIES,
         values=values,
         errors=errors,
         others=[text for name in sorted(errors.keys() - _SHOWN) for text in errors[name]],
         switch_problem=switch_problem,
+        switch_values=switch_values or {},
         done=done,
     )

@@ -38,10 +38,14 @@ def in_zone(moment: datetime, zone: str) -> str:
 
 
 def duration(milliseconds: float) -> str:
-    """`12 ms`, `1.5 s`, `10.0 min`, `2.5 h`."""
+    """`12 ms`, `1.5 s`, `10 min`, `2.5 h`."""
     if abs(milliseconds) < 1_000:
         return f"{milliseconds:.0f} ms"
     for size, unit in ((7_200_000, "h"), (120_000, "min")):
         if abs(milliseconds) >= size:
-            return f"{milliseconds / (3_600_000 if unit == 'h' else 60_000):.1f} {unit}"
-    return f"{milliseconds / 1000:.1f} s"
+            return f"{_short(milliseconds / (3_600_000 if unit == 'h' else 60_000))} {unit}"
+    return f"{_short(milliseconds / 1000)} s"
+
+
+def _short(number: float) -> str:
+    return f"{number:.1f}".removesuffix(".0")

@@ -28,6 +28,7 @@ NAMES = (
     "trigger",
     "history",
     "pages",
+    "browser",
     "recurrence",
 )
 

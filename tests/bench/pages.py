@@ -15,7 +15,7 @@ from tests.bench.long_past import BUSY, plant
 from tests.bench.report import Report, Row
 
 LIMIT_MS, LIMIT_KB = 200, 100
-#: A forecast is made anew once a minute only; one that lacks is made while the page waits.
+#: A forecast is kept for up to a minute; one that lacks is made while the page waits.
 PAGES = (
     "/",
     "/forecast/next-day",

@@ -20,12 +20,15 @@ document.addEventListener("click", (event) => {
   field.focus();
 });
 
-// The zone of whoever looks at the page is offered beside a field for a zone that says another one.
+// The zone of whoever looks at the page is offered beside a field for a zone while that says another one.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 for (const button of document.querySelectorAll("[data-own-zone]")) {
+  const field = document.getElementsByName(button.dataset.into)[0];
+  const offer = () => { button.parentElement.hidden = !zone || field.value === zone; };
   button.dataset.use = zone;
   button.textContent = `Use ${zone}`;
-  button.hidden = !zone || document.getElementsByName(button.dataset.into)[0].value === zone;
+  field.addEventListener("input", offer);
+  offer();
 }
 
 document.addEventListener("click", (event) => {

@@ -1,6 +1,5 @@
 """How many events fell into each quarter of an hour: counted by index, a bounded number of them."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -15,7 +14,16 @@ STEP_MS = 15 * 60 * 1_000
 _AT: Document = {
     "$toDate": {"$subtract": [{"$toLong": "$run_time"}, {"$mod": [{"$toLong": "$run_time"}, STEP_MS]}]}
 }
-_COUNTED: Document = {"$group": {"_id": _AT, "count": {"$sum": 1}}}
+#: `counts` is 1 for what is of the schedules that are asked for, or else 0.
+_COUNTED: Document = {
+    "$facet": {
+        "quarters": [
+            {"$match": {"counts": 1}},
+            {"$group": {"_id": _AT, "count": {"$sum": 1}}},
+        ],
+        "scans": [{"$group": {"_id": "$scan", "looked_at": {"$sum": 1}}}],
+    }
+}
 
 
 class Counted(NamedTuple):
@@ -46,12 +54,15 @@ class HourlyCounts:
         read. Raises a STORE_FAULT."""
         span: Document = {"$gte": since, "$lt": until}
         if schedule_ids is None:
-            return self._counted([self._scan({"tenant": tenant, "run_time": span}, most)], "list_v1", most)
+            return self._counted([self._scan({"tenant": tenant, "run_time": span}, most, 0)], "list_v1", most)
         ids = [each for each in schedule_ids if tenant_of(each) == tenant]
         if not ids:
             return Counted({}, True)
         share = max(most // len(ids), 1)
-        scans = [self._scan({"schedule_id": each, "run_time": span}, share) for each in ids]
+        scans = [
+            self._scan({"schedule_id": each, "run_time": span}, share, number)
+            for number, each in enumerate(ids)
+        ]
         return self._counted(scans, "schedule_v1", share)
 
     def dead_letters(
@@ -73,26 +84,32 @@ class HourlyCounts:
             {"$match": which},
             {"$sort": {"run_time": -1, "_id": -1}},
             {"$limit": most},
-            {"$project": {"run_time": 1, "schedule_id": 1}},
+            {
+                "$project": {
+                    "run_time": 1,
+                    "counts": {"$literal": 1} if schedule_ids is None else _is_one_of(schedule_ids),
+                }
+            },
         ]
-        if schedule_ids is not None:
-            newest.append({"$match": {"schedule_id": {"$in": list(schedule_ids)}}})
         return self._counted([newest], "dead_v2", most)
 
     @staticmethod
-    def _scan(which: Document, most: int) -> list[Document]:
+    def _scan(which: Document, most: int, number: int) -> list[Document]:
         return [
             {"$match": which},
             {"$sort": {"run_time": -1, "_id": -1}},
             {"$limit": most},
-            {"$project": {"_id": 0, "run_time": 1}},
+            {"$project": {"_id": 0, "run_time": 1, "counts": {"$literal": 1}, "scan": {"$literal": number}}},
         ]
 
     def _counted(self, scans: Sequence[list[Document]], hint: str, most: int) -> Counted:
         """The union of scans, each of which looks at `most`."""
         united = [{"$unionWith": {"coll": "events", "pipeline": each}} for each in scans[1:]]
         options: dict[str, Any] = {"hint": hint, "maxTimeMS": int(MAX_SECONDS * 1000)}
-        counts = Counter[datetime]()
-        for row in self._events.aggregate([*scans[0], *united, _COUNTED], **options):
-            counts[row["_id"]] += row["count"]
-        return Counted(counts, counts.total() < most)
+        (found,) = self._events.aggregate([*scans[0], *united, _COUNTED], **options)
+        counts = {row["_id"]: row["count"] for row in found["quarters"]}
+        return Counted(counts, all(row["looked_at"] < most for row in found["scans"]))
+
+
+def _is_one_of(schedule_ids: Sequence[str]) -> Document:
+    return {"$cond": [{"$in": ["$schedule_id", list(schedule_ids)]}, 1, 0]}

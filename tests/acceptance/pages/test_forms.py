@@ -134,6 +134,6 @@ def test_a_tag_is_stopped_at_once_which_every_page_says_and_let_go_on(
     fill(page, "when", "every day at 1:00")
     fill(page, "minutes", "30")
     use(page, "save-blackout")
-    expect(page.get_by_test_id("blackout")).to_contain_text("30.0 min")
+    expect(page.get_by_test_id("blackout")).to_contain_text("30 min")
     use(page, "delete-blackout")
     expect(page.get_by_test_id("no-blackout")).to_be_visible()

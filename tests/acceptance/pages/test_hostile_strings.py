@@ -95,7 +95,15 @@ def test_a_hundred_hostile_strings_run_no_script_on_any_page(
         "/events",
         f"/events/{event['_id']}",
         "/dead-letters",
-        *("/messages", "/destinations", "/stops", "/calendar?view=hours"),
+        *(
+            "/messages",
+            "/destinations",
+            "/stops",
+            "/calendar?view=hours",
+            "/calendar",
+            "/calendar?view=agenda",
+        ),
+        *("/destinations/d0/edit", f"/schedules/{ids[5]}/edit", "/forecast", "/processes", "/go?to=script"),
         *(f"/events/{each}" for each in message_events[:: 4 * len(DEEDS)]),
         *(f"/schedules/{each}" for each in ids[:: len(DEEDS)]),
     ):

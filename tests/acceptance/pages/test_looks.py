@@ -3,7 +3,6 @@
 With PICTURES=<folder> in the environment the pictures are kept there.
 """
 
-import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Literal
 
 import pytest
 import requests
-from playwright.sync_api import Browser, Response
+from playwright.sync_api import Browser
 
 from tests.acceptance.pages.browser import watched_page
 from tests.acceptance.pages.demonstration import run_demo
@@ -19,6 +18,10 @@ from tests.acceptance.stack import Stack
 
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 MOST_BYTES = 100 * 1024
+MOST_REQUESTS = 10
+#: The sizes of the page and of all that it loads, as they are sent.
+LOADED = """() => [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+  .map((each) => each.encodedBodySize)"""
 PICTURES = os.environ.get("PICTURES")
 
 
@@ -77,21 +80,15 @@ def test_no_page_is_wider_than_its_window_or_heavier_than_it_may_be(
     browser: Browser, shown: Stack, look: Literal["light", "dark"], width: str
 ) -> None:
     size = WIDE if width == "wide" else PHONE
-    bodies: list[Response] = []
-
-    def keep(response: Response) -> None:
-        bodies.append(response)
-
     with watched_page(browser, shown.url, color_scheme=look, viewport=size) as page:
-        page.on("response", keep)
         for name, path in paths(shown).items():
-            bodies.clear()
             page.goto(path)
             page.wait_for_load_state("networkidle")
             if PICTURES:
                 page.screenshot(path=Path(PICTURES) / f"{name}-{look}-{width}.png")
             wide = page.evaluate("document.scrollingElement.scrollWidth")
             assert wide <= size["width"], f"{path} is {wide} wide"
-            if look == "light" and width == "wide":
-                weight = sum(len(gzip.compress(each.body())) for each in bodies if each.status == 200)
-                assert weight < MOST_BYTES, f"{path} has {weight} bytes"
+            loaded = page.evaluate(LOADED)
+            weight = sum(loaded)
+            assert weight < MOST_BYTES, f"{path} has {weight} bytes"
+            assert len(loaded) <= MOST_REQUESTS, path

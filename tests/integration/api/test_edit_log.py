@@ -56,6 +56,18 @@ def test_no_secret_is_noted_only_that_one_was_changed(
     assert "an0ther" not in stored
 
 
+def test_another_path_is_no_other_secret_and_another_query_is(client: FlaskClient, create: Create) -> None:
+    made = create(callback_url="http://127.0.0.1:9/a?t=s3cr3t")
+    for url in ("http://127.0.0.1:9/b?t=s3cr3t", "http://127.0.0.1:9/b?t=an0ther"):
+        assert client.put(f"/api/schedules/{made['id']}", json={"callback_url": url}).status_code == 200
+    of_query, of_path = edits_of(client, made["id"])
+    assert (of_path["after"]["callback_url"][:20], "secrets_changed" in of_path) == (
+        "http://127.0.0.1:9/b",
+        False,
+    )
+    assert of_query["secrets_changed"] is True
+
+
 def test_what_changes_nothing_and_what_is_dry_is_not_noted(client: FlaskClient, create: Create) -> None:
     made = create()
     client.put(f"/api/schedules/{made['id']}", json={"name": "test"})

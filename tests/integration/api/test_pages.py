@@ -1,5 +1,6 @@
 """What the pages show and do, asked without a browser."""
 
+import gzip
 import html
 import json
 import re
@@ -12,8 +13,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.pages import dead_letters, forms
-from scheduler_app.clock import clock
+from api.pages import dead_letters, forecast, forms
+from scheduler_app.clock import clock, monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.store import Store
 from scheduler_app.store.events.outcomes import Record
@@ -268,6 +269,28 @@ def test_an_edit_that_moves_occurrences_is_shown_before_it_is_saved(
     assert "COUNT=2" in after["recurrence"]  # type: ignore[index]
 
 
+def test_an_editor_previews_the_times_that_the_schedule_has_until_they_are_changed(
+    client: FlaskClient,
+) -> None:
+    now = clock.now().replace(microsecond=0)
+    body = {"name": "n", "callback_url": "http://127.0.0.1:9/", "every_seconds": 86_400}
+    body |= {"start_at": (now - timedelta(hours=5)).isoformat()}
+    made = client.post("/api/schedules", json=body).get_json()
+    path = f"/schedules/{made['id']}"
+    form = fields_of(client.get(f"{path}/edit").text)
+
+    def first(**changed: str) -> timedelta:
+        page = client.post(f"{path}/preview", data=form | changed).text
+        found = re.search(r'<li>[^<]*<small><time datetime="([^"]+)"', page)
+        assert found, page
+        return datetime.fromisoformat(found[1]) - now
+
+    assert first(name="renamed") == timedelta(hours=19)
+    assert first(when="every_seconds: 90000") >= timedelta(hours=25)
+    refused = client.post(f"{path}/preview", data=form | {"when": "some blue moon"})
+    assert (refused.status_code, 'data-test="not-understood"' in refused.text) == (200, True)
+
+
 def test_messages_calendars_and_destinations_have_a_page_and_say_what_to_do_first(
     client: FlaskClient, create: Create
 ) -> None:
@@ -323,6 +346,38 @@ def test_what_is_loaded_again_is_sent_only_where_it_differs(client: FlaskClient)
     assert changed.status_code == 200
 
 
+@pytest.mark.parametrize("name", ["vendor/pico.min.css", "vendor/htmx.min.js", "page.js"])
+def test_scripts_and_styles_are_sent_compressed_to_those_who_take_that(
+    client: FlaskClient, name: str
+) -> None:
+    plain = client.get(f"/assets/{name}", headers={"Accept-Encoding": "br, gzip;q=0"})
+    sent = client.get(f"/assets/{name}", headers={"Accept-Encoding": "gzip, br"})
+    assert (plain.headers.get("Content-Encoding"), sent.headers["Content-Encoding"]) == (None, "gzip")
+    assert gzip.decompress(sent.data) == plain.data
+    assert int(sent.headers["Content-Length"]) == len(sent.data) < len(plain.data) / 2
+    for answer in (plain, sent):
+        assert "Accept-Encoding" in answer.headers["Vary"]
+        again = {"Accept-Encoding": "gzip", "If-None-Match": answer.headers["ETag"]}
+        assert client.get(f"/assets/{name}", headers=again).status_code == 304
+    part = client.get(f"/assets/{name}", headers={"Accept-Encoding": "gzip", "Range": "bytes=0-9"})
+    assert (part.status_code, part.data) == (206, plain.data[:10])
+
+
+def test_a_page_is_sent_compressed_only_where_no_other_site_has_asked_for_it(client: FlaskClient) -> None:
+    plain = client.get("/schedules?text=a")
+    for site in ("none", "same-origin"):
+        headers = {"Accept-Encoding": "gzip", "Sec-Fetch-Site": site}
+        sent = client.get("/schedules?text=a", headers=headers)
+        assert sent.headers["Content-Encoding"] == "gzip"
+        assert gzip.decompress(sent.data) == plain.data
+        again = headers | {"If-None-Match": sent.headers["ETag"]}
+        assert client.get("/schedules?text=a", headers=again).status_code == 304
+    for others in ({}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "cross-site"}):
+        sent = client.get("/schedules?text=a", headers={"Accept-Encoding": "gzip"} | others)
+        assert "Content-Encoding" not in sent.headers, others
+    assert "Content-Encoding" not in client.get("/schedules", headers={"Sec-Fetch-Site": "none"}).headers
+
+
 def test_a_calendar_counts_each_event_on_its_day_in_the_zone_that_is_asked_for(
     client: FlaskClient, create: Create, store: Store
 ) -> None:
@@ -372,17 +427,37 @@ def test_a_heat_map_counts_each_hour_in_its_zone_and_leads_to_its_events(
     assert hours("&destination=crm&tag=other") == []
     page = client.get("/calendar?view=hours&on=2026-03-02").text
     assert 'data-test="left-out"' not in page
+    second = create(tags=["t"])
+    # Of two schedules two are looked at, of each; one of them has two.
+    for most, whole in ((6, True), (4, False)):
+        monkeypatch.setattr(heat_map, "MOST_EVENTS", most)
+        page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
+        assert ('data-test="left-out"' not in page) is whole, most
+    store.events.insert(
+        [event(late, str(second["id"])), event(late - timedelta(hours=5), str(second["id"]))], late, "made"
+    )
+    monkeypatch.setattr(heat_map, "MOST_EVENTS", 6)
+    page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
+    assert 'data-test="left-out"' not in page, "four are more than the share of one"
+    store.mongo.collection("events").delete_many({"schedule_id": second["id"]})
     monkeypatch.setattr(heat_map, "MOST_EVENTS", 2)
     monkeypatch.setattr(heat_map, "MOST_DEAD", 1)
     page = client.get("/calendar?view=hours&on=2026-03-02").text
     assert "what is beyond the newest 2 events; what is beyond the newest 1 dead letters" in page
+    # Among all dead letters, of which the newest is none of these.
+    page = client.get("/calendar?view=hours&on=2026-03-02&destination=crm").text
+    assert ('data-test="dead"' in page, "beyond the newest 1 dead letters" in page) == (False, True)
     monkeypatch.setattr(heat_map, "MOST_SCHEDULES", 0)
     page = client.get("/calendar?view=hours&on=2026-03-02&tag=t").text
     assert "all but the newest 0 schedules" in page
 
 
-def test_the_forecast_says_how_much_falls_due_and_for_whom(client: FlaskClient, create: Create) -> None:
+def test_the_forecast_says_how_much_falls_due_and_for_whom(
+    client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Nothing falls due" in client.get("/forecast/next-day").text
     create(run_at=(clock.now() + timedelta(hours=1)).isoformat())
+    monkeypatch.setattr(forecast, "monotonic", lambda: monotonic() + 2)
     for path in ("/forecast", "/forecast/next-day", "/forecast?hours=168"):
         page = client.get(path)
         assert page.status_code == 200, page.text

@@ -57,6 +57,19 @@ def test_a_destination_is_made_with_all_that_its_form_has(client: FlaskClient) -
     assert (again.status_code, 'data-test="wrong-name"' in again.text) == (409, True)
 
 
+def test_what_was_chosen_for_a_destination_is_taken_back(client: FlaskClient) -> None:
+    form = {"form_token": form_token(client, "/new-destination"), "name": "crm", "url": URL}
+    form |= {"auth_type": "bearer", "auth_secret": "s3cr3t", "allowed_methods": "PUT"}
+    assert client.post("/new-destination", data=form).status_code == 303
+    found = saved(client)
+    assert (found["auth"]["type"], found["allowed_methods"]) == ("bearer", ["PUT"])
+    form = fields_of(client.get("/destinations/crm/edit").text) | {"allowed_methods": "", "auth_type": ""}
+    answer = client.post("/destinations/crm/edit", data=form)
+    assert answer.status_code == 303, answer.text
+    found = saved(client)
+    assert ("auth" in found, "POST" in found["allowed_methods"]) == (False, True)
+
+
 def test_an_edit_of_a_destination_changes_what_was_changed_alone(client: FlaskClient) -> None:
     given = {
         "url": f"{URL}?t=s3cr3t",
@@ -133,6 +146,9 @@ def test_a_generated_signing_secret_is_shown_once(client: FlaskClient) -> None:
     assert secret[1] not in edited
     again = client.post("/destinations/crm/edit", data=fields_of(edited) | {"concurrency": "2"})
     assert (again.status_code, saved(client)["signing"]) == (303, True)
+    unsigned = fields_of(client.get("/destinations/crm/edit").text) | {"signing": ""}
+    answer = client.post("/destinations/crm/edit", data=unsigned)
+    assert (answer.status_code, saved(client)["signing"]) == (303, False)
 
 
 def test_a_destination_in_use_is_not_deleted_and_its_users_are_named(client: FlaskClient) -> None:
@@ -147,6 +163,8 @@ def test_a_destination_in_use_is_not_deleted_and_its_users_are_named(client: Fla
     assert 'href="/schedules?destination=crm"' in refused.text
     assert saved(client)["name"] == "crm"
     client.delete(f"/api/schedules/{made['id']}")
+    assert client.post("/destinations/crm/delete", data=form).status_code == 200
+    assert saved(client)["name"] == "crm", "it was asked first"
     gone = client.post("/destinations/crm/delete", data=form | {"confirmed": "yes"})
     assert gone.status_code == 303
     assert client.get("/api/destinations/crm").status_code == 404

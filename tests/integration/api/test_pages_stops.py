@@ -41,10 +41,24 @@ def test_a_switch_is_turned_on_shown_on_every_page_and_turned_off(make_api: Call
     assert 'data-test="kill-switch"' not in client.get("/").text
 
 
+def test_every_page_of_this_process_says_at_once_what_was_stopped_on_one(
+    make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kill_switches, "NOTICE_SECONDS", 60.0)
+    client = make_api().test_client()
+    form = {"form_token": form_token(client, "/stops"), "scope": "tag", "named": "billing"}
+    for deed, shown in (("on", True), ("off", False)):
+        client.post(f"/stops/{deed}", data=form)
+        assert ('data-test="kill-switch"' in client.get("/").text) is shown, deed
+
+
 def test_what_a_switch_must_name_is_said(client: FlaskClient) -> None:
-    form = {"form_token": form_token(client, "/stops"), "scope": "tag"}
+    form = {"form_token": form_token(client, "/stops"), "scope": "destination"}
+    form["note"] = "a restore"
     refused = client.post("/stops/on", data=form)
     assert (refused.status_code, 'data-test="switch-refused"' in refused.text) == (422, True)
+    for kept in ('<option value="destination" selected>', 'name="note" value="a restore"'):
+        assert kept in refused.text
     assert client.get("/api/kill-switch").get_json()["kill_switches"] == []
 
 
@@ -87,7 +101,7 @@ def test_a_blackout_is_set_shown_and_deleted(client: FlaskClient) -> None:
     found = client.get("/api/blackouts/maintenance").get_json()
     assert (found["duration_seconds"], found["tag"], found["policy"]) == (5_400, "billing", "skip")
     page = client.get("/stops").text
-    for said in ("maintenance", "the tag billing", "90.0 min", "skipped", "backups"):
+    for said in ("maintenance", "the tag billing", "90 min", "skipped", "backups"):
         assert said in page
     assert client.post("/stops/blackouts/delete", data=form | {"name": "maintenance"}).status_code == 303
     assert 'data-test="no-blackout"' in client.get("/stops").text

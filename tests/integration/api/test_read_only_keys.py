@@ -54,8 +54,17 @@ def test_the_pages_show_a_reader_no_form_but_those_of_its_session(keyed: Flask, 
     )
     message = {"destination": "crm", "payload": "s3cr3t", "delay_seconds": 3_600, "id": "m"}
     client_of_ann.post("/api/messages", json=message, headers={"X-API-Key": WRITER})
+    client_of_ann.put("/api/kill-switch", json={"tag": "t"}, headers={"X-API-Key": WRITER})
+    night = {"cron": "0 1 * * *", "duration_seconds": 60, "all": True}
+    client_of_ann.put("/api/blackouts/night", json=night, headers={"X-API-Key": WRITER})
     reading = {"/", "/schedules", f"/schedules/{made}", "/events", "/events/msg_m", "/dead-letters"}
     reading |= {"/destinations", "/messages", "/calendar", "/calendars", "/processes", "/forecast", "/go"}
+    reading |= {"/stops", "/calendar?view=hours", f"/schedules/{made}?from=2026-01-01"}
+    writing = {"/new-schedule", f"/schedules/{made}/edit", "/new-destination", "/destinations/crm/edit"}
+    writing |= {"/new-message"}
+    others = {"/sign-in", "/dead-letters/export", "/forecast/next-day"}
+    whole = {path for method, path in page_operations(keyed) if method == "GET" and "none-such" not in path}
+    assert whole == whole & (reading | writing) | others, "every page is one of these"
     for path in sorted(reading):
         page = client.get(path)
         assert page.status_code == 200
@@ -64,8 +73,7 @@ def test_the_pages_show_a_reader_no_form_but_those_of_its_session(keyed: Flask, 
         assert posting == {"/sign-out"}, path
         assert "hx-post" not in page.text
         assert not re.search(r'href="[^"]*(/new-|/edit)', page.text), path
-    writing = {"/new-schedule", f"/schedules/{made}/edit", "/new-destination", "/destinations/crm/edit"}
-    for path in sorted(writing | {"/new-message"}):
+    for path in sorted(writing):
         assert client.get(path).status_code == 403, path
 
 

@@ -32,7 +32,7 @@ def test_an_exact_time_names_its_zone_and_its_milliseconds() -> None:
 
 def test_a_duration_has_the_unit_that_suits_it() -> None:
     assert (duration(12.4), duration(1_540)) == ("12 ms", "1.5 s")
-    assert (duration(600_000), duration(9_000_000)) == ("10.0 min", "2.5 h")
+    assert (duration(600_000), duration(9_000_000)) == ("10 min", "2.5 h")
 
 
 def test_a_local_time_names_its_day_and_its_offset() -> None:
