@@ -1,6 +1,7 @@
 """`python -m tests.acceptance.terminal_pictures`: makes the manual's pictures of a terminal."""
 
 import io
+import socket
 import sys
 import tempfile
 from pathlib import Path
@@ -50,6 +51,7 @@ def main() -> None:
         journal = Journal()
         environment = {
             "MONGO_URI": mongod.uri,
+            "MONGO_DATABASE": "pictures",
             "BROKER_URL": redis.url,
             "CALLBACK_ALLOWED_NETWORKS": "127.0.0.0/8",
         }
@@ -66,14 +68,16 @@ def main() -> None:
 def _fill(stack: Stack, journal: Journal) -> None:
     """Schedules as people have them, some of which have run."""
     with Scheduler(stack.url) as scheduler:
+        scheduler.destinations.put("office", url=journal.url("/"))
         for schedule_id, name, trigger in (
             ("daily-report", "Daily report", {"cron": "0 9 * * 1-5"}),
             ("invoices", "Invoices", {"phrase": "last business day of the month at 17:00"}),
             ("backup", "Backup", {"rrule": "FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0"}),
             ("newsletter", "Newsletter", {"phrase": "every other tuesday at 9:34am"}),
         ):
-            url = journal.url(f"/{schedule_id}")
-            scheduler.schedule(url, id=schedule_id, name=name, timezone="Europe/Zurich", **trigger)
+            scheduler.schedule(
+                destination="office", id=schedule_id, name=name, timezone="Europe/Zurich", **trigger
+            )
         scheduler.pause("newsletter")
         for schedule_id in ("daily-report", "backup"):
             scheduler.trigger(schedule_id)
@@ -92,16 +96,19 @@ def _draw(stack: Stack, folder: Path) -> None:
         "HOME": str(folder),
     }
     for name, command in PICTURES.items():
-        text = f"$ {command}\n{written(command, folder, environment)}"
+        shown = written(command, folder, environment).replace(f"@{socket.gethostname()}", "@host")
+        text = f"$ {command}\n{shown}"
         (FOLDER / f"terminal-{name}.svg").write_text(_svg(text, name))
 
 
 def _svg(text: str, name: str) -> str:
-    """The text as a terminal shows it: lines that are too long go on below."""
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
+    """The text as a terminal shows it, with a margin: lines that are too long go on below."""
+    console = Console(record=True, width=COLUMNS + 2, file=io.StringIO(), force_terminal=True)
+    console.print()
     for line in Text.from_ansi(text.rstrip()).split("\n", allow_blank=True):
         for part in line.divide(range(COLUMNS, len(line), COLUMNS)) or [line]:
-            console.print(part, no_wrap=True, soft_wrap=True)
+            console.print(Text(" ") + part, no_wrap=True, soft_wrap=True)
+    console.print()
     return console.export_svg(code_format=_SVG, unique_id=f"terminal-{name}", font_aspect_ratio=0.602)
 
 
