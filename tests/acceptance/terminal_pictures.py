@@ -5,6 +5,7 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -22,6 +23,13 @@ PICTURES = {
     "next": "scheduler next",
     "tail": "scheduler tail --no-follow",
 }
+#: Each with an id, a name and a trigger, as people have them.
+SCHEDULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("daily-report", "Daily report", {"cron": "0 9 * * 1-5"}),
+    ("invoices", "Invoices", {"phrase": "last business day of the month at 17:00"}),
+    ("backup", "Backup", {"rrule": "FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0"}),
+    ("newsletter", "Newsletter", {"phrase": "every other tuesday at 9:34am"}),
+)
 #: rich's own asks another server for a font.
 _SVG = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {terminal_width} {terminal_height}">
@@ -66,15 +74,10 @@ def main() -> None:
 
 
 def _fill(stack: Stack, journal: Journal) -> None:
-    """Schedules as people have them, some of which have run."""
+    """Makes the schedules; two have run, one is paused."""
     with Scheduler(stack.url) as scheduler:
         scheduler.destinations.put("office", url=journal.url("/"))
-        for schedule_id, name, trigger in (
-            ("daily-report", "Daily report", {"cron": "0 9 * * 1-5"}),
-            ("invoices", "Invoices", {"phrase": "last business day of the month at 17:00"}),
-            ("backup", "Backup", {"rrule": "FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0"}),
-            ("newsletter", "Newsletter", {"phrase": "every other tuesday at 9:34am"}),
-        ):
+        for schedule_id, name, trigger in SCHEDULES:
             scheduler.schedule(
                 destination="office", id=schedule_id, name=name, timezone="Europe/Zurich", **trigger
             )
