@@ -132,7 +132,7 @@ class Stack:
 
     def _healthy(self) -> bool:
         try:
-            return requests.get(f"{self.url}/health", timeout=1).ok
+            return requests.get(f"{self.url}/health", timeout=5).ok
         except (requests.ConnectionError, requests.Timeout):
             return False
 

@@ -146,7 +146,7 @@ def stack(
 
 def answers(url: str) -> bool:
     try:
-        return requests.get(url, timeout=1).ok
+        return requests.get(url, timeout=5).ok
     except requests.RequestException:
         return False
 

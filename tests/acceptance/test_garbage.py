@@ -108,7 +108,7 @@ GARBAGE: dict[str, tuple[bytes, str]] = {
 
 def dropped(port: int) -> dict[str, int]:
     """What the worker says it dropped, by reason."""
-    text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+    text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=20).text
     found = re.findall(r'^scheduler_messages_dropped_total\{reason="(\w+)"\} ([\d.e+]+)', text, re.MULTILINE)
     return {reason: round(float(count)) for reason, count in found if float(count)}
 

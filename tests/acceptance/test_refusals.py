@@ -26,7 +26,7 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
     _, _, wrong = stack.all(CALLBACK_ALLOWED_NETWORKS="", METRICS_PORT=str(port))
 
     def refused() -> float:
-        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=20).text
         (count,) = re.findall(r"^scheduler_callbacks_refused_total ([\d.]+)", text, re.MULTILINE)
         return float(count)
 

@@ -27,7 +27,7 @@ def event_id(stack: Stack) -> str:
     )
     stack.post(f"/schedules/{schedule_id}/trigger", status=202)
     (event,) = stack.finished(schedule_id)
-    put = partial(requests.put, timeout=9)
+    put = partial(requests.put, timeout=20)
     url = {"url": journal.url("/"), "concurrency": 2}
     assert put(f"{stack.url}/api/destinations/crm", json=url).ok
     assert put(f"{stack.url}/api/kill-switch", json={"tag": "away", "note": "a restore"}).ok
