@@ -47,10 +47,10 @@ def test_nothing_is_left_of_a_run_that_was_ended(
         PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
     )
     started = [tmp_path / "started1", *([tmp_path / "started2"] if processes == "2" else [])]
-    wait_until(lambda: all(path.exists() for path in started), f"the tests to run\n{program.output}", 40)
+    wait_until(lambda: all(path.exists() for path in started), f"the tests to run\n{program.output}")
     # To the group, as a terminal does at Ctrl-C; the others to the one process, as make and the kernel do.
     program.signal(how, to_group=how == signal.SIGINT)
-    wait_until(lambda: program.processes() == [], "everything to end", 30)
+    wait_until(lambda: program.processes() == [], "everything to end")
     assert _temporary() == before
 
 
@@ -64,7 +64,7 @@ def test_nothing_is_left_of_a_benchmark_that_was_ended(
     for part in ("tests.bench.sink", "celery"):
         wait_until(partial(_runs, program, part), f"{part} to run", 60)
     program.signal(how)
-    wait_until(lambda: program.processes() == [], "everything to end", 30)
+    wait_until(lambda: program.processes() == [], "everything to end")
     assert _temporary() == before
 
 

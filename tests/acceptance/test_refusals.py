@@ -42,7 +42,7 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
     assert found["found"].startswith("CALLBACK_ALLOWED_NETWORKS is")
     # Whoever mends it takes the wrong one away.
     wrong.terminate()
-    wrong.wait(20)
+    wrong.wait(60)
     for schedule in made:
         (event,) = stack.finished(schedule, seconds=60)
         assert event["state"] == "completed"

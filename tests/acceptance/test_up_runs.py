@@ -137,9 +137,9 @@ def test_a_worker_and_a_mongod_that_are_killed_come_back_and_the_schedule_goes_o
     running.wait_for(r"^up +\| worker1 ended \(killed by SIGKILL\), is started again in 1 s$")
     _named(running, "--replSet").kill()
     running.wait_for(r"^up +\| mongod ended \(killed by SIGKILL\), is started again in 1 s$")
-    wait_until(lambda: _answers(f"{_api(running)}/readyz"), "the API to be ready again", 40)
+    wait_until(lambda: _answers(f"{_api(running)}/readyz"), "the API to be ready again")
     before = _completed(_api(running), schedule)
-    wait_until(lambda: _completed(_api(running), schedule) >= before + 2, "two more calls", 40)
+    wait_until(lambda: _completed(_api(running), schedule) >= before + 2, "two more calls")
 
 
 @pytest.mark.long

@@ -80,7 +80,7 @@ def test_a_message_is_made_moved_to_another_time_delivered_and_another_one_cance
     assert timedelta(minutes=115) < later < timedelta(minutes=121)
     use(page, "reschedule")
     expect(page.get_by_test_id("done")).to_have_text("Rescheduled.")
-    wait_until(lambda: "/order" in journal.calls, "it to be delivered", 20)
+    wait_until(lambda: "/order" in journal.calls, "it to be delivered")
     seen = journal.calls["/order"][0].seen
     assert (seen.body, seen.headers["x-scheduler-event-name"]) == (b'{"order":17}', "order.shipped")
     page.goto("/new-message")
