@@ -12,9 +12,11 @@ from pathlib import Path
 import psutil
 
 _MARK = "TEST_RUN_MARK"
+#: Nothing that a test waits for takes so long, but on a machine that has much else to do.
+PATIENCE_SECONDS = 60.0
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
     """Returns as soon as `condition()` holds; fails with `what` when it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -49,7 +51,7 @@ class Program:
     def output(self) -> str:
         return self._output.read_text(errors="replace")
 
-    def wait_for(self, pattern: str, seconds: float = 20) -> re.Match[str]:
+    def wait_for(self, pattern: str, seconds: float = PATIENCE_SECONDS) -> re.Match[str]:
         """Until a line of the output matches; gives the match."""
         expression = re.compile(pattern, re.MULTILINE)
 
@@ -74,7 +76,7 @@ class Program:
         else:
             os.kill(self._popen.pid, number)
 
-    def wait(self, seconds: float = 20) -> int:
+    def wait(self, seconds: float = PATIENCE_SECONDS) -> int:
         """Its exit status."""
         try:
             return self._popen.wait(seconds)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 _MARK = "TESTS_SCRATCH"
@@ -23,11 +24,14 @@ _IN_MEMORY = Path("/dev/shm")
 _ENOUGH_BYTES = 4 * 2**30
 
 
-def enter() -> None:
-    """From now on the temporary folder of this process, and of those that it starts, is one of its own."""
+def enter(*, in_memory: bool = True) -> None:
+    """From now on the temporary folder of this process, and of those that it starts, is one of its own.
+
+    It is kept in memory where there is room, unless `in_memory` is false: what is measured is on a disk.
+    """
     # pytest's own folders of the last runs stay where they are, to be looked at.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-    folder = tempfile.mkdtemp(prefix="scheduler-tests-", dir=_memory())
+    folder = tempfile.mkdtemp(prefix="scheduler-tests-", dir=_memory() if in_memory else None)
     os.environ |= {"TMPDIR": folder, _MARK: folder}
     tempfile.tempdir = folder
     # In a session of its own: Ctrl-C is for the tests.
@@ -61,7 +65,8 @@ def _watch(folder: str) -> None:
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while time.monotonic() < deadline:
         for pid in _started_with(folder):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)
         if not Path(folder).exists() and not _started_with(folder):
             return

@@ -12,7 +12,7 @@ from scheduler_app.domain.text import visible
 #: Columns. In a pipe no cell is broken into lines.
 _PIPE_WIDTH = 1_000
 #: The least width of a column of words, however narrow the terminal is.
-_NARROWEST = 12
+_NARROWEST = 10
 #: Spaces between two columns.
 _GAP = 2
 _QUIET = "scheduler_app.quiet"
@@ -98,7 +98,7 @@ def table(
         width if column in unbroken else min(width, _NARROWEST)
         for column, width in zip(columns, widths, strict=True)
     )
-    console.width = max(console.width, needed + _GAP * len(columns))
+    console.width = max(console.width, needed + _GAP * (len(columns) - 1))
     with console.capture() as captured:
         console.print(shown)
     # Cells are padded to their column's width, which leaves spaces at the ends of lines.

@@ -4,8 +4,9 @@ from typing import Any
 
 from pymongo import ASCENDING, IndexModel
 from pymongo.collection import Collection
-from pymongo.errors import OperationFailure
+from pymongo.errors import NetworkTimeout, OperationFailure
 
+from scheduler_app.store.faults import Unavailable
 from scheduler_app.store.idempotency import KEPT_SECONDS
 from scheduler_app.store.indexes import (
     BACKFILLS,
@@ -31,8 +32,17 @@ INDEX_NOT_FOUND = 27
 NODE_TTL_SECONDS = 60
 
 
+class IndexBuildGoesOn(Unavailable):
+    """MongoDB builds indexes for longer than a command may take, and goes on: nothing uses the collection's
+    new indexes until then. Its message says which ones, and how far they are where MONGO_URI's user may know.
+    """
+
+
 def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days: int) -> None:
-    """Makes what is missing. Several processes may call it at once: losing that race is success."""
+    """Makes what is missing. Several processes may call it at once: losing that race is success.
+
+    Raises a STORE_FAULT; IndexBuildGoesOn among them means to ask again later.
+    """
     _create(mongo.collection("schedules"), SCHEDULES)
     _create(mongo.collection("events"), EVENTS)
     _create(mongo.collection("calendars"), CALENDARS)
@@ -75,6 +85,31 @@ def _create(collection: Collection[Document], models: list[IndexModel]) -> None:
     except OperationFailure as error:
         if error.code not in LOST_RACE_CODES:
             raise
+    except NetworkTimeout:
+        # mongod goes on with a build whose client has left; whoever asks for the same index waits for it.
+        database = collection.database
+        if names := database.command("collStats", collection.name).get("indexBuilds"):
+            raise IndexBuildGoesOn(
+                f"MongoDB builds {', '.join(names)} of {collection.name}{_progress(collection)}"
+            ) from None
+        raise
+
+
+def _progress(collection: Collection[Document]) -> str:
+    """How far the builds are, if the user may see what others do in MongoDB (the privilege `inprog`)."""
+    which = {
+        "ns": collection.full_name,
+        "command.createIndexes": {"$exists": True},
+        "progress.total": {"$gt": 0},
+    }
+    try:
+        with collection.database.client.admin.aggregate(
+            [{"$currentOp": {"allUsers": True}}, {"$match": which}]
+        ) as found:
+            shares = [each["progress"]["done"] / each["progress"]["total"] for each in found]
+    except OperationFailure:
+        return ""
+    return f", {min(shares):.0%} of this step" if shares else ""
 
 
 def _drop_replaced(mongo: Mongo) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock, monotonic
 from scheduler_app.store import STORE_FAULTS, Store
+from scheduler_app.store.index_building import IndexBuildGoesOn
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.telemetry.unexpected import UnexpectedErrors
 from scheduler_app.version import __version__
@@ -114,6 +115,13 @@ class Presence(threading.Thread):
                 if not self._reachable:
                     log.info("mongodb.back", message="MongoDB answers again")
                 self._reachable = True
+            except IndexBuildGoesOn as error:
+                metrics.dependency_up.labels("mongodb").set(1)
+                log.warning(
+                    "indexes.building",
+                    message="This process waits for indexes; MongoDB works, and so do the older processes",
+                    error=str(error),
+                )
             except STORE_FAULTS as error:
                 metrics.dependency_up.labels("mongodb").set(0)
                 # Said once: every part that needs MongoDB says for itself what it cannot do.

@@ -15,9 +15,9 @@ from pymongo import MongoClient
 from scheduler_app.broker.queues import QUEUE
 from scheduler_app.broker.redis.backend import key_prefix
 from scheduler_app.embedded import free_port
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
-START_SECONDS = 40
+START_SECONDS = 60
 #: This checkout.
 CODE = Path(__file__).parents[2]
 
@@ -132,7 +132,7 @@ class Stack:
 
     def _healthy(self) -> bool:
         try:
-            return requests.get(f"{self.url}/health", timeout=1).ok
+            return requests.get(f"{self.url}/health", timeout=5).ok
         except (requests.ConnectionError, requests.Timeout):
             return False
 
@@ -170,7 +170,9 @@ class Stack:
         found: list[dict[str, Any]] = requests.get(url, params=asked, timeout=20).json()["events"]
         return found
 
-    def finished(self, schedule_id: str, count: int = 1, seconds: float = 20) -> list[dict[str, Any]]:
+    def finished(
+        self, schedule_id: str, count: int = 1, seconds: float = PATIENCE_SECONDS
+    ) -> list[dict[str, Any]]:
         """The history, as soon as it has so many events; newest first."""
         wait_until(lambda: len(self.events(schedule_id)) >= count, f"{count} finished events", seconds)
         return self.events(schedule_id)

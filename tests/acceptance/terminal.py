@@ -16,6 +16,11 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 def shown(command: str, folder: Path, environment: Mapping[str, str]) -> str:
     """What a shell's line writes to the terminal, without colours and carriage returns."""
+    return _ESCAPES.sub("", written(command, folder, environment))
+
+
+def written(command: str, folder: Path, environment: Mapping[str, str]) -> str:
+    """The same with the colours."""
     ours, theirs = pty.openpty()
     try:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
@@ -36,7 +41,7 @@ def shown(command: str, folder: Path, environment: Mapping[str, str]) -> str:
         os.close(ours)
         if theirs >= 0:
             os.close(theirs)
-    return _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "")
+    return text.replace("\r\n", "\n").replace("\r", "")
 
 
 def _read(terminal: int) -> str:

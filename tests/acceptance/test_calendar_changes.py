@@ -22,7 +22,7 @@ FAR, STAYING, MOVING = 9_000, 500, 500
 CLOSING, OPEN = "Pacific/Kiritimati", "Etc/GMT+12"
 A_REQUEST = 500
 REMADE_SECONDS = 60
-LATE_SECONDS = 3.0
+LATE_SECONDS = 6.0
 #: Events are dispatched 5 s ahead, and a page takes a moment from its reading to its cut.
 CLAIMED_AHEAD = timedelta(seconds=8)
 Document = dict[str, Any]

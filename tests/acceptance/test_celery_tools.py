@@ -38,7 +38,7 @@ def celery(stack: Stack, kind: str, *arguments: str) -> Any:
 
 def waiting(stack: Stack) -> int:
     """Messages that no worker has fetched."""
-    length: int = requests.get(f"{stack.url}/readyz", timeout=5).json()["checks"]["broker"]["queue_length"]
+    length: int = requests.get(f"{stack.url}/readyz", timeout=20).json()["checks"]["broker"]["queue_length"]
     return length
 
 
@@ -73,16 +73,16 @@ def test_flower_lists_the_batches_with_their_event_ids_to_whoever_knows_the_pass
 
     def answers() -> bool:
         try:
-            return requests.get(f"{url}/healthcheck", timeout=1).ok
+            return requests.get(f"{url}/healthcheck", timeout=5).ok
         except requests.RequestException:
             return False
 
     wait_until(answers, "Flower", START_SECONDS)
     for page in ("/", "/tasks", "/api/tasks"):
-        assert requests.get(f"{url}{page}", timeout=5).status_code == 401
+        assert requests.get(f"{url}{page}", timeout=20).status_code == 401
 
     def tasks() -> list[dict[str, Any]]:
-        return list(requests.get(f"{url}/api/tasks", auth=password, timeout=5).json().values())
+        return list(requests.get(f"{url}/api/tasks", auth=password, timeout=20).json().values())
 
     schedule_id = stack.create(journal.url("/seen"), run_at="2040-01-01T00:00:00Z")
     sent: list[str] = []

@@ -75,7 +75,7 @@ def check_limits(stack: Stack, receiver: LimitedReceiver, name: str, count: int,
     assert receiver.most_open <= CONCURRENCY
     assert len(receiver.keys) == count
     found = events(stack, name)
-    wait_until(lambda: all(each["state"] == "completed" for each in events(stack, name)), "records", 20)
+    wait_until(lambda: all(each["state"] == "completed" for each in events(stack, name)), "records")
     assert dispatches(found) <= MOST_DISPATCHES
     put_off = [
         each for each in found if any("place in the line" in line["message"] for line in each["status"])
@@ -128,7 +128,7 @@ def test_a_breaker_spares_a_receiver_that_fails_and_delivers_all_after(
     )
     receiver.fails = True
     fire(stack, name, count)
-    wait_until(lambda: look(stack, name)["flow"]["breaker"] == "open", "an open breaker", 30)
+    wait_until(lambda: look(stack, name)["flow"]["breaker"] == "open", "an open breaker")
     assert look(stack, name)["flow"]["last_answers"][0]["status_code"] == 503
     began = receiver.arrivals[0]
     wait_until(lambda: time.monotonic() - began > down, "the end of the failure", down + 5)

@@ -71,7 +71,7 @@ class Patient(Stack):
         """While a part is stopped, as an operator stops it."""
         process = self.parts[name]
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        process.wait(60)
         yield
         self.parts[name] = self.beat() if name == "beat" else self.worker()
 
@@ -98,7 +98,7 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Patient]:
 @pytest.fixture
 def stack(patient: Patient) -> Patient:
     """In good health."""
-    wait_until(patient.is_ready, "the stack to be ready", 30)
+    wait_until(patient.is_ready, "the stack to be ready")
     return patient
 
 
@@ -133,7 +133,7 @@ def test_a_process_whose_clock_is_5_s_off_is_named_with_its_host(stack: Patient)
     assert "5.0 s behind mongod" in detail
     assert stack.wrong() == ["clocks"]
     slow.terminate()
-    slow.wait(20)
+    slow.wait(60)
 
 
 def test_a_dead_redis_is_named(stack: Patient) -> None:

@@ -64,7 +64,7 @@ def timed(stack: Stack, path: str) -> tuple[requests.Response, float]:
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize("which", ["broker", "mongodb"])
 def test_probes_scrapes_and_doctor_say_so_soon(which: str, stack: Stack, servers: dict[str, Server]) -> None:
-    wait_until(lambda: timed(stack, "/readyz")[0].status_code == 200, "the stack to be ready", 30)
+    wait_until(lambda: timed(stack, "/readyz")[0].status_code == 200, "the stack to be ready")
     with frozen(servers[which]), ThreadPoolExecutor(12) as at_once:
         # Several at once, and again: none waits for what another has asked.
         for _ in range(2):

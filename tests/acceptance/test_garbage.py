@@ -108,7 +108,7 @@ GARBAGE: dict[str, tuple[bytes, str]] = {
 
 def dropped(port: int) -> dict[str, int]:
     """What the worker says it dropped, by reason."""
-    text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+    text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=20).text
     found = re.findall(r'^scheduler_messages_dropped_total\{reason="(\w+)"\} ([\d.e+]+)', text, re.MULTILINE)
     return {reason: round(float(count)) for reason, count in found if float(count)}
 
@@ -156,7 +156,7 @@ def test_garbage_among_the_held_messages_does_not_keep_the_others_from_coming_ba
             broker.zadd(stack.key("unacked_index"), {f"garbage{number}": 2 + number})
         worker = stack.worker(METRICS_PORT=str(port))
         wanted = {"unacked": len(HELD_GARBAGE), "unknown_task": 1}
-        wait_until(lambda: dropped(port) == wanted, "the sweep to see all of it", 30)
+        wait_until(lambda: dropped(port) == wanted, "the sweep to see all of it")
         assert not broker.zcard(stack.key("unacked_index"))
         assert not broker.hlen(stack.key("unacked"))
     assert worker.poll() is None

@@ -1,13 +1,17 @@
-"""A run of the tests that is interrupted, terminated or killed leaves nothing running and nothing in /tmp."""
+"""What ends a run of tests or benchmarks leaves nothing running and nothing in the temporary folder."""
 
 import signal
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
+from tests.acceptance.stack import CODE
 from tests.processes import Program, wait_until
 
 _TEST = """
@@ -38,13 +42,35 @@ def test_nothing_is_left_of_a_run_that_was_ended(
     options = ("-q", "-p", "xdist.plugin", "-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", ".")
     program = run(
         *(sys.executable, "-m", "pytest", *options, "-n", processes, "test_waits.py"),
-        PYTHONPATH=str(Path(__file__).parents[2]),
+        PYTHONPATH=str(CODE),
         # Those that a run needs are named above; importing the others takes most of the time.
         PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",
     )
     started = [tmp_path / "started1", *([tmp_path / "started2"] if processes == "2" else [])]
-    wait_until(lambda: all(path.exists() for path in started), f"the tests to run\n{program.output}", 40)
+    wait_until(lambda: all(path.exists() for path in started), f"the tests to run\n{program.output}")
     # To the group, as a terminal does at Ctrl-C; the others to the one process, as make and the kernel do.
     program.signal(how, to_group=how == signal.SIGINT)
-    wait_until(lambda: program.processes() == [], "everything to end", 30)
+    wait_until(lambda: program.processes() == [], "everything to end")
     assert _temporary() == before
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["terminated", "killed"])
+def test_nothing_is_left_of_a_benchmark_that_was_ended(
+    how: signal.Signals, run: Callable[..., Program]
+) -> None:
+    before = _temporary()
+    program = run(sys.executable, "-m", "tests.bench", "burst", "--workers", "1", PYTHONPATH=str(CODE))
+    # The receiver is started after the servers and before the product's processes.
+    for part in ("tests.bench.sink", "celery"):
+        wait_until(partial(_runs, program, part), f"{part} to run", 60)
+    program.signal(how)
+    wait_until(lambda: program.processes() == [], "everything to end")
+    assert _temporary() == before
+
+
+def _runs(program: Program, part: str) -> bool:
+    for process in program.processes():
+        with suppress(psutil.NoSuchProcess):
+            if part in process.cmdline():
+                return True
+    return False

@@ -45,7 +45,7 @@ def test_failures_are_told_of_once_each_while_workers_and_beats_are_killed(
     told = {"kind": "message"}
     wait_until(lambda: states(stack, told | {"state": "completed"}) == count, "all notifications", 120)
     assert states(stack, told) == count
-    wait_until(lambda: states(stack, {"notify": {"$exists": True}}) == 0, "the last marks to go", 20)
+    wait_until(lambda: states(stack, {"notify": {"$exists": True}}) == 0, "the last marks to go")
     calls = journal.calls["/told"]
     bodies = {call.key: json.loads(call.seen.body) for call in calls}
     events = {body["event"]["id"] for body in bodies.values()}

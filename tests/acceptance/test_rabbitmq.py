@@ -146,7 +146,7 @@ def test_beat_waits_no_longer_than_seconds_for_a_full_rabbitmq(
     control(rabbitmq, "set_vm_memory_high_watermark", NO_MEMORY)
     try:
         made = stack.create_many(5, journal.url("/full"), run_at=in_seconds(1))
-        wait_until(lambda: "confirmed no message" in beat_log(stack), "beat to give a publish up", 40)
+        wait_until(lambda: "confirmed no message" in beat_log(stack), "beat to give a publish up")
     finally:
         control(rabbitmq, "set_vm_memory_high_watermark", USUAL_MEMORY)
     assert completed(stack, made)

@@ -136,8 +136,8 @@ def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
         assert (told["result"], told["dry_run"], told["version"]) == ("changed", True, 2)
         assert (changed["result"], changed["version"]) == ("changed", 2)
         run(next(parts))
-        up.wait_for(r"A callback failed; it is tried again", 20)
-        up.wait_for(r"A callback failed for good; its event is a dead letter", 20)
+        up.wait_for(r"A callback failed; it is tried again")
+        up.wait_for(r"A callback failed for good; its event is a dead letter")
         (dead,) = answers(next(parts))
         assert [attempt["status_code"] for attempt in dead["events"][0]["attempts"]] == [503, 503]
         refused, counted, *said = run(next(parts)).splitlines()

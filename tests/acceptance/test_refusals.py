@@ -26,7 +26,7 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
     _, _, wrong = stack.all(CALLBACK_ALLOWED_NETWORKS="", METRICS_PORT=str(port))
 
     def refused() -> float:
-        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+        text = requests.get(f"http://127.0.0.1:{port}/metrics", timeout=20).text
         (count,) = re.findall(r"^scheduler_callbacks_refused_total ([\d.]+)", text, re.MULTILINE)
         return float(count)
 
@@ -42,7 +42,7 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
     assert found["found"].startswith("CALLBACK_ALLOWED_NETWORKS is")
     # Whoever mends it takes the wrong one away.
     wrong.terminate()
-    wrong.wait(20)
+    wrong.wait(60)
     for schedule in made:
         (event,) = stack.finished(schedule, seconds=60)
         assert event["state"] == "completed"

@@ -97,7 +97,7 @@ def test_others_are_served_beside_two_hundred_slow_clients(
     with crowd(connect, port_of(api), CROWD), ThreadPoolExecutor(4) as clients:
         # Health answers at once, whatever the threads are doing.
         for path in ("/healthz", "/health"):
-            assert requests.get(f"{api.url}{path}", timeout=5).status_code == 200
+            assert requests.get(f"{api.url}{path}", timeout=10).status_code == 200
         made = list(clients.map(lambda _: api.post("/schedules", ONE)["id"], range(CREATES)))
         assert requests.get(f"{api.url}/readyz", timeout=20).status_code == 503  # no worker, no beat
     assert len(set(made)) == CREATES
@@ -201,7 +201,7 @@ def test_a_request_in_flight_is_answered_after_sigterm(ending: Stack) -> None:
     stack, process = ending, ending.running[0]
     body = b'{"name": "late", "rrule": "FREQ=YEARLY", "callback_url": "http://127.0.0.1:9/"}'
     with socket.create_connection(("127.0.0.1", port_of(stack))) as sock, requests.Session() as idle:
-        assert idle.get(f"{stack.url}/healthz", timeout=5).ok
+        assert idle.get(f"{stack.url}/healthz", timeout=20).ok
         sock.sendall(HEAD + f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n".encode())
         # By then it is this process's, and not the backlog's.
         assert sock.recv(100).startswith(b"HTTP/1.1 100 ")

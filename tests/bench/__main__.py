@@ -9,6 +9,7 @@ import signal
 import sys
 from dataclasses import replace
 
+from tests import scratch
 from tests.bench.host import Stolen, loop_seconds
 
 NAMES = (
@@ -54,4 +55,6 @@ def main(argv: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    # Killed, it ends nothing itself: a watcher does.
+    scratch.enter(in_memory=False)
     sys.exit(main(sys.argv[1:]))

@@ -92,7 +92,7 @@ class Ground:
 
     def _healthy(self) -> bool:
         try:
-            return requests.get(f"{self.stack.url}/health", timeout=1).ok
+            return requests.get(f"{self.stack.url}/health", timeout=5).ok
         except (requests.ConnectionError, requests.Timeout):
             return False
 

@@ -21,7 +21,7 @@ def test_a_page_falls_into_parts_that_keep_its_order(parts: Parallel) -> None:
 
 def test_parts_are_worked_on_at_once(parts: Parallel) -> None:
     meeting = threading.Barrier(2)
-    parts.each(lambda part: meeting.wait(10), parts.of(IDS))
+    parts.each(lambda part: meeting.wait(30), parts.of(IDS))
 
 
 def test_a_small_page_is_one_part_and_an_empty_one_is_none(parts: Parallel) -> None:

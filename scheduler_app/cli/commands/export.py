@@ -1,22 +1,29 @@
-"""`scheduler export`: the schedules as lines of JSON, to keep or to move."""
+"""`scheduler export`: the schedules as lines of JSON, or everything as a file of `apply`, to keep or move."""
 
 import json
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from scheduler_app.cli.client_options import with_client
-from scheduler_app.cli.output import say_result
+from scheduler_app.cli.output import say, say_result
 from scheduler_app.cli.progress import counted
 from scheduler_app.cli.schedule_filters import schedule_filters
-from scheduler_app.client import Scheduler
+from scheduler_app.client import Json, Scheduler
+from scheduler_app.domain.text import visible
 
 
 @click.command("export")
+@click.option(
+    "--everything",
+    is_flag=True,
+    help="Print a file of YAML for `apply`: calendars, destinations and blackouts too.",
+)
 @schedule_filters
 @with_client
-def export_schedules(scheduler: Scheduler, **filters: Any) -> None:
+def export_schedules(scheduler: Scheduler, everything: bool, **filters: Any) -> None:
     """Print all schedules, one JSON object per line.
 
     Secrets are masked. Where the API has a SECRETS_KEY, each line also holds them encrypted, for an API with
@@ -24,5 +31,24 @@ def export_schedules(scheduler: Scheduler, **filters: Any) -> None:
     """
     rows = scheduler.export(**filters)
     # On a terminal the lines themselves say how far it is.
-    for schedule in rows if sys.stdout.isatty() else counted(rows, "exported"):
+    counting = rows if sys.stdout.isatty() else counted(rows, "exported")
+    if everything:
+        _print_file(scheduler, counting)
+        return
+    for schedule in counting:
         say_result(json.dumps(schedule, ensure_ascii=False, separators=(",", ":")))
+
+
+def _print_file(scheduler: Scheduler, schedules: Iterable[Json]) -> None:
+    # Imported here: it imports YAML, for which the others need not wait.
+    from scheduler_app.cli.apply.exporting import exported
+
+    unread = False
+    for text, reason in exported(scheduler, schedules):
+        if reason is not None:
+            unread = True
+            say(f"left out: {reason}", err=True)
+        else:
+            click.echo(visible(text), nl=False)
+    if unread:
+        raise click.exceptions.Exit(1)

@@ -70,8 +70,8 @@ def _of_all(scheduler: Scheduler, tag: str | None, limit: int, as_json: bool) ->
         show_json([_shown(each) for each in due])
         return
     table(
-        ["next run", "id", "local", "name"],
-        [[each["next_run_at"], each["id"], _local(each), each.get("name", "")] for each in due],
+        ["next run", "id", "name"],
+        [[each["next_run_at"], each["id"], each.get("name", "")] for each in due],
         unbroken=("next run", "id"),
         key="id",
     )
@@ -80,7 +80,3 @@ def _of_all(scheduler: Scheduler, tag: str | None, limit: int, as_json: bool) ->
 def _shown(schedule: Schedule) -> Json:
     names = ("id", "name", "next_run_at", "next_run")
     return {name: schedule[name] for name in names if name in schedule}
-
-
-def _local(schedule: Schedule) -> str:
-    return str((schedule.get("next_run") or {}).get("local", ""))

@@ -28,6 +28,15 @@ from scheduler_app.cli.errors import CannotStart
     help="The broker to start, unless one is named.",
 )
 @click.option("--worker-count", help="The number of workers.  [WORKER_COUNT; default: one per core]")
+@click.option("--worker-max-retries", help="Of schedules that name none.  [WORKER_MAX_RETRIES; default: 10]")
+@click.option(
+    "--prequeuer-ticker-seconds",
+    help="How often beats look for what to do.  [PREQUEUER_TICKER_INTERVAL_SECONDS; default: 1]",
+)
+@click.option(
+    "--prequeuer-timeframe-minutes",
+    help="How far ahead events are made.  [PREQUEUER_EVENT_TIMEFRAME_MINUTES; default: 10]",
+)
 def up(
     port: str | None,
     flower_port: str | None,
@@ -36,6 +45,9 @@ def up(
     log_level: str | None,
     broker: str,
     worker_count: str | None,
+    worker_max_retries: str | None,
+    prequeuer_ticker_seconds: str | None,
+    prequeuer_timeframe_minutes: str | None,
 ) -> None:
     """Run everything here, in the foreground, until Ctrl-C.
 
@@ -53,6 +65,9 @@ def up(
         "FLOWER_PORT": flower_port,
         "LOG_LEVEL": log_level,
         "WORKER_COUNT": worker_count,
+        "WORKER_MAX_RETRIES": worker_max_retries,
+        "PREQUEUER_TICKER_INTERVAL_SECONDS": prequeuer_ticker_seconds,
+        "PREQUEUER_EVENT_TIMEFRAME_MINUTES": prequeuer_timeframe_minutes,
     }
     overrides = {name: value for name, value in flags.items() if value is not None}
     try:

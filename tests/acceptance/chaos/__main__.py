@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tests import scratch
 from tests.acceptance.chaos import suite
 from tests.acceptance.chaos.cluster import BROKERS, Cluster
 from tests.acceptance.chaos.faults import FAULTS, faults_over
@@ -85,4 +86,6 @@ def _keep_logs(folder: Path, where: Path | None) -> None:
 
 
 if __name__ == "__main__":
+    # Killed, it ends nothing itself: a watcher does.
+    scratch.enter(in_memory=False)
     sys.exit(main(sys.argv[1:]))

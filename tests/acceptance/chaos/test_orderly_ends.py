@@ -18,7 +18,7 @@ from pymongo import MongoClient
 from redis import Redis as RedisClient
 
 from scheduler_app.config import Settings
-from scheduler_app.embedded import Mongod, free_port
+from scheduler_app.embedded import free_port
 from scheduler_app.store import Store
 from scheduler_app.usecases.expansion import SCHEDULES_A_PAGE
 from tests import broker_queue
@@ -26,6 +26,7 @@ from tests.acceptance.journal import Journal
 from tests.acceptance.stack import START_SECONDS, Stack
 from tests.acceptance.test_crashes import when_told
 from tests.builders import schedule
+from tests.fail_points import MongodWithFailPoints
 from tests.integration.actions.receiver import hangs
 from tests.processes import wait_until
 
@@ -103,24 +104,6 @@ def test_a_second_signal_makes_a_worker_give_back_what_is_in_flight_and_end_at_o
 PAGES = 3
 
 
-class SlowMongod(Mongod):
-    """A mongod that can be told to take its time over one command."""
-
-    def command(self) -> list[str]:
-        return [*super().command(), "--setParameter", "enableTestCommands=1"]
-
-    def delay(self, command: str, namespace: str, seconds: float) -> None:
-        """The next one to that collection takes so long."""
-        data = {
-            "failCommands": [command],
-            "namespace": namespace,
-            "blockConnection": True,
-            "blockTimeMS": int(seconds * 1000),
-        }
-        with MongoClient[dict[str, Any]](self.uri) as client:
-            client.admin.command("configureFailPoint", "failCommand", mode={"times": 1}, data=data)
-
-
 @dataclass
 class Expanding:
     """A beat in the middle of the first of several pages: its schedules are claimed, its events not made."""
@@ -138,14 +121,17 @@ class Expanding:
 
 
 @pytest.fixture
-def slow_mongod() -> Iterator[SlowMongod]:
-    with tempfile.TemporaryDirectory(prefix="mongod-") as folder, SlowMongod(Path(folder)) as server:
+def slow_mongod() -> Iterator[MongodWithFailPoints]:
+    with (
+        tempfile.TemporaryDirectory(prefix="mongod-") as folder,
+        MongodWithFailPoints(Path(folder)) as server,
+    ):
         yield server
 
 
 @pytest.fixture
 def expanding(
-    make_stack: Callable[..., Stack], slow_mongod: SlowMongod
+    make_stack: Callable[..., Stack], slow_mongod: MongodWithFailPoints
 ) -> Iterator[Callable[[float], Expanding]]:
     stack = make_stack(MONGO_URI=slow_mongod.uri)
     name = stack.environment["MONGO_DATABASE"]

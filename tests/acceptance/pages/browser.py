@@ -4,9 +4,12 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, Request
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Playwright, Request, expect
 
 CHROMIUM = shutil.which("chromium")
+#: What a slow machine takes in the worst case, for whatever a story waits for.
+PATIENCE_MS = 30_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def launched(playwright: Playwright) -> Browser:
@@ -21,7 +24,7 @@ def watched_page(browser: Browser, url: str, **options: object) -> Iterator[Page
     nothing was asked of another origin than `url`'s."""
     context = browser.new_context(base_url=url, **options)  # type: ignore[arg-type]
     page, wrong = context.new_page(), list[str]()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(PATIENCE_MS)
     page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
 
     def on_dialog(dialog: Dialog) -> None:

@@ -28,7 +28,7 @@ def event_id(stack: Stack) -> str:
     )
     stack.post(f"/schedules/{schedule_id}/trigger", status=202)
     (event,) = stack.finished(schedule_id)
-    put = partial(requests.put, timeout=9)
+    put = partial(requests.put, timeout=20)
     waits = {"id": "waits", "callback_url": journal.url("/"), "delay_seconds": 9_000, "event_name": "order"}
     stack.post("/messages", waits)
     url = {"url": journal.url("/"), "concurrency": 2}

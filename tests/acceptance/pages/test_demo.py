@@ -13,10 +13,10 @@ def test_a_demonstration_has_a_week_of_history_and_goes_on(page: Page, stack: St
     filled = run_demo(stack)
     assert filled.returncode == 0, filled.stdout + filled.stderr
     events = requests.get(
-        f"{stack.url}/api/events", params={"limit": "1", "state": "error"}, timeout=9
+        f"{stack.url}/api/events", params={"limit": "1", "state": "error"}, timeout=20
     ).json()
     assert events["events"]
-    found = requests.get(f"{stack.url}/api/schedules", params={"limit": 100}, timeout=9).json()["schedules"]
+    found = requests.get(f"{stack.url}/api/schedules", params={"limit": 100}, timeout=20).json()["schedules"]
     by_name = {each["name"]: each for each in found}
     backup = stack.events(by_name["Database backup"]["id"])
     times = [datetime.fromisoformat(each["run_time"]) for each in backup]

@@ -40,7 +40,7 @@ def test_a_destination_is_made_called_paused_changed_and_deleted_once_nothing_ne
     fill(page, "breaker_open_seconds", "30")
     use(page, "save")
     expect(page.get_by_test_id("done")).to_have_text("Saved.")
-    found = requests.get(api, timeout=9).json()
+    found = requests.get(api, timeout=20).json()
     assert (found["concurrency"], found["breaker"]["failures"], found["paused"]) == (4, 3, False)
     made = stack.post(
         "/schedules", {"name": "Needs it", "destination": "crm", "every_seconds": 86_400}, status=201
@@ -54,12 +54,12 @@ def test_a_destination_is_made_called_paused_changed_and_deleted_once_nothing_ne
     use(page, "select-all")
     use(page, "delete")
     use(page, "confirm")
-    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=9).status_code == 404
+    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=20).status_code == 404
     page.goto("/destinations/crm/edit")
     use(page, "delete")
     use(page, "confirm")
     expect(page.get_by_test_id("done")).to_have_text("Deleted.")
-    assert requests.get(api, timeout=9).status_code == 404
+    assert requests.get(api, timeout=20).status_code == 404
 
 
 def test_a_message_is_made_moved_to_another_time_delivered_and_another_one_cancelled(
@@ -75,12 +75,12 @@ def test_a_message_is_made_moved_to_another_time_delivered_and_another_one_cance
     use(page, "save")
     expect(page.get_by_test_id("done")).to_have_text("Created.")
     expect(page.get_by_test_id("subject")).to_have_text("order.shipped")
-    (message,) = requests.get(f"{stack.url}/api/messages", timeout=9).json()["messages"]
+    (message,) = requests.get(f"{stack.url}/api/messages", timeout=20).json()["messages"]
     later = datetime.fromisoformat(message["scheduled_at"]) - datetime.now(UTC)
     assert timedelta(minutes=115) < later < timedelta(minutes=121)
     use(page, "reschedule")
     expect(page.get_by_test_id("done")).to_have_text("Rescheduled.")
-    wait_until(lambda: "/order" in journal.calls, "it to be delivered", 20)
+    wait_until(lambda: "/order" in journal.calls, "it to be delivered")
     seen = journal.calls["/order"][0].seen
     assert (seen.body, seen.headers["x-scheduler-event-name"]) == (b'{"order":17}', "order.shipped")
     page.goto("/new-message")

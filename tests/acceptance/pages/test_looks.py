@@ -37,9 +37,11 @@ def shown(make_stack: Callable[..., Stack]) -> Stack:
 
 def paths(stack: Stack) -> dict[str, str]:
     """Every page, by the name of its picture."""
-    found = requests.get(f"{stack.url}/api/schedules", params={"limit": "100"}, timeout=9).json()["schedules"]
+    found = requests.get(f"{stack.url}/api/schedules", params={"limit": "100"}, timeout=20).json()[
+        "schedules"
+    ]
     by_name = {each["name"]: each["id"] for each in found}
-    dead = requests.get(f"{stack.url}/api/events", params={"state": "error"}, timeout=9).json()["events"]
+    dead = requests.get(f"{stack.url}/api/events", params={"state": "error"}, timeout=20).json()["events"]
     busy = by_name["Payment status"]
     return {
         "overview": "/",

@@ -38,7 +38,7 @@ def test_a_first_schedule_is_made_in_plain_words_fires_fails_and_is_sent_again(
     use(page, "save")
     expect(page.get_by_test_id("done")).to_have_text("Created.")
     expect(page.get_by_test_id("occurrences").locator("li")).to_have_count(20)
-    (made,) = requests.get(f"{stack.url}/api/schedules", timeout=9).json()["schedules"]
+    (made,) = requests.get(f"{stack.url}/api/schedules", timeout=20).json()["schedules"]
     assert (made["name"], made["phrase"], made["callback_url"]) == (
         "Nightly report",
         "every day at 9:00",
@@ -103,7 +103,7 @@ def test_a_deletion_is_confirmed_first(page: Page, stack: Stack, journal: Journa
     assert stack_state(stack, made) == "active"
     use(page, "confirm")
     expect(page.get_by_test_id("done")).to_have_text("1 deleted.")
-    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=9).status_code == 404
+    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=20).status_code == 404
 
 
 def test_a_form_says_what_is_wrong_beside_the_field_and_keeps_what_was_written(page: Page) -> None:
@@ -128,7 +128,7 @@ def test_the_pages_are_read_and_used_without_javascript(scriptless_page: Page, s
 
 
 def stack_state(stack: Stack, schedule_id: str) -> str:
-    state: str = requests.get(f"{stack.url}/api/schedules/{schedule_id}", timeout=9).json()["state"]
+    state: str = requests.get(f"{stack.url}/api/schedules/{schedule_id}", timeout=20).json()["state"]
     return state
 
 
@@ -152,8 +152,8 @@ def test_a_first_schedule_calls_the_built_in_receiver_which_is_broken_and_mended
     use(page, "save")
     expect(page.get_by_test_id("done")).to_have_text("Saved.")
     use(page, "trigger")
-    expect(page.locator("#live tbody tr").first).to_contain_text("404", timeout=20_000)
-    expect(page.get_by_test_id("last-run")).to_contain_text("error", timeout=20_000)
+    expect(page.locator("#live tbody tr").first).to_contain_text("404")
+    expect(page.get_by_test_id("last-run")).to_contain_text("error")
     (event,) = stack.finished(made)
     assert event["state"] == "error"
     use(page, "edit")
@@ -190,10 +190,10 @@ def test_an_edit_shows_what_it_adds_removes_and_cancels_before_it_is_saved(
     expect(effect.get_by_test_id("removed")).to_be_visible()
     expect(effect.get_by_test_id("cancelled")).to_contain_text("cancelled")
     assert stack_state(stack, made) == "active"
-    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=9).json()["every_seconds"] == 120
+    assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=20).json()["every_seconds"] == 120
     use(page, "save")
     expect(page.get_by_test_id("done")).to_have_text("Saved.")
-    after = requests.get(f"{stack.url}/api/schedules/{made}", timeout=9).json()
+    after = requests.get(f"{stack.url}/api/schedules/{made}", timeout=20).json()
     assert after["every_seconds"] == 360
     use(page, "trigger")
     stack.finished(made)
@@ -262,7 +262,7 @@ def test_the_overview_tells_what_failed_how_late_and_what_to_do(
     stack.finished(made)
     page.goto("/")
     expect(page.get_by_test_id("verdict")).to_contain_text("All is well")
-    expect(page.get_by_test_id("causes")).to_contain_text("418", timeout=15_000)
+    expect(page.get_by_test_id("causes")).to_contain_text("418")
     expect(page.get_by_test_id("lag")).to_contain_text("ms")
     expect(page.locator("svg rect").first).to_be_attached()
     use(page, "pause-live")
@@ -291,7 +291,6 @@ def test_by_keyboard_alone_the_dead_letters_of_one_cause_among_ten_thousand_are_
         events = client[stack.environment["MONGO_DATABASE"]]["events"]
         with watched_page(browser, stack.url) as page:
             page.goto("/")
-            began = time.monotonic()
             page.keyboard.press("Control+k")
             page.keyboard.type("dead")
             expect(page.get_by_test_id("found").get_by_role("link")).to_have_count(1)
@@ -301,10 +300,9 @@ def test_by_keyboard_alone_the_dead_letters_of_one_cause_among_ten_thousand_are_
             page.keyboard.press("j")
             expect(page.locator("tr.at")).to_contain_text("410")
             page.keyboard.press("s")
-            expect(page.get_by_test_id("done")).to_have_text("500 sent again.", timeout=30_000)
+            expect(page.get_by_test_id("done")).to_have_text("500 sent again.")
         sent = {"schedule_id": alike, "state": "completed"}
-        left = began + 60 - time.monotonic()
-        wait_until(lambda: events.count_documents(sent) == 500, "500 to be sent within a minute", left)
+        wait_until(lambda: events.count_documents(sent) == 500, "500 to be sent", 60)
         assert events.count_documents({"schedule_id": others, "state": "error"}) == 9_500
     assert len(journal.calls["/mended"]) == 500
     assert "/other" not in journal.calls
@@ -337,7 +335,7 @@ def test_dead_letters_are_sent_again_at_a_rate_dismissed_and_exported(
     began = time.time()
     cause.get_by_test_id("send-again").click()
     expect(page.get_by_test_id("done")).to_have_text("3 sent again.")
-    wait_until(lambda: len(journal.calls["/slowly"]) == 6, "them to be sent", 30)
+    wait_until(lambda: len(journal.calls["/slowly"]) == 6, "them to be sent")
     last = max(call.at for call in journal.calls["/slowly"][3:])
     assert last >= began + 1.9, "the third of them comes two seconds after the first"
     cause_of(page, "405").get_by_test_id("dismiss").click()
@@ -386,13 +384,13 @@ def test_a_destination_is_paused_and_called_to_test_it(page: Page, stack: Stack,
         "rate_per_second": 5,
         "breaker": {"failures": 3, "open_seconds": 30},
     }
-    assert requests.put(url, json=given, timeout=9).ok
+    assert requests.put(url, json=given, timeout=20).ok
     page.goto("/destinations")
     use(page, "test-call")
     expect(page.get_by_test_id("tested")).to_contain_text("Answered 200")
     assert len(journal.calls["/shop"]) == 1
     use(page, "pause")
     expect(page.get_by_test_id("done")).to_have_text("Paused.")
-    assert requests.get(url, timeout=9).json()["paused"] is True
+    assert requests.get(url, timeout=20).json()["paused"] is True
     page.goto("/processes")
     expect(page.get_by_test_id("process")).to_have_count(3)

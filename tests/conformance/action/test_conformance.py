@@ -33,7 +33,7 @@ from tests.integration.conftest import settings, store
 from tests.processes import wait_until
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 
 
 def nothing() -> None:

@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pymongo import MongoClient
 
+from scheduler_app.cli.apply.yaml_text import read_yaml
 from scheduler_app.client import Scheduler
+from scheduler_app.embedded import Mongod
 from tests.integration.client.test_operating import Shell
 
 URL = "https://example.com/report"
@@ -180,3 +183,110 @@ def test_an_owner_of_too_many_is_told_so(files: Files, tag: str, monkeypatch: py
     files.apply()
     monkeypatch.setattr("scheduler_app.cli.apply.ownership.MOST_OWNED", 2)
     assert f"more than 2 schedules have the tag apply:{tag}" in files.apply("--prune", status=1)
+
+
+def test_applying_an_export_of_everything_changes_nothing(
+    files: Files, shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    files.write(
+        {
+            "calendars": [
+                {"name": tag, "country": "CH", "subdivision": "ZH", "weekend": ["FR", "SA"]},
+                {"name": f"{tag}-dates", "dates": [{"date": "2030-01-02", "name": "Ours"}]},
+            ],
+            "destinations": [
+                {
+                    "name": tag,
+                    "url": "https://example.com/hook?key=secret",
+                    "headers": {"Authorization": "Bearer secret"},
+                    "rate_per_second": 5,
+                    "signing": True,
+                }
+            ],
+            "blackouts": [
+                {"name": tag, "cron": "0 22 * * *", "timezone": "Europe/Zurich", "all": True}
+                | {"duration_seconds": 28_800},
+                {
+                    "name": f"{tag}-freeze",
+                    "rrule": "DTSTART:20261220T000000Z\nRRULE:FREQ=YEARLY",
+                    "duration_seconds": 691_200,
+                    "destination": tag,
+                    "policy": "skip",
+                },
+            ],
+            "schedules": [
+                daily(
+                    f"{tag}-s", calendar=tag, on_holiday="next", headers={"X-Key": "secret"}, json={"n": 1}
+                ),
+                {"id": f"{tag}-d", "name": "d", "every_seconds": 3600, "destination": tag, "path": "/a?b=c"},
+                {"id": f"{tag}-p", "name": "p", "phrase": "every other tuesday at 9:34", "destination": tag}
+                | {"state": "paused", "note": "wait", "run_overlap": "skip", "jitter_seconds": 60},
+            ],
+        }
+    )
+    files.apply()
+    exported = shell.run("export", "--everything", "--tag", f"apply:{tag}").stdout
+    assert "secret" not in exported
+    found = read_yaml(exported)
+    assert [each["id"] for each in found["schedules"]] == [f"{tag}-p", f"{tag}-d", f"{tag}-s"]
+    for kind, names in {
+        "calendars": {tag, f"{tag}-dates"},
+        "destinations": {tag},
+        "blackouts": {tag, f"{tag}-freeze"},
+    }.items():
+        assert names <= {each["name"] for each in found[kind]}, kind
+    files.write(found)
+    planned = files.plan(status=0)
+    assert counts(planned) == counts(files.apply()) == {"unchanged": sum(map(len, found.values()))}
+    for name in (tag, f"{tag}-freeze"):
+        scheduler.delete_blackout(name)
+
+
+def test_an_export_of_everything_makes_the_same_again(
+    files: Files, shell: Shell, scheduler: Scheduler, tag: str
+) -> None:
+    night = {"name": tag, "cron": "0 22 * * *", "duration_seconds": 28_800, "tag": tag}
+    dates = [{"date": "2030-01-02", "name": "Ours"}]
+    files.write(
+        {
+            "calendars": [{"name": tag, "dates": dates}],
+            "blackouts": [night],
+            "schedules": [daily(f"{tag}-s", calendar=tag)],
+        }
+    )
+    files.apply()
+    shown = scheduler.get_blackout(tag)
+    found = read_yaml(shell.run("export", "--everything", "--tag", f"apply:{tag}").stdout)
+    scheduler.cancel(f"{tag}-s")
+    scheduler.delete_blackout(tag)
+    files.write(
+        {
+            "blackouts": [each for each in found["blackouts"] if each["name"] == tag],
+            "schedules": found["schedules"],
+        }
+    )
+    assert counts(files.apply()) == {"created": 2}
+    again = scheduler.get_blackout(tag)
+    assert {**again, "created_at": None} == {**shown, "created_at": None}
+    scheduler.delete_blackout(tag)
+
+
+def test_an_export_of_everything_leaves_out_what_cannot_be_read(
+    shell: Shell, scheduler: Scheduler, tag: str, mongod_server: Mongod, database_name: str
+) -> None:
+    scheduler.put_blackout(tag, {"cron": "0 22 * * *", "duration_seconds": 60, "tag": tag})
+    scheduler.put_blackout(f"{tag}-well", {"cron": "0 22 * * *", "duration_seconds": 60, "tag": tag})
+    try:
+        with MongoClient[dict[str, Any]](mongod_server.uri) as client:
+            bent = client[database_name]["blackouts"].update_one(
+                {"_id": {"$regex": f"{tag}$"}}, {"$set": {"duration_seconds": "long"}}
+            )
+        assert bent.modified_count == 1
+        done = shell.run("export", "--everything", "--tag", tag, status=1)
+        assert f"left out: blackout {tag}: " in done.stderr
+        names = [each["name"] for each in read_yaml(done.stdout)["blackouts"]]
+        assert f"{tag}-well" in names
+        assert tag not in names
+    finally:
+        scheduler.delete_blackout(tag)
+        scheduler.delete_blackout(f"{tag}-well")

@@ -194,7 +194,7 @@ def test_what_happens_later_is_shown_until_ctrl_c(
         scheduler.trigger(one)
         wait_until(lambda: one in output.read_text(), "the schedule to be shown")
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(20) == 0, output.read_text()
+        assert watching.wait(60) == 0, output.read_text()
     finally:
         watching.kill()
         watching.wait()

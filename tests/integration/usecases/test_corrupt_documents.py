@@ -94,7 +94,7 @@ class System:
             self.turn()
             return condition()
 
-        wait_until(turned, what, 40)
+        wait_until(turned, what)
 
     def states(self, ids: list[str]) -> dict[str, str]:
         rows = self.collection("events").find({"_id": {"$in": ids}}, {"state": 1})

@@ -493,7 +493,7 @@ def test_a_long_timeout_gets_a_long_lease(bench: Bench, journal: Journal) -> Non
     told = threading.Event()
 
     def waits(seen: Seen, connection: Any) -> bool:
-        told.wait(20)
+        told.wait(60)
         return says()(seen, connection)
 
     bench.schedule(journal.script("/a", waits), timeout_seconds=120)

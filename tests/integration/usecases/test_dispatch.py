@@ -65,7 +65,7 @@ def test_two_beats_dispatch_everything_between_them_without_waiting_for_another_
     def beat() -> None:
         dispatch = Dispatch(store, publisher, horizon_seconds=5)
         tick = Tick([dispatch_duty(dispatch)], now=lambda: now, stopping=lambda: False, unavailable=())
-        together.wait(10)
+        together.wait(30)
         while tick.run():
             pass
 

@@ -176,7 +176,7 @@ def test_two_beats_expand_everything_between_them_without_waiting_for_another_ti
 
     def expand() -> int:
         expansion = Expansion(store, timeframe_seconds=60)
-        together.wait(10)
+        together.wait(30)
         claimed = 0
         while True:
             page = expansion.expand_page(now)

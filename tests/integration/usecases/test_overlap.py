@@ -47,7 +47,7 @@ def gated() -> tuple[threading.Event, Behaviour]:
     gate, answer = threading.Event(), says()
 
     def behave(seen: object, connection: object) -> bool:
-        gate.wait(20)
+        gate.wait(60)
         return answer(seen, connection)  # type: ignore[arg-type]
 
     return gate, behave
@@ -338,7 +338,7 @@ def test_a_request_in_flight_is_not_cut_off_and_not_retried(bench: Bench, journa
     gate, answer = threading.Event(), says("500 No")
 
     def behave(seen: object, connection: object) -> bool:
-        gate.wait(20)
+        gate.wait(60)
         return answer(seen, connection)  # type: ignore[arg-type]
 
     bench.schedule(

@@ -135,7 +135,7 @@ def test_two_beats_at_once_double_nothing(store: Store, manager: ScheduleService
 
     def beat() -> None:
         mine = OwedExpansion(store, occurrences_a_page=500)
-        together.wait(10)
+        together.wait(30)
         make_up(mine, cut)
 
     with ThreadPoolExecutor(2) as beats:

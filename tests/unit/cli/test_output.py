@@ -54,3 +54,16 @@ def test_the_fields_of_one_thing_are_a_line_each(
         'tags          ["[red]a"]',
         "reason        null",
     ]
+
+
+def test_six_columns_with_an_id_of_a_few_words_fit_a_terminal_of_80(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of `scheduler list`."""
+    narrow_terminal(monkeypatch)
+    columns = ["state", "id", "name", "when", "next run", "calls"]
+    row = ["paused", "monthly-report", "n" * 40, "w" * 40, TIME, "GET https://example.com/report"]
+    table(columns, [row], unbroken=("state", "id", "next run"))
+    lines = unstyle(capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("monthly-report" in line and TIME in line for line in lines)

@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from scheduler_app.cli.commands.up import up
 from scheduler_app.cli.up.banner import banner, program
 from scheduler_app.cli.up.environment import defaults, environment
 from scheduler_app.cli.up.services import api_service, flower_service, worker_service
@@ -40,6 +42,26 @@ def test_what_a_file_or_a_flag_says_reaches_the_services_by_their_environment(tm
     assert told["LOG_LEVEL"] == "debug"
     assert told["MONGO_URI"] == "mongodb://127.0.0.1:1"
     assert load_settings(environ=told).api_keys == settings.api_keys
+
+
+@pytest.mark.parametrize(
+    ("flag", "wrong", "named"),
+    [
+        ("--worker-count", "x", "WORKER_COUNT"),
+        ("--worker-max-retries", "51", "WORKER_MAX_RETRIES"),
+        ("--prequeuer-ticker-seconds", "0", "PREQUEUER_TICKER_INTERVAL_SECONDS"),
+        ("--prequeuer-timeframe-minutes", "0", "PREQUEUER_EVENT_TIMEFRAME_MINUTES"),
+        ("--log-level", "loud", "LOG_LEVEL"),
+    ],
+)
+def test_the_seed_s_flags_set_what_their_names_say(
+    monkeypatch: pytest.MonkeyPatch, flag: str, wrong: str, named: str
+) -> None:
+    monkeypatch.delenv(named, raising=False)
+    refused = CliRunner().invoke(up, [flag, wrong])
+    assert refused.exit_code != 0
+    assert named in refused.output
+    assert not Path("data").exists(), "nothing was started"
 
 
 def test_a_worker_has_its_soft_shutdown_and_a_margin_before_it_is_killed() -> None:

@@ -25,7 +25,7 @@ class Work:
     def __call__(self, delivery: Delivery) -> str:
         self.runs += 1
         self.started.set()
-        assert self.may_end.wait(20)
+        assert self.may_end.wait(60)
         if self.fails:
             raise RuntimeError("the disk is full")
         return "done"
@@ -65,7 +65,7 @@ def test_of_two_deliveries_at_once_one_runs_and_the_other_is_asked_to_come_again
     work.may_end.clear()
     with ThreadPoolExecutor() as pool:
         first = pool.submit(handle, receiver, work)
-        assert work.started.wait(20)
+        assert work.started.wait(60)
         assert status(handle(receiver, work)) == 425
         work.may_end.set()
         assert first.result(20) == "done"
