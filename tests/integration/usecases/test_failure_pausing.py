@@ -10,7 +10,7 @@ from pymongo.errors import AutoReconnect
 
 from scheduler_app.assembly import Assembly, assemble
 from scheduler_app.broker.app import make_app
-from scheduler_app.clock import clock
+from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State
