@@ -45,7 +45,8 @@ class Presence(threading.Thread):
         self._unexpected = UnexpectedErrors(
             metrics.heartbeat_failures,
             "heartbeat.failed",
-            "A step of the heartbeat failed; it goes on, and more of this kind is only counted",
+            "A step of the heartbeat failed; it goes on",
+            monotonic=monotonic,
         )
 
     def beat_once(self) -> None:

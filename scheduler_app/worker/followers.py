@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 
+from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.overlap import OverlapScope
 from scheduler_app.domain.schedule import Schedule
@@ -39,7 +40,10 @@ class Followers(threading.Thread):
         self._ended: queue.Queue[tuple[str, OverlapScope]] = queue.Queue(MAX_WAITING)
         self._lock = threading.Lock()
         self._unexpected = UnexpectedErrors(
-            metrics.worker_failures, "followers.failed", "A waiting event could not be woken"
+            metrics.worker_failures,
+            "followers.failed",
+            "A waiting event could not be woken",
+            monotonic=monotonic,
         )
 
     def deliver_by(self, deliver: Callable[[list[str]], int]) -> None:

@@ -36,7 +36,10 @@ class Reports(threading.Thread):
         super().__init__(name="reports", daemon=True)
         self._now = now
         self._unexpected = UnexpectedErrors(
-            metrics.worker_failures, "reports.failed", "A step of the reports failed; the others go on"
+            metrics.worker_failures,
+            "reports.failed",
+            "A step of the reports failed; the others go on",
+            monotonic=monotonic,
         )
         self.schedule_failures = Failures(judge_failures, self._unexpected)
         self.last_runs = LastRunQueue(store.last_runs, self._unexpected)

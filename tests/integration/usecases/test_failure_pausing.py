@@ -10,7 +10,7 @@ from pymongo.errors import AutoReconnect
 
 from scheduler_app.assembly import Assembly, assemble
 from scheduler_app.broker.app import make_app
-from scheduler_app.clock import clock
+from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.event import State
@@ -262,7 +262,9 @@ def test_what_waits_to_be_judged_is_bounded_and_kept_through_a_fault(now: dateti
         made = event(now, schedule_id)
         return Record(made.id, "t", state, "", None, {}, now, made, pauses_on_failure=pauses)
 
-    unexpected = UnexpectedErrors(metrics.worker_failures, "reports.failed", "A step failed")
+    unexpected = UnexpectedErrors(
+        metrics.worker_failures, "reports.failed", "A step failed", monotonic=monotonic
+    )
     failures = Failures(judge, unexpected)
     failures.note([record("fine", State.COMPLETED), record("plain", State.ERROR, pauses=False)])
     assert len(failures) == 0

@@ -9,6 +9,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from pymongo.errors import AutoReconnect
 from structlog.testing import capture_logs
 
+from scheduler_app.clock import monotonic
 from scheduler_app.domain.event import State
 from scheduler_app.store.events.outcomes import Record
 from scheduler_app.store.schedules.last_runs import Run
@@ -123,7 +124,7 @@ def test_origins_beyond_the_first_are_counted_as_other(monkeypatch: pytest.Monke
 
 
 def unexpected() -> UnexpectedErrors:
-    return UnexpectedErrors(metrics.worker_failures, "reports.failed", "A step failed")
+    return UnexpectedErrors(metrics.worker_failures, "reports.failed", "A step failed", monotonic=monotonic)
 
 
 class Written:
