@@ -20,6 +20,7 @@ from scheduler_app.domain.local_time import instant_at, local_in, timezone_named
 from scheduler_app.domain.tenants import whole_id
 from scheduler_app.usecases.calendar_view import calendar_view
 from scheduler_app.usecases.heat_map import heat_map
+from scheduler_app.usecases.viewed import Viewed
 
 VIEWS = ("month", "week", "agenda", "hours")
 #: Rows of a day in the agenda, of what ran and of what comes.
@@ -61,12 +62,15 @@ def calendar_page(query: Loaded) -> str:
     on: date = query.get("on") or today
     first, last = _span(view, on)
     destination = query.get("destination")
-    which: dict[str, str | None] = {
-        "schedule_id": query.get("schedule_id"),
-        "tag": query.get("tag"),
-        "destination": whole_id(tenant(), destination) if destination else None,
-    }
-    since, until = _midnight(first, zone), _midnight(last, zone)
+    viewed = Viewed(
+        since=_midnight(first, zone),
+        until=_midnight(last, zone),
+        zone=zone,
+        tenant=tenant(),
+        schedule_id=query.get("schedule_id"),
+        tag=query.get("tag"),
+        destination=whole_id(tenant(), destination) if destination else None,
+    )
     frame = _frame(query, on, first, last)
     if view == "hours":
         return render_template(
@@ -74,10 +78,10 @@ def calendar_page(query: Loaded) -> str:
             **frame,
             days=[first + timedelta(days=number) for number in range(7)],
             next_day=timedelta(days=1),
-            heat=heat_map(made.store, since, until, now, zone, tenant=tenant(), **which),
+            heat=heat_map(made.store, viewed, now),
             shades=SHADES,
         )
-    found = calendar_view(made.store, since, until, now, zone, tenant=tenant(), **which)
+    found = calendar_view(made.store, viewed, now)
     days = [first + timedelta(days=number) for number in range((last - first).days)]
     shown = {outcome.schedule_id for day in found.days.values() for outcome in day.past[:AGENDA_ROWS]}
     return render_template(

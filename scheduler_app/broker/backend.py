@@ -1,9 +1,11 @@
 """The seam between us and a broker: what differs between Redis and the others."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from kombu.exceptions import ChannelError
+from kombu.transport import TRANSPORT_ALIASES
 
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.config import Settings
@@ -23,15 +25,17 @@ class Backend:
     #: As people are told of it, and as `doctor` names its check.
     title = "Broker"
     check_name = "broker"
-    #: The schemes of URLs that it serves.
-    schemes: tuple[str, ...] = ()
+    #: Our transports, kombu's classes, by the schemes of URLs that it serves.
+    transports: Mapping[str, type] = MappingProxyType({})
     #: The number that puts a message into a lane.
     priorities: Mapping[Lane, int] = PRIORITIES
     #: Steps of a worker's blueprint, Celery's classes.
     worker_steps: frozenset[type] = frozenset()
 
     def install(self) -> None:
-        """Puts a transport of ours behind the schemes. It may be called more than once."""
+        """Puts our transports behind their schemes. It may be called more than once."""
+        for scheme, used in self.transports.items():
+            TRANSPORT_ALIASES[scheme] = f"{used.__module__}:{used.__name__}"
 
     def transport_options(self, settings: Settings) -> dict[str, Any]:
         """Returns kombu's `transport_options`. Two deployments on one server must not share messages: what

@@ -12,7 +12,7 @@ from scheduler_app.config import InvalidSetting
 
 BACKENDS: tuple[Backend, ...] = (RedisBackend(), RabbitmqBackend())
 
-_BY_SCHEME: Mapping[str, Backend] = {scheme: backend for backend in BACKENDS for scheme in backend.schemes}
+_BY_SCHEME: Mapping[str, Backend] = {scheme: backend for backend in BACKENDS for scheme in backend.transports}
 
 
 def backend_of(url: str) -> Backend:

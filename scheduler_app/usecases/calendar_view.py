@@ -12,15 +12,12 @@ from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.figures import Outcome
-from scheduler_app.store.paging import Window
+from scheduler_app.usecases.viewed import Viewed
 
 #: How many of the newest past events are shown.
 MOST_EVENTS = 5_000
-#: How many schedules are read for coming occurrences, how many occurrences of each, and for how long in all.
-MOST_SCHEDULES = 200
+#: How many coming occurrences of each schedule are looked for, and for how long in all.
 MOST_OF_ONE = 100
-#: Schedules of a destination are looked for so long.
-LOOK_SECONDS = 0.1
 MOST_SECONDS = 1.0
 
 
@@ -51,82 +48,41 @@ class CalendarView:
     left_out: list[str]
 
 
-def calendar_view(
-    store: Store,
-    since: datetime,
-    until: datetime,
-    now: datetime,
-    zone: str,
-    *,
-    tenant: str,
-    schedule_id: str | None = None,
-    tag: str | None = None,
-    destination: str | None = None,
-) -> CalendarView:
-    """What happened from `since` to `until` up to `now`, and what is to come, of one schedule or of those
-    that match. `destination` is the id of one. Bounded; what is left out is said in words."""
+def calendar_view(store: Store, viewed: Viewed, now: datetime) -> CalendarView:
+    """What happened up to `now`, and what is to come. Bounded; what is left out is said in words."""
     left_out: list[str] = []
-    schedules = chosen_schedules(store, schedule_id, tag, destination, tenant, left_out)
-    known = None if schedule_id is None and tag is None and destination is None else schedules
-    past = _past(store, since, min(until, now), schedule_id, known, tenant)
+    schedules = viewed.schedules(store, left_out)
+    past = _past(store, viewed, now, schedules)
     if len(past) >= MOST_EVENTS:
         left_out.append(f"past events before {past[-1].run_time:%Y-%m-%d %H:%M} UTC")
     days: dict[date, Day] = {}
 
     def day(moment: datetime) -> Day:
-        on = local_in(moment, zone).date()
+        on = local_in(moment, viewed.zone).date()
         return days.setdefault(on, Day(on))
 
     for outcome in past:
         on = day(outcome.run_time)
         on.outcomes[outcome.state.value] += 1
         on.past.append(outcome)
-    for coming in _coming(schedules, max(since, now), until, left_out):
+    for coming in _coming(schedules, max(viewed.since, now), viewed.until, left_out):
         day(coming.run_time).coming.append(coming)
     for each in days.values():
         each.coming.sort(key=lambda coming: coming.run_time)
     return CalendarView(days, left_out)
 
 
-def chosen_schedules(
-    store: Store,
-    schedule_id: str | None,
-    tag: str | None,
-    destination: str | None,
-    tenant: str,
-    left_out: list[str],
-) -> list[Schedule]:
-    """The newest schedules that match; appends to `left_out` that there are more."""
-    if schedule_id is not None:
-        found = store.schedules.get(schedule_id, tenant=tenant)
-        return [found] if isinstance(found, Schedule) else []
-    window = Window(limit=MOST_SCHEDULES, seconds=LOOK_SECONDS)
-    page = store.schedules.page(window, tenant=tenant, tag=tag, destination=destination)
-    if page.next is not None:
-        shown = (
-            f"all but the newest {len(page.rows)} schedules" if page.rows else "schedules not found in time"
-        )
-        left_out.append(f"what comes of {shown}")
-    return [each for each in page.rows if isinstance(each, Schedule)]
-
-
-def _past(
-    store: Store,
-    since: datetime,
-    until: datetime,
-    schedule_id: str | None,
-    known: Sequence[Schedule] | None,
-    tenant: str,
-) -> list[Outcome]:
+def _past(store: Store, viewed: Viewed, now: datetime, schedules: Sequence[Schedule]) -> list[Outcome]:
     figures = store.event_figures
+    since, until = viewed.since, min(viewed.until, now)
     if since >= until:
         return []
-    if schedule_id is not None:
-        return figures.of_schedule(schedule_id, since, until, tenant=tenant, most=MOST_EVENTS)
-    found = figures.newest(since, until, tenant=tenant, most=MOST_EVENTS)
-    if known is None:
+    if viewed.schedule_id is not None:
+        return figures.of_schedule(viewed.schedule_id, since, until, tenant=viewed.tenant, most=MOST_EVENTS)
+    found = figures.newest(since, until, tenant=viewed.tenant, most=MOST_EVENTS)
+    if viewed.all_schedules:
         return found
-    ids = {each.id for each in known}
+    ids = {each.id for each in schedules}
     return [each for each in found if each.schedule_id in ids]
 
 

@@ -1,8 +1,7 @@
 """RabbitMQ as a broker (`amqp://`, `amqps://`)."""
 
+from collections.abc import Mapping
 from typing import Any
-
-from kombu.transport import TRANSPORT_ALIASES
 
 from scheduler_app.broker.backend import Backend
 from scheduler_app.broker.queues import QUEUE
@@ -19,7 +18,7 @@ from scheduler_app.health.check import Check
 #: Beat waits so long for RabbitMQ to have a message safe, and no longer: the next tick sends it again.
 CONFIRM_SECONDS = 5.0
 
-_TRANSPORTS = {"amqp": transport.LaneTransport, "amqps": transport.LaneSSLTransport}
+_TRANSPORTS: Mapping[str, type] = {"amqp": transport.LaneTransport, "amqps": transport.LaneSSLTransport}
 
 
 class RabbitmqBackend(Backend):
@@ -27,12 +26,8 @@ class RabbitmqBackend(Backend):
 
     title = "RabbitMQ"
     check_name = "rabbitmq"
-    schemes = tuple(_TRANSPORTS)
+    transports = _TRANSPORTS
     worker_steps = frozenset({ReturnUnstarted})
-
-    def install(self) -> None:
-        for scheme, used in _TRANSPORTS.items():
-            TRANSPORT_ALIASES[scheme] = f"{used.__module__}:{used.__name__}"
 
     def transport_options(self, settings: Settings) -> dict[str, Any]:
         return {

@@ -1,9 +1,9 @@
 """Redis as a broker, by itself (`redis://`, `rediss://`) or behind Sentinel (`sentinel://`)."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from kombu.transport import TRANSPORT_ALIASES
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -18,7 +18,7 @@ from scheduler_app.domain.flow import Limiter
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.health.check import Check
 
-_TRANSPORTS = {
+_TRANSPORTS: Mapping[str, type] = {
     "redis": transport.ResilientTransport,
     "rediss": transport.ResilientTransport,
     "sentinel": transport.ResilientSentinelTransport,
@@ -37,12 +37,8 @@ class RedisBackend(Backend):
 
     title = "Redis"
     check_name = "redis"
-    schemes = tuple(_TRANSPORTS)
+    transports = _TRANSPORTS
     worker_steps = frozenset({ReturnUnstarted})
-
-    def install(self) -> None:
-        for scheme, used in _TRANSPORTS.items():
-            TRANSPORT_ALIASES[scheme] = f"{used.__module__}:{used.__name__}"
 
     def transport_options(self, settings: Settings) -> dict[str, Any]:
         return _sentinel_options(settings) | {

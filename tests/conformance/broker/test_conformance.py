@@ -171,7 +171,7 @@ def test_doctor_says_that_it_is_fit_for_use(harness: Harness, ours: Deployment) 
 
 def test_a_broker_at_any_of_its_schemes_is_found() -> None:
     for backend in BACKENDS:
-        for scheme in backend.schemes:
+        for scheme in backend.transports:
             assert backend_of(f"{scheme}://host/0") is backend
 
 

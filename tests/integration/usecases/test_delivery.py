@@ -17,6 +17,7 @@ from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.outcomes import Record
+from scheduler_app.telemetry import metrics
 from scheduler_app.worker import Pipeline, Stopping
 from scheduler_app.worker.backlog import MAX_UNRECORDED
 from scheduler_app.worker.gauges import WorkerGauges
@@ -526,6 +527,28 @@ def test_a_redirect_is_not_followed_and_the_history_says_where_it_led(bench: Ben
     assert found["state"] == "error"
     assert f"redirect to {target} not followed" in found["attempts"][0]["error"]
     assert journal.calls["/inside"] == []
+
+
+def test_one_thread_observes_lags_and_durations(
+    start: Callable[..., Bench], journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their histograms take no lock, for that reason."""
+    observers: list[threading.Thread] = []
+
+    def noting(observe: Callable[[float], None]) -> Callable[[float], None]:
+        def noted(value: float) -> None:
+            observers.append(threading.current_thread())
+            observe(value)
+
+        return noted
+
+    for histogram in (metrics.lag, metrics.callback_duration):
+        monkeypatch.setattr(histogram, "observe", noting(histogram.observe))
+    bench = start()
+    bench.schedule(journal.url("/a"))
+    bench.deliver([bench.event(clock.now() - number * SECOND) for number in range(1, 6)])
+    assert len(observers) == 10
+    assert set(observers) == {bench.pipeline.courier}
 
 
 def test_what_came_of_deliveries_is_told_on_schedules_in_the_log_and_in_counts(
