@@ -49,8 +49,6 @@ def new_message(_: Loaded) -> str:
 @takes_form(MessageForm)
 def send_message(form: Loaded) -> Response | str | tuple[str, int]:
     made, seed = services(), seed_of(form)
-    if there := _made_before(form, seed):
-        return _to(there)
     try:
         draft = _NEW.load(request_of(form))
         timing = timing_of(form.get("when", ""), form.get("timezone", "UTC"), made.now())

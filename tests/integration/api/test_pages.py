@@ -425,6 +425,11 @@ def test_a_heat_map_counts_each_hour_in_its_zone_and_leads_to_its_events(
     assert hours("&tag=t&timezone=Asia/Kolkata") == [("2026-03-03T05:00", "2026-03-03T06:00", 2, True)]
     assert [each[2] for each in hours("")] == [1, 1, 2]
     assert hours("&destination=crm&tag=other") == []
+    shades = re.findall(r'class="heat-(\d)"', client.get("/calendar?view=hours&on=2026-03-02").text)
+    assert sorted(shades) == ["3", "3", "5"]
+    soon = clock.now() + timedelta(minutes=2)
+    store.events.insert([event(soon, str(other["id"]))], late, "made")
+    assert 'data-test="hour"' not in client.get(f"/calendar?view=hours&on={soon:%Y-%m-%d}").text
     page = client.get("/calendar?view=hours&on=2026-03-02").text
     assert 'data-test="left-out"' not in page
     second = create(tags=["t"])

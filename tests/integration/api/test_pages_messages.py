@@ -1,10 +1,12 @@
 """The forms of messages, asked without a browser."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
 from scheduler_app.clock import clock
@@ -100,6 +102,27 @@ def test_an_id_that_is_taken_by_other_content_is_a_conflict(client: FlaskClient)
     assert made_by(client, form)["id"] == "m1", "the same content is there already"
     refused = client.post("/new-message", data=form | {"event_name": "other"})
     assert (refused.status_code, "with other content" in refused.text) == (409, True)
+
+
+def test_a_message_for_which_there_is_no_room_keeps_its_form(make_api: Callable[..., Flask]) -> None:
+    client = make_api(max_messages=1).test_client()
+    form = blank(client) | {"url": URL, "when": "in 2 hours"}
+    first = made_by(client, form)
+    refused = client.post("/new-message", data=blank(client) | {"url": URL, "when": "in 3 hours"})
+    assert (refused.status_code, "MAX_MESSAGES" in refused.text) == (429, True)
+    assert fields_of(refused.text)["when"] == "in 3 hours"
+    assert made_by(client, form)["id"] == first["id"], "what was made is there all the same"
+
+
+def test_the_generated_signing_secret_of_a_message_is_shown_once(client: FlaskClient) -> None:
+    form = blank(client) | {"url": URL, "when": "in 2 hours", "signing": "true"}
+    page = client.post("/new-message", data=form)
+    secret = re.search(r'data-test="signing-secret">(whsec_[^<]+)<', page.text)
+    assert secret, page.text
+    (made,) = client.get("/api/messages").get_json()["messages"]
+    for text in (client.get(f"/events/{made['event_id']}").text, client.post("/new-message", data=form).text):
+        assert secret[1] not in text
+    assert len(client.get("/api/messages").get_json()["messages"]) == 1
 
 
 def test_a_message_is_moved_to_another_time_on_its_page(client: FlaskClient) -> None:
