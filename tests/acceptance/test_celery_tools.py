@@ -43,7 +43,9 @@ def waiting(stack: Stack) -> int:
 
 
 def test_inspect_shows_the_events_in_flight(stack: Stack, journal: Journal) -> None:
-    schedule_id = stack.create(journal.script("/slow", hangs), run_at="2040-01-01T00:00:00Z")
+    schedule_id = stack.create(
+        journal.script("/slow", hangs), run_at="2040-01-01T00:00:00Z", timeout_seconds=100
+    )
     event_id = stack.post(f"/schedules/{schedule_id}/trigger", status=202)["event_id"]
     wait_until(lambda: bool(journal.calls["/slow"]), "the request")
     found = celery(stack, "inspect", "in_flight")[WORKER]

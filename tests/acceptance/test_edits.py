@@ -14,7 +14,6 @@ from tests.acceptance.journal import Journal
 from tests.acceptance.stack import Stack
 from tests.processes import wait_until
 
-SCHEDULES = 20
 EDITS = 10
 #: Less than what beats dispatch ahead: an event that an edit has not withdrawn would come later, too.
 ABOUT_TO_START_SECONDS = 2.5
@@ -95,11 +94,12 @@ def went_with_its_schedule(stack: Stack, schedule_id: str, moment: datetime, per
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.parametrize("schedules", [10, pytest.param(30, marks=pytest.mark.long)])
 def test_every_occurrence_asked_for_arrives_once_and_none_that_was_withdrawn(
-    stack: Stack, journal: Journal
+    stack: Stack, journal: Journal, schedules: int
 ) -> None:
-    with ThreadPoolExecutor(SCHEDULES) as pool:
-        runs = [pool.submit(edit_at_random, stack, journal.url(f"/{i}"), i) for i in range(SCHEDULES)]
+    with ThreadPoolExecutor(schedules) as pool:
+        runs = [pool.submit(edit_at_random, stack, journal.url(f"/{i}"), i) for i in range(schedules)]
     edited = [run.result() for run in runs]
     for schedule_id, _ in edited:
         wait_until(lambda: not stack.events(schedule_id, "pending"), "nothing to be pending")  # noqa: B023

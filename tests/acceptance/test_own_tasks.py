@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from celery import Celery
@@ -63,15 +64,22 @@ def test_what_would_hold_up_callbacks_or_do_nothing_is_refused_with_the_way_that
     done = python(stack, "from my_tasks import note; note.apply_async(('x', 'y'), queue='callbacks')")
     assert "the queue callbacks is for callbacks alone" in done.stderr
     assert "start a worker with -Q tasks" in done.stderr
-    for queues, options, sentence in (
+    refused = (
         ("callbacks,tasks", ("-I", "my_tasks"), "callbacks need workers of their own"),
         ("tasks", (), "no schedule can name tasks; callbacks come by callbacks"),
         ("callbacks,commands", (), "commands need workers of their own"),
-    ):
+    )
+
+    def start(queues: str, options: tuple[str, ...], _: str) -> subprocess.CompletedProcess[str]:
         command = (sys.executable, "-m", "celery", "-A", "scheduler_app", "worker", "-Q", queues, *options)
-        refused = subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=60)
-        assert refused.returncode == 4, refused.stderr
-        assert refused.stderr.splitlines()[-1].startswith(f"scheduler: -Q {queues}: {sentence}")
+        return subprocess.run(command, env=stack.environment, capture_output=True, text=True, timeout=100)
+
+    with ThreadPoolExecutor(len(refused)) as side_by_side:
+        for (queues, _, sentence), done in zip(
+            refused, side_by_side.map(lambda each: start(*each), refused), strict=True
+        ):
+            assert done.returncode == 4, done.stderr
+            assert done.stderr.splitlines()[-1].startswith(f"scheduler: -Q {queues}: {sentence}")
 
 
 def test_broadcasts_of_other_applications_on_the_same_redis_do_not_arrive(
