@@ -10,6 +10,7 @@ from scheduler_app.assembly import assemble
 from scheduler_app.broker.own_tasks import delivers_callbacks
 from scheduler_app.config import Settings
 from scheduler_app.health.startup import check_replica_set, starting
+from scheduler_app.heap import settle_heap
 from scheduler_app.telemetry import configure_logs, get_logger
 from scheduler_app.worker.pool import check_pool
 from scheduler_app.worker.process import WorkerProcess
@@ -34,6 +35,7 @@ def _start(sender: Any, **_: Any) -> None:
         _worker = WorkerProcess(settings, sender.hostname, sender.app, pipeline, made.heartbeat)
         check_replica_set(made.store)
         _worker.start()
+    settle_heap()
     if not made.store.secret_box.encrypts:
         log.info("secrets.plain", message="SECRETS_KEY is not set: stored secrets are not encrypted")
 

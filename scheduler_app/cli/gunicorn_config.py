@@ -26,6 +26,7 @@ if _METRICS_FOLDER not in os.environ:
 
 from prometheus_client import multiprocess  # noqa: E402
 
+from scheduler_app.heap import settle_heap  # noqa: E402
 from scheduler_app.telemetry import configure_logs  # noqa: E402
 
 try:
@@ -81,6 +82,11 @@ def pre_request(worker: Any, request: Any) -> None:
     connection goes to a process that is free."""
     if request.path in _LONG:
         request.force_close()
+
+
+def post_worker_init(worker: Any) -> None:
+    """Ends a process's start: the application is loaded."""
+    settle_heap()
 
 
 def child_exit(server: Any, worker: Any) -> None:

@@ -32,8 +32,9 @@ IDLE_SECONDS = 60.0
 UNBLOCK_SECONDS = 0.01
 REVIEW_SECONDS = 0.5
 SHOWN_ORIGINS = 20
-#: The courier looks at the backlog again after starting this many requests.
-STARTS_BETWEEN_LOOKS = 64
+#: After starting so many requests the courier looks for answers and for what has fallen due, and goes on:
+#: while one origin has hundreds to start, what comes for another waits for as long as a few take.
+STARTS_AT_ONCE = 12
 
 
 @cache
@@ -74,6 +75,7 @@ class Courier(EssentialThread):
         self._flying: dict[str, tuple[Job, datetime]] = {}
         self._judged: defaultdict[State, int] = defaultdict(int)
         """Verdicts since the last ones were counted for Prometheus: a count for each would cost more."""
+        self._more_can_start = False
         self._isolated: str | None = None
         self._reviewed_at = 0.0
         self._loads: tuple[Load, ...] = ()
@@ -165,18 +167,23 @@ class Courier(EssentialThread):
                 delayed.append(self._delayed(busy, now))
         if delayed:
             self._recorder.put(delayed)
-        while not self._is_behind():
-            for _ in range(STARTS_BETWEEN_LOOKS):
-                at = monotonic()
-                next_job = self._queues.next(at)
-                if next_job is None:
-                    return
-                self._start(next_job, at)
+        self._more_can_start = False
+        if self._is_behind():
+            return
+        for _ in range(STARTS_AT_ONCE):
+            at = monotonic()
+            next_job = self._queues.next(at)
+            if next_job is None:
+                return
+            self._start(next_job, at)
+        self._more_can_start = True
 
     def _is_behind(self) -> bool:
         return self._backlog.is_behind(monotonic()) or not self._withholding.may_start()
 
     def _pause(self) -> float:
+        if self._more_can_start:
+            return 0.0
         if self._queues.waiting:
             return UNBLOCK_SECONDS
         pause = REVIEW_SECONDS if self._flying or self._unleased else IDLE_SECONDS

@@ -8,13 +8,18 @@ from scheduler_app.clock import monotonic
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store import Store
 from scheduler_app.telemetry import metrics
+from scheduler_app.usecases.dispatch.batches import EVENTS_OF_A_BUSY_ORIGIN
 from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.handover import ClaimedBatch, Handover
 from scheduler_app.worker.lease import FIRST_TIMEOUT_SECONDS, Lease, Leases
 
 #: Claims that a worker sends to MongoDB at the same time. Dozens of batches may be due at one instant, and
 #: in parallel they slow each other down.
-CLAIMS_AT_ONCE = 4
+CLAIMS_AT_ONCE = 3
+#: Claims of fewer events have turns of their own: those of a bulk take several times as long, and a small one
+#: behind a row of them would be late.
+SMALL = EVENTS_OF_A_BUSY_ORIGIN
+SMALL_CLAIMS_AT_ONCE = 2
 
 
 class Delivery:
@@ -41,7 +46,8 @@ class Delivery:
         self._now = now
         self._worker = worker
         self._queues = tuple(queues)
-        self._turn = threading.BoundedSemaphore(CLAIMS_AT_ONCE)
+        self._turns = threading.BoundedSemaphore(CLAIMS_AT_ONCE)
+        self._turns_of_small = threading.BoundedSemaphore(SMALL_CLAIMS_AT_ONCE)
 
     def deliver(self, ids: Sequence[str]) -> int:
         """Claims as many of the events as nobody else has, hands them over, and returns how many.
@@ -53,7 +59,7 @@ class Delivery:
         self._capacity.reserve(len(ids))
         won = 0
         try:
-            with self._turn:
+            with self._turns_of_small if len(ids) < SMALL else self._turns:
                 now, asked_at = self._now(), monotonic()
                 token, events = self._store.claims.claim(
                     ids,

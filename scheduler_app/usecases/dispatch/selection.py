@@ -27,6 +27,9 @@ ROUNDS = 3
 LATE_SHARE = 4
 #: Within so much time those who are served in turn may overtake each other; what is due later comes later.
 SLICE = timedelta(seconds=1)
+#: The first slice is longer: a beat that has as much to do as it can may look again only then, and what falls
+#: due meanwhile would be dispatched too late.
+FIRST_SLICE = timedelta(seconds=3)
 
 
 class WaitingEvents(Protocol):
@@ -110,11 +113,11 @@ def _of_others(
 
 
 def _by_urgency(events: Sequence[Due], now: datetime) -> Iterator[Due]:
-    """The soonest first. Events due within the same slice of time, which all overdue ones are, are taken in
-    turn among origins and schedules."""
+    """The soonest first. Events due within the same slice of time, in the first of which all overdue ones
+    are, are taken in turn among origins and schedules."""
 
     def slice_of(event: Due) -> int:
-        return max(0, (event.due_at - now) // SLICE)
+        return max(0, (event.due_at - now - FIRST_SLICE) // SLICE + 1)
 
     for _, some in groupby(events, slice_of):
         yield from in_turn(some, _origin, _schedule)

@@ -20,6 +20,8 @@ from scheduler_app.store.events.outcomes import Record
 from scheduler_app.telemetry import metrics
 from scheduler_app.worker import Pipeline, Stopping
 from scheduler_app.worker.backlog import MAX_UNRECORDED
+from scheduler_app.worker.courier import STARTS_AT_ONCE
+from scheduler_app.worker.delivery import CLAIMS_AT_ONCE, SMALL
 from scheduler_app.worker.gauges import WorkerGauges
 from scheduler_app.worker.handover import attempts
 from scheduler_app.worker.handover.withdrawal import is_withdrawn
@@ -383,6 +385,61 @@ def test_a_receiver_that_hangs_holds_up_no_other_one(start: Callable[..., Bench]
     (load,) = [load for load in bench.pipeline.courier.loads() if load.postponed]
     assert (load.in_flight, load.postponed) == (3, len(postponed()))
     hanging.close()
+
+
+def test_a_few_events_are_claimed_while_bulks_wait_for_their_claims(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.schedule(journal.url("/a"))
+    claim, bulks_may_go, begun = bench.store.claims.claim, threading.Event(), []
+
+    def slow_for_bulks(ids: Sequence[str], **rest: Any) -> Any:
+        if len(ids) >= SMALL:
+            begun.append(len(ids))
+            assert bulks_may_go.wait(20)
+        return claim(ids, **rest)
+
+    monkeypatch.setattr(bench.store.claims, "claim", slow_for_bulks)
+    bulk = [f"gone-{number}" for number in range(SMALL)]
+    bulks = [threading.Thread(target=bench.hand_over, args=(bulk,)) for _ in range(CLAIMS_AT_ONCE + 2)]
+    for thread in bulks:
+        thread.start()
+    wait_until(lambda: len(begun) == CLAIMS_AT_ONCE, "the bulks to take their turns")
+    assert bench.hand_over([bench.event(clock.now())]) == 1
+    assert len(begun) == CLAIMS_AT_ONCE
+    bulks_may_go.set()
+    for thread in bulks:
+        thread.join(20)
+    assert len(begun) == len(bulks)
+
+
+def test_what_comes_for_one_origin_waits_for_a_few_starts_of_another_with_many(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Journal()
+    bench.schedule(journal.url("/many"), "many")
+    bench.schedule(other.url("/one"), "one")
+    many = [bench.event(clock.now() - number * SECOND, "many") for number in range(60)]
+    one = bench.event(clock.now(), "one")
+    executor, started, courier = bench.pipeline.courier._executors.of("http"), list[str](), []
+    start, take_over = executor.start, bench.pipeline.courier.send
+
+    def noted(made: events.Event, *rest: Any) -> None:
+        if not started:  # the first of many starts: the one comes now
+            for jobs in courier:
+                take_over(jobs)
+        started.append(made.id)
+        start(made, *rest)
+
+    monkeypatch.setattr(bench.pipeline.courier, "send", courier.append)
+    bench.hand_over([one])
+    wait_until(lambda: bool(courier), "the job of one")
+    monkeypatch.setattr(bench.pipeline.courier, "send", take_over)
+    monkeypatch.setattr(executor, "start", noted)
+    bench.deliver(many)
+    other.close()
+    assert len(started) == 61
+    assert started.index(one) <= STARTS_AT_ONCE + 1
 
 
 def test_a_postponed_event_is_sent_at_its_new_time_and_its_lag_counts_from_the_old(

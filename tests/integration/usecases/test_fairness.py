@@ -152,7 +152,7 @@ def test_however_much_waits_a_page_is_a_bounded_number_of_reads(
 # Origins, and schedules within them
 
 
-@pytest.mark.parametrize("others_due", [timedelta(0), 800 * MILLISECOND])
+@pytest.mark.parametrize("others_due", [timedelta(0), 800 * MILLISECOND, 2_900 * MILLISECOND])
 def test_what_one_origin_has_waiting_hides_nothing_of_others(
     store: Store, queue: Queue, now: datetime, others_due: timedelta
 ) -> None:
