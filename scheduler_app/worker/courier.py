@@ -20,7 +20,8 @@ from scheduler_app.worker.backlog import Backlog
 from scheduler_app.worker.capacity import Capacity
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.job import Job
-from scheduler_app.worker.origins import Load, OriginQueues, Postponed
+from scheduler_app.worker.origin import Load, Postponed
+from scheduler_app.worker.origins import OriginQueues
 from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder
 from scheduler_app.worker.unsent import postponed, postponed_for_another, set_aside
 from scheduler_app.worker.withholding import Withholding

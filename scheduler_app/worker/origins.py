@@ -4,13 +4,11 @@ It has no thread and no clock: the courier's thread owns it and passes the time.
 """
 
 import math
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from scheduler_app.worker.job import Job
-from scheduler_app.worker.rate import Rate
+from scheduler_app.worker.origin import Load, Origin, Postponed
 
 #: Requests in flight in a worker, of all origins together.
 MAX_IN_FLIGHT = 2_000
@@ -31,59 +29,9 @@ YOUNG_SECONDS = 0.05
 SATURATED_SECONDS = 1.0
 KEPT_SECONDS = 5.0
 MIN_KEPT = 10
-#: How soon a postponed event comes again at the earliest, and at the latest.
-MIN_POSTPONED_SECONDS = 2
-MAX_POSTPONED_SECONDS = 3_600
 #: As many events come again each second, of all origins that answer none together, and one of each at least:
 #: they may have recovered.
 MIN_RETURNS_A_SECOND = 10
-
-
-class Postponed(NamedTuple):
-    """A job that has to come again, in `seconds` from now, and how its origin is."""
-
-    job: Job
-    seconds: float
-    in_flight: int
-    waiting: int
-
-
-class Load(NamedTuple):
-    """An origin at a moment, for metrics and for people."""
-
-    origin: str
-    in_flight: int
-    limit: int
-    waiting: int
-    postponed: int
-    full_seconds: float
-    """How long events have been waiting because it is at its limit; 0 when none does."""
-
-
-@dataclass(slots=True)
-class Origin:
-    name: str
-    concurrency: int
-    """Attempts in flight that its kind of action allows a worker."""
-    waiting: int = 0
-    in_flight: int = 0
-    jobs: OrderedDict[str, deque[Job]] = field(default_factory=OrderedDict)
-    """The jobs that may start, by schedule; the schedules take turns in this order. (Taking the first key of
-    a plain dict becomes slower with each key that was removed before it.)"""
-    flying: dict[str, int] = field(default_factory=dict)
-    """Requests in flight by schedule."""
-    young: OrderedDict[str, float] = field(default_factory=OrderedDict)
-    """Requests that were just started, by event, and when."""
-    ended: Rate = field(default_factory=Rate)
-    full_since: float | None = None
-    """Since when jobs wait because the origin is at its limit."""
-    blocked: bool = False
-    """Not in turn: it is at its limit, or was when it was last looked at."""
-    slot: int = 0
-    """The second for which events are being postponed."""
-    slot_taken: int = 0
-    returns: dict[int, int] = field(default_factory=dict)
-    """How many postponed events come again in each minute."""
 
 
 class OriginQueues:
@@ -217,7 +165,7 @@ class OriginQueues:
                 origin.in_flight,
                 self._limit(origin),
                 origin.waiting,
-                _coming(origin, now),
+                origin.returns.coming(now),
                 now - origin.full_since if origin.full_since is not None else 0.0,
             )
             for origin in self._origins.values()
@@ -310,22 +258,11 @@ class OriginQueues:
         """The next place in the line of those that come again: as fast as the origin has been answering."""
         least = max(1, MIN_RETURNS_A_SECOND // max(1, self._saturated))
         each_second = max(least, int(origin.ended.per_second(now)))
-        earliest = int(now) + MIN_POSTPONED_SECONDS
-        if origin.slot < earliest:
-            origin.slot, origin.slot_taken = earliest, 0
-        elif origin.slot_taken >= each_second:
-            origin.slot, origin.slot_taken = origin.slot + 1, 0
-        if origin.slot > now + MAX_POSTPONED_SECONDS:
-            origin.slot, origin.slot_taken = int(now) + MAX_POSTPONED_SECONDS // 2, 0
-        origin.slot_taken += 1
-        minute = origin.slot // 60
-        origin.returns[minute] = origin.returns.get(minute, 0) + 1
-        return Postponed(job, origin.slot - now, origin.in_flight, origin.waiting)
+        return Postponed(job, origin.returns.place(now, each_second), origin.in_flight, origin.waiting)
 
     def _is_idle(self, origin: Origin, now: float) -> bool:
-        for minute in [minute for minute in origin.returns if (minute + 1) * 60 <= now]:
-            del origin.returns[minute]
-        return not (origin.in_flight or origin.waiting or origin.returns or origin.ended.per_second(now))
+        coming = origin.returns.coming(now)
+        return not (origin.in_flight or origin.waiting or coming or origin.ended.per_second(now))
 
 
 def _level(lengths: Sequence[int], excess: int) -> int:
@@ -338,7 +275,3 @@ def _level(lengths: Sequence[int], excess: int) -> int:
             return length - math.ceil((excess - total) / count)
         total += step
     return 0
-
-
-def _coming(origin: Origin, now: float) -> int:
-    return sum(count for minute, count in origin.returns.items() if (minute + 1) * 60 > now)

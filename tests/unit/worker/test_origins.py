@@ -7,14 +7,13 @@ from datetime import UTC, datetime, timedelta
 from scheduler_app.worker.attempt import Attempt
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.lease import Lease
+from scheduler_app.worker.origin import MAX_POSTPONED_SECONDS, Postponed
 from scheduler_app.worker.origins import (
     MAX_IN_FLIGHT,
-    MAX_POSTPONED_SECONDS,
     MIN_KEPT,
     MIN_RETURNS_A_SECOND,
     SATURATED_SECONDS,
     OriginQueues,
-    Postponed,
 )
 from tests.builders import event, schedule
 
@@ -176,7 +175,7 @@ def test_a_hundred_thousand_postponed_events_come_again_within_the_bound_and_rar
     delays = [waiting._postponed(origin, one, 2.0).seconds for _ in range(100_000)]
     assert max(delays) <= MAX_POSTPONED_SECONDS + 1
     assert max(Counter(int(each) for each in delays).values()) <= 60
-    assert len(waiting._origins["http://a:80"].returns) <= MAX_POSTPONED_SECONDS / 60 + 2
+    assert len(waiting._origins["http://a:80"].returns._by_minute) <= MAX_POSTPONED_SECONDS / 60 + 2
 
 
 def test_an_idle_origin_is_forgotten() -> None:
