@@ -19,7 +19,7 @@ from api.wire.event_filter import EventFilter
 from api.wire.message_output import message_shown
 from api.wire.paging import window
 from api.wire.presenters import shown
-from scheduler_app.domain.event import LIFE, Kind, State
+from scheduler_app.domain.event import LIFE, LIVING, Kind, State
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.record import EventRecord
 
@@ -74,6 +74,7 @@ def event(query: Loaded, event_id: str) -> str:
         event=found,
         names={schedule.id: schedule.name} if isinstance(schedule, Schedule) else {},
         life=LIFE[found.state],
+        living=found.state in LIVING,
         cancellable=found.state not in NOT_CANCELLABLE,
         steps=steps(found),
         curl=_curl(found, schedule) if isinstance(schedule, Schedule) else None,

@@ -54,8 +54,7 @@ def test_a_first_schedule_is_made_in_plain_words_fires_fails_and_is_sent_again(
     use(page, "send-again")
     expect(page.get_by_test_id("done")).to_have_text("Sent again.")
     stack.finished(made["id"])
-    page.reload()
-    expect(page.get_by_test_id("state")).to_contain_text("completed")
+    expect(page.get_by_test_id("state")).to_contain_text("completed", timeout=20_000)
     expect(page.get_by_test_id("attempt")).to_have_count(2)
     assert len(journal.calls["/first"]) == 2
 

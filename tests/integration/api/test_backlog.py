@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from scheduler_app.domain.event import manual
+from scheduler_app.domain.event import Kind, manual
 from scheduler_app.domain.lateness import CatchUp
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
@@ -65,6 +65,8 @@ def test_it_shows_what_is_owed_by_policy(client: FlaskClient, store: Store) -> N
     store.events.insert(
         [manual("s1", 1, LONG_AGO + 9 * SECOND), event(LONG_AGO + 7 * SECOND, "s3")], LONG_AGO, "made"
     )
+    again = event(LONG_AGO + 10 * SECOND, "s1")._replace(id="s1-backfill-1", kind=Kind.BACKFILL)
+    store.events.insert([again], LONG_AGO, "made")
     fleeting = message(LONG_AGO + 8 * SECOND, "m2", expire_after_seconds=60.0)
     assert store.messages.insert(fleeting, LONG_AGO)
     shown = client.get("/api/backlog").get_json()
@@ -75,8 +77,8 @@ def test_it_shows_what_is_owed_by_policy(client: FlaskClient, store: Store) -> N
     assert found == {
         ("latest", True, "allow"): (5, "2026-01-01T00:00:00Z"),
         ("all", False, "queue"): (3, "2026-01-01T00:00:00Z"),
-        # A message; an occurrence whose schedule is gone.
-        ("all", False, "allow"): (2, "2026-01-01T00:00:07Z"),
+        # A message; an occurrence whose schedule is gone; one that is made up for.
+        ("all", False, "allow"): (3, "2026-01-01T00:00:07Z"),
         # A call by hand, which catch_up does not judge; a message that is given up.
         ("all", True, "allow"): (2, "2026-01-01T00:00:08Z"),
     }

@@ -12,13 +12,14 @@ from api.routes import forecast as forecast_route
 from scheduler_app.domain.blackout import Blackout, Policy
 from scheduler_app.domain.forecast import Buckets, Cell, Source, Withheld
 from scheduler_app.domain.kill_switch import Scope, Target
+from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import TENANT
 from scheduler_app.store import Store
 from scheduler_app.usecases import forecast as forecast_usecase
 from scheduler_app.usecases.expansion import Expansion
 from scheduler_app.usecases.forecast import ForecastService
-from tests.builders import event, message, schedule
+from tests.builders import draft, event, message, schedule
 from tests.integration.conftest import NOON
 
 Create = Callable[..., dict[str, Any]]
@@ -123,6 +124,16 @@ def test_what_blackouts_skip_is_not_counted_and_what_they_postpone_is_counted_at
     )
     found = [later.cells[Cell(bucket, "http://b.example:80", Source.RULES)] for bucket in range(4)]
     assert found == [0, 0, 5, 1]
+
+
+def test_a_blackout_of_a_destination_is_one_of_its_schedules(store: Store) -> None:
+    named = draft(url=NOT_GIVEN, destination="erp", rrule="FREQ=HOURLY").schedule(
+        "named", NOON, max_retries=1
+    )
+    store.schedules.insert(named)
+    set_blackout(store, Target(TENANT, Scope.DESTINATION, "erp"), "skip", NOON + 2 * HOUR, 3)
+    made = ForecastService(store).forecast(Buckets(NOON, NOON + 8 * HOUR, HOUR), NOON, tenant=TENANT)
+    assert (made.cells.total(), made.withheld) == (5, {Withheld.SKIPPED: 3})
 
 
 def test_events_and_messages_that_wait_are_moved_too(store: Store) -> None:

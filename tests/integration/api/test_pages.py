@@ -448,6 +448,7 @@ def test_a_heat_map_counts_each_hour_in_its_zone_and_leads_to_its_events(
     monkeypatch.setattr(heat_map, "MOST_EVENTS", 2)
     monkeypatch.setattr(heat_map, "MOST_DEAD", 1)
     page = client.get("/calendar?view=hours&on=2026-03-02").text
+    assert re.findall(r'data-test="hour"[^>]*>(\d+)', page) == ["2"], "the newest are in the last hour"
     assert "what is beyond the newest 2 events; what is beyond the newest 1 dead letters" in page
     # Among all dead letters, of which the newest is none of these.
     page = client.get("/calendar?view=hours&on=2026-03-02&destination=crm").text
