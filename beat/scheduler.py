@@ -13,7 +13,7 @@ from scheduler_app.clock import clock, monotonic
 from scheduler_app.config import Settings
 from scheduler_app.health.fleet import TICK_SECONDS
 from scheduler_app.health.startup import check_replica_set, serve_metrics_of, starting
-from scheduler_app.heap import settle_heap
+from scheduler_app.loading import settle_heap
 from scheduler_app.telemetry import get_logger, metrics
 
 log = get_logger(__name__)

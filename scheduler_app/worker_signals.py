@@ -10,7 +10,7 @@ from scheduler_app.assembly import assemble
 from scheduler_app.broker.own_tasks import delivers_callbacks
 from scheduler_app.config import Settings
 from scheduler_app.health.startup import check_replica_set, starting
-from scheduler_app.heap import settle_heap
+from scheduler_app.loading import settle_heap
 from scheduler_app.telemetry import configure_logs, get_logger
 from scheduler_app.worker.pool import check_pool
 from scheduler_app.worker.process import WorkerProcess

@@ -26,7 +26,7 @@ if _METRICS_FOLDER not in os.environ:
 
 from prometheus_client import multiprocess  # noqa: E402
 
-from scheduler_app.heap import settle_heap  # noqa: E402
+from scheduler_app.loading import settle_heap  # noqa: E402
 from scheduler_app.telemetry import configure_logs  # noqa: E402
 
 try:

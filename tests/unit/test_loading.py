@@ -72,3 +72,19 @@ def test_loading_leaves_a_garbage_collector_alone_that_was_off() -> None:
     finally:
         gc.enable()
         gc.unfreeze()
+
+
+_SETTLES = """
+import gc, weakref
+from scheduler_app.loading import settle_heap
+class Cycle: pass
+lost = Cycle(); lost.itself = lost; gone = weakref.ref(lost); del lost
+made = [Cycle() for _ in range(100_000)]
+settle_heap()
+print(gone() is None, gc.get_freeze_count() > 100_000, len(gc.get_objects()) < 1_000)
+"""
+
+
+def test_what_a_start_has_made_is_looked_at_by_no_later_collection() -> None:
+    done = subprocess.run([sys.executable, "-c", _SETTLES], capture_output=True, text=True, check=True)
+    assert done.stdout == "True True True\n"
