@@ -16,12 +16,17 @@ _MARK = "TEST_RUN_MARK"
 PATIENCE_SECONDS = 60.0
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS) -> None:
-    """Returns as soon as `condition()` holds; fails with `what` when it does not within `seconds`."""
+def wait_until(
+    condition: Callable[[], bool], what: str, seconds: float = PATIENCE_SECONDS, *, pause: float = 0.02
+) -> None:
+    """Returns as soon as `condition()` holds; fails with `what` when it does not within `seconds`.
+
+    `pause` are the seconds between two questions: more where asking takes time from what is waited for.
+    """
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited {seconds} s in vain for {what}"
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 class Program:
@@ -62,7 +67,7 @@ class Program:
             return expression.search(self.output) is not None
 
         try:
-            wait_until(is_there, repr(pattern), seconds)
+            wait_until(is_there, repr(pattern), seconds, pause=0.05)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.output}") from None
         match = expression.search(self.output)
@@ -82,6 +87,11 @@ class Program:
             return self._popen.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"did not end within {seconds} s:\n{self.output}") from None
+
+    def wait_for_nothing_left(self) -> None:
+        """Until itself and all that came of it have ended."""
+        # Each question reads the environment of every process on this machine.
+        wait_until(lambda: self.processes() == [], "everything to end", pause=0.2)
 
     def processes(self) -> list[psutil.Process]:
         """Itself and all that came of it and lives, orphans too."""

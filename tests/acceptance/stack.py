@@ -97,7 +97,7 @@ class Stack:
         return self.start("api", "gunicorn", *options, "api:create_app()", **environment)
 
     def _wait_for_api(self) -> None:
-        wait_until(self._healthy, "the API to answer", START_SECONDS)
+        wait_until(self._healthy, "the API to answer", START_SECONDS, pause=0.05)
 
     def wait_for_node(self, role: str, pid: int) -> None:
         """Until the process says in the database that it lives."""
@@ -174,5 +174,7 @@ class Stack:
         self, schedule_id: str, count: int = 1, seconds: float = PATIENCE_SECONDS
     ) -> list[dict[str, Any]]:
         """The history, as soon as it has so many events; newest first."""
-        wait_until(lambda: len(self.events(schedule_id)) >= count, f"{count} finished events", seconds)
+        what = f"{count} finished events"
+        # Each question is a request, which takes time from the processes that are to finish them.
+        wait_until(lambda: len(self.events(schedule_id)) >= count, what, seconds, pause=0.1)
         return self.events(schedule_id)

@@ -50,7 +50,7 @@ def test_nothing_is_left_of_a_run_that_was_ended(
     wait_until(lambda: all(path.exists() for path in started), f"the tests to run\n{program.output}")
     # To the group, as a terminal does at Ctrl-C; the others to the one process, as make and the kernel do.
     program.signal(how, to_group=how == signal.SIGINT)
-    wait_until(lambda: program.processes() == [], "everything to end")
+    program.wait_for_nothing_left()
     assert _temporary() == before
 
 
@@ -61,7 +61,7 @@ def test_nothing_is_left_of_a_benchmark_that_was_killed(run: Callable[..., Progr
     for part in ("tests.bench.sink", "celery"):
         wait_until(partial(_runs, program, part), f"{part} to run")
     program.signal(signal.SIGKILL)
-    wait_until(lambda: program.processes() == [], "everything to end")
+    program.wait_for_nothing_left()
     assert _temporary() == before
 
 

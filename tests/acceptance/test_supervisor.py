@@ -213,7 +213,7 @@ def test_nothing_survives_a_supervisor_that_is_killed(supervise: Supervise) -> N
     program.wait_for(r"^api  \| lives$")
     program.signal(signal.SIGKILL)
     program.wait()
-    wait_until(lambda: program.processes() == [], "everything to die")
+    program.wait_for_nothing_left()
 
 
 def test_it_ends_in_order_when_nobody_reads_its_output_any_more(run: Callable[..., Program]) -> None:

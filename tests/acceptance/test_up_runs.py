@@ -162,7 +162,7 @@ def test_a_run_goes_on_where_the_last_one_stopped_by_ctrl_c_or_by_kill_9(folder:
         wait_until(lambda: _completed(_api(up), schedule) > before, "the next call")
         up.signal(signal.SIGKILL)
         up.wait()
-        wait_until(lambda: up.processes() == [], "everything to die")
+        up.wait_for_nothing_left()
     with _started(folder, port) as up:
         assert requests.get(f"{_api(up)}/api/schedules/{schedule}", timeout=10).status_code == 200
         _end_beside_a_receiver_that_never_answers(up)
