@@ -37,6 +37,7 @@ def loaded(module: str) -> set[str]:
         ("api.factory", ("scheduler_app.worker", "beat")),
         ("beat.scheduler", ("scheduler_app.worker", "api", "flask", "marshmallow")),
         ("scheduler_app.worker_signals", ("beat", "api", "flask", "marshmallow")),
+        ("scheduler_app.cli.up.local_run", ("pymongo", "redis", "celery", "kombu", "scheduler_app.store")),
     ],
 )
 def test_a_process_loads_nothing_that_it_may_never_need(module: str, others: tuple[str, ...]) -> None:
