@@ -421,7 +421,9 @@ def test_what_comes_for_one_origin_waits_for_a_few_starts_of_another_with_many(
     bench.schedule(other.url("/one"), "one")
     many = [bench.event(clock.now() - number * SECOND, "many") for number in range(60)]
     one = bench.event(clock.now(), "one")
-    executor, started, courier = bench.pipeline.courier._executors.of("http"), list[str](), []
+    executor = bench.pipeline.courier._executors.of("http")
+    started: list[str] = []
+    courier: list[Sequence[Any]] = []
     start, take_over = executor.start, bench.pipeline.courier.send
 
     def noted(made: events.Event, *rest: Any) -> None:
