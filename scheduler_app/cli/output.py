@@ -13,6 +13,8 @@ from scheduler_app.domain.text import visible
 _PIPE_WIDTH = 1_000
 #: The least width of a column of words, however narrow the terminal is.
 _NARROWEST = 10
+#: A word of so many letters is not broken either.
+_WORD = 12
 #: Spaces between two columns.
 _GAP = 2
 _QUIET = "scheduler_app.quiet"
@@ -95,14 +97,19 @@ def table(
     console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
     widths = [max([len(column), *(row[n].cell_len for row in cells)]) for n, column in enumerate(columns)]
     needed = sum(
-        width if column in unbroken else min(width, _NARROWEST)
-        for column, width in zip(columns, widths, strict=True)
+        width if column in unbroken else min(width, _least_width(row[n].plain for row in cells))
+        for n, (column, width) in enumerate(zip(columns, widths, strict=True))
     )
     console.width = max(console.width, needed + _GAP * (len(columns) - 1))
     with console.capture() as captured:
         console.print(shown)
     # Cells are padded to their column's width, which leaves spaces at the ends of lines.
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _least_width(cells: Iterable[str]) -> int:
+    words = (len(word) for cell in cells for word in cell.split())
+    return max([_NARROWEST, *(length for length in words if length <= _WORD)])
 
 
 def _as_json(value: object) -> object:

@@ -39,6 +39,15 @@ def test_what_fits_is_not_wider_than_the_terminal(
     assert max(map(len, unstyle(capsys.readouterr().out).splitlines())) <= 80
 
 
+def test_an_ordinary_word_is_not_broken_beside_an_id_that_leaves_no_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    narrow_terminal(monkeypatch)
+    table(["event", "outcome"], [[EVENT, "Event successfully processed"]], unbroken=("event",))
+    lines = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    assert lines[1:] == ["Event", "successfully", "processed"]
+
+
 def test_the_fields_of_one_thing_are_a_line_each(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
