@@ -32,9 +32,15 @@ def elapsed_body(rule: Rule, of: DayFilter, start: Start) -> Body:
         return quoted(rule, start) if at is None else Body(together(day_words(of), at, not of.everything))
     if _expands(rule) or rule.by_set_pos:
         return quoted(rule, start)
-    unit, _ = _UNITS[rule.freq]
-    every = f"Every {unit}" if rule.interval == 1 else f"Every {rule.interval} {unit}s"
-    return Body(every + _only(rule, of), say.moment(start.local), exact=True)
+    return Body(_every(rule) + _only(rule, of), say.moment(start.local), exact=True)
+
+
+def _every(rule: Rule) -> str:
+    """Its step in the largest unit that counts it evenly."""
+    seconds = rule.interval * _UNITS[rule.freq][1]
+    unit, length = next(each for each in _UNITS.values() if seconds % each[1] == 0)
+    count = seconds // length
+    return f"Every {unit}" if count == 1 else f"Every {count} {unit}s"
 
 
 def _only(rule: Rule, of: DayFilter) -> str:
