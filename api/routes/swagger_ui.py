@@ -1,7 +1,8 @@
 """The specification, and Swagger UI with all its assets: a browser asks no other host for anything."""
 
 import json
-from functools import cache
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,26 +68,25 @@ class _Plain(yaml.SafeDumper):
 
 def register(app: Flask, api: Api) -> None:
     made: dict[str, str] = {}
+    being_made = threading.Lock()
 
-    @cache
-    def specified() -> Node:
-        """Made at the first request: by then every route is registered, and it does not change."""
-        return completed(api.spec.to_dict())
+    def once(name: str, make: Callable[[Node], str]) -> str:
+        """What `make` makes of the specification at the first request: by then every route is registered, and
+        it does not change. It takes half a second of Python's lock, and if all threads made it together, no
+        other request would be answered meanwhile."""
+        with being_made:
+            if name not in made:
+                made[name] = make(completed(api.spec.to_dict()))
+            return made[name]
 
     @app.get("/docs/openapi.yml")
     def specification() -> Response:
-        if "yaml" not in made:
-            made["yaml"] = yaml.dump(
-                specified(), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110
-            )
-        return Response(made["yaml"], mimetype="application/yaml")
+        return Response(once("yaml", _as_yaml), mimetype="application/yaml")
 
     @app.get("/docs/apply.schema.json")
     def schema_of_files() -> Response:
         """Of the files of `scheduler apply`."""
-        if "schema" not in made:
-            made["schema"] = json.dumps(apply_schema(specified()), ensure_ascii=False) + "\n"
-        return Response(made["schema"], mimetype="application/schema+json")
+        return Response(once("schema", _as_schema_of_files), mimetype="application/schema+json")
 
     @app.get("/swagger-ui")
     @app.get("/swagger-ui/")
@@ -106,3 +106,12 @@ def register(app: Flask, api: Api) -> None:
         """Forbids browsers to guess another content type than the one declared."""
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
         return response
+
+
+def _as_yaml(specification: Node) -> str:
+    made: str = yaml.dump(specification, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=110)
+    return made
+
+
+def _as_schema_of_files(specification: Node) -> str:
+    return json.dumps(apply_schema(specification), ensure_ascii=False) + "\n"

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from werkzeug.serving import make_server
 
+from api.routes import swagger_ui
 from api.wire import examples
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -47,6 +49,24 @@ def served(make_api: Callable[..., Flask]) -> Iterator[Callable[..., str]]:
 def specification(client: FlaskClient) -> dict[str, Any]:
     found: dict[str, Any] = yaml.safe_load(client.get("/docs/openapi.yml").text)
     return found
+
+
+@pytest.mark.parametrize("path", ["/docs/openapi.yml", "/docs/apply.schema.json"])
+def test_many_who_ask_at_once_have_it_made_once(
+    path: str, make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app, made = make_api(), []
+    completed = swagger_ui.completed
+
+    def noted(document: Any) -> Any:
+        made.append(path)
+        return completed(document)
+
+    monkeypatch.setattr(swagger_ui, "completed", noted)
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: app.test_client().get(path).data, range(8)))
+    assert len(set(answers)) == 1
+    assert made == [path]
 
 
 def fuzz(url: str, folder: Path, *options: str) -> str:
