@@ -19,7 +19,7 @@ from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from werkzeug.serving import make_server
 
-from api.routes import swagger_ui
+from api.openapi import completed
 from api.wire import examples
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -56,13 +56,12 @@ def test_many_who_ask_at_once_have_it_made_once(
     path: str, make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app, made = make_api(), []
-    completed = swagger_ui.completed
 
     def noted(document: Any) -> Any:
         made.append(path)
         return completed(document)
 
-    monkeypatch.setattr(swagger_ui, "completed", noted)
+    monkeypatch.setattr("api.routes.swagger_ui.completed", noted)
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: app.test_client().get(path).data, range(8)))
     assert len(set(answers)) == 1
