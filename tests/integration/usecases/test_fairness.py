@@ -229,6 +229,15 @@ def test_dispatch_leaves_the_other_duties_of_a_tick_their_turn(store: Store, now
     assert 0 < len(queue.ids(Lane.FRESH)) <= CANDIDATES
 
 
+def test_a_selection_that_took_its_time_is_dispatched_in_part_all_the_same(
+    store: Store, queue: Queue, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler_app.usecases.dispatch.dispatch.SELECTION_SECONDS", 0.0)
+    insert(store, now, of_origin(HOG, [now] * (EVENTS_A_PAGE + 1), "s"))
+    done = dispatching(store, queue).dispatch_page(now)
+    assert (done.dispatched, done.full) == (EVENTS_A_PAGE, True)
+
+
 # What is late beside what is fresh
 
 
