@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from werkzeug.serving import make_server
 
+from api.factory import routed, serve
 from api.openapi import completed
 from api.wire import examples
+from scheduler_app.config import Settings
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 SHIPPED = Path(__file__).parents[3] / "scheduler_app" / "cli" / "apply" / "schema.json"
@@ -53,16 +56,17 @@ def specification(client: FlaskClient) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", ["/docs/openapi.yml", "/docs/apply.schema.json"])
 def test_many_who_ask_at_once_have_it_made_once(
-    path: str, make_api: Callable[..., Flask], monkeypatch: pytest.MonkeyPatch
+    path: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app, made = make_api(), []
+    # Not an application that other tests have used: those have made it already.
+    app, made = routed(settings), []
 
     def noted(document: Any) -> Any:
         made.append(path)
         return completed(document)
 
     monkeypatch.setattr("api.routes.swagger_ui.completed", noted)
-    with ThreadPoolExecutor(8) as pool:
+    with closing(serve(app, settings).store), ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: app.test_client().get(path).data, range(8)))
     assert len(set(answers)) == 1
     assert made == [path]
