@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from scheduler_app.domain.event import State
+from scheduler_app.domain.field_types import wrong
 from scheduler_app.store.events.documents import READABLE, sources
 from scheduler_app.store.events.history import appended, line
-from scheduler_app.store.events.set_aside import update_sound
+from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.indexes import HELD
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
@@ -44,11 +45,14 @@ class Holding:
         while len(keys) < _MOST_KEYS:
             row = self._events.find_one(
                 {"held": {"$gt": last}, "due_at": {"$exists": True}},
-                {"held": 1, "_id": 0},
+                {"held": 1},
                 sort=[("held", 1)],
                 hint=HELD,
             )
             if row is None:
+                break
+            if not isinstance(row["held"], str):  # a list is found by each of its items
+                set_aside(self._events, row["_id"], wrong("held", row["held"], "text"))
                 break
             last = row["held"]
             keys.append(last)

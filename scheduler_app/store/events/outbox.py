@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduler_app.domain.event import State
-from scheduler_app.domain.field_types import EARLIEST, Corrupt, items, text
+from scheduler_app.domain.field_types import EARLIEST, Corrupt, items, text, wrong
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.store.documents.leases import lease, lease_over
@@ -195,11 +195,13 @@ class Outbox:
         found = []
         for row in rows:
             # The other fields are checked where they are needed. An id that is no text fits into no
-            # message.
-            if isinstance(row["_id"], str):
-                found.append(_due(row))
-            else:
+            # message; a list of dates is found like a date, and has no place in the order.
+            if not isinstance(row["_id"], str):
                 set_aside(self._events, row["_id"], Corrupt("_id is no text"))
+            elif not isinstance(row["due_at"], datetime):
+                set_aside(self._events, row["_id"], wrong("due_at", row["due_at"], "a date"))
+            else:
+                found.append(_due(row))
         return found
 
     def sent(self, token: str) -> None:

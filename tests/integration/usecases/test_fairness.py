@@ -24,6 +24,7 @@ from scheduler_app.usecases.dispatch import Batch, Dispatch
 from scheduler_app.usecases.dispatch.batches import EVENTS_A_BATCH
 from scheduler_app.usecases.dispatch.room import LATE_REFILL, MESSAGES
 from scheduler_app.usecases.dispatch.selection import CANDIDATES, EVENTS_A_PAGE, LATE_SHARE
+from scheduler_app.usecases.kill_switches import HeldEvents
 from scheduler_app.usecases.recovery import GRACE_SECONDS, NEARLY_EMPTY, Recovery
 from tests.builders import event
 from tests.integration.usecases.queued import messages
@@ -236,6 +237,36 @@ def test_a_selection_that_took_its_time_is_dispatched_in_part_all_the_same(
     insert(store, now, of_origin(HOG, [now] * (EVENTS_A_PAGE + 1), "s"))
     done = dispatching(store, queue).dispatch_page(now)
     assert (done.dispatched, done.full) == (EVENTS_A_PAGE, True)
+
+
+def test_an_event_that_is_due_at_a_list_of_dates_keeps_nothing_from_being_dispatched(
+    store: Store, queue: Queue, now: datetime
+) -> None:
+    insert(store, now, [*of_origin(HOG, [now], "bent"), *of_origin(VICTIM, [now] * 10, "sound")])
+    bent = store.mongo.collection("events").find_one_and_update(
+        {"schedule_id": "bent0"}, {"$set": {"due_at": [now, now]}}
+    )
+    assert bent is not None
+    dispatching(store, queue).dispatch_page(now)
+    assert len(queue.ids(Lane.FRESH)) == 10
+    found = store.mongo.collection("events").find_one({"_id": bent["_id"]})
+    assert found is not None
+    assert (found["state"], found["status"][-1]["message"]) == (
+        "error",
+        "Set aside: due_at is a list, not a date",
+    )
+
+
+def test_a_list_of_switches_that_hold_an_event_keeps_no_other_held(store: Store, now: datetime) -> None:
+    insert(store, now, of_origin(VICTIM, [now, now], "e"))
+    events = store.mongo.collection("events")
+    events.update_one({"schedule_id": "e0"}, {"$set": {"held": ["a", "b"]}})
+    events.update_one({"schedule_id": "e1"}, {"$set": {"held": "tag:x"}})
+    for _ in range(2):
+        HeldEvents(store).release_page(now)
+    assert [
+        row["schedule_id"] for row in events.find({"held": {"$exists": True}, "state": "ready_queue"})
+    ] == []
 
 
 # What is late beside what is fresh
