@@ -155,6 +155,7 @@ class Courier(EssentialThread):
                 heapq.heappush(self._future, (job.attempt.event.due_at, next(self._order), job))
 
     def _start_due(self) -> None:
+        self._more_can_start = False
         if self._giving_back.is_set():
             self._give_back_all()
             return
@@ -168,7 +169,6 @@ class Courier(EssentialThread):
                 delayed.append(self._delayed(busy, now))
         if delayed:
             self._recorder.put(delayed)
-        self._more_can_start = False
         if self._is_behind():
             return
         for _ in range(STARTS_AT_ONCE):

@@ -444,6 +444,26 @@ def test_what_comes_for_one_origin_waits_for_a_few_starts_of_another_with_many(
     assert started.index(one) <= STARTS_AT_ONCE + 1
 
 
+def test_a_worker_that_ends_amid_many_starts_waits_for_those_in_flight_without_spinning(
+    bench: Bench, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.schedule(journal.script("/a", hangs), timeout_seconds=30)
+    executors, pauses = bench.pipeline.courier._executors, list[float]()
+    wait = executors.wait
+
+    def noted(timeout: float) -> Any:
+        if bench.pipeline.courier._giving_back.is_set():
+            pauses.append(timeout)
+        elif bench.pipeline.courier.in_flight >= STARTS_AT_ONCE:
+            bench.pipeline.stop_starting()
+        return wait(timeout)
+
+    monkeypatch.setattr(executors, "wait", noted)
+    bench.hand_over([bench.event(clock.now() - number * SECOND) for number in range(40)])
+    wait_until(lambda: len(pauses) >= 3, "the courier to wait three times")
+    assert pauses[2] > 0
+
+
 def test_a_postponed_event_is_sent_at_its_new_time_and_its_lag_counts_from_the_old(
     bench: Bench, journal: Journal
 ) -> None:
