@@ -42,7 +42,7 @@ class Holding:
         """The switches that events are held by. Each costs a look into an index that has nothing else."""
         keys: list[str] = []
         last = ""
-        while len(keys) < _MOST_KEYS:
+        for _ in range(_MOST_KEYS):
             row = self._events.find_one(
                 {"held": {"$gt": last}, "due_at": {"$exists": True}},
                 {"held": 1},
@@ -52,8 +52,9 @@ class Holding:
             if row is None:
                 break
             if not isinstance(row["held"], str):  # a list is found by each of its items
-                set_aside(self._events, row["_id"], wrong("held", row["held"], "text"))
-                break
+                if not set_aside(self._events, row["_id"], wrong("held", row["held"], "text")):
+                    break
+                continue
             last = row["held"]
             keys.append(last)
         return keys
