@@ -107,8 +107,8 @@ TRANSITIONS: dict[str, Transition] = {
     "mark_dispatched": _move(set(WAITING), {State.WORKER_QUEUE}),
     # Its destination has no room before later; it keeps its place in the line.
     "put_off": _move(set(WAITING), {State.READY_QUEUE}),
-    # It falls due within a blackout that says so.
-    "skip_waiting": _move({State.READY_QUEUE}, {State.SKIPPED}),
+    # It falls due within a blackout that says so; or did, before its worker was lost.
+    "skip_waiting": _move(set(WAITING), {State.SKIPPED}),
     # A kill switch stops it; it has its own time again when that is off.
     "hold": _move(set(WAITING), {State.READY_QUEUE}),
     "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
@@ -175,7 +175,7 @@ class Event(NamedTuple):
     lost_leases: int = 0
     """Claims of it whose workers did not report: it may have been sent."""
     postponed_from: datetime | None = None
-    """When it was due before its origin had no room for it; None where it was not postponed."""
+    """When it was due before it was postponed, or its worker was lost; None where neither has happened."""
     origin: str = UNKNOWN_ORIGIN
     """Of the URL that its schedule had when it was made. For sharing and counting: an edit may have changed
     the URL since, and what is known by its id alone has none."""

@@ -110,6 +110,8 @@ class Recoveries:
                         "$set": {
                             "state": State.RETRYING,
                             "due_at": now + timedelta(seconds=delay_seconds),
+                            # Blackouts judge it by the time at which it fell due.
+                            "postponed_from": {"$ifNull": ["$postponed_from", "$due_at"]},
                             "status": appended("status", line(now, State.RETRYING, message)),
                         }
                         | losses

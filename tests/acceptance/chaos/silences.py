@@ -52,7 +52,11 @@ def withheld_calls(
             if silence.broken_by(called_at)
         ]
         if calls and silence.skips_at(event["run_time"]):
-            found.append(f"{event['_id']}: called, though a blackout skips it")
+            after = min(calls) - event["run_time"].timestamp()
+            lines = ", then ".join(line["message"] for line in event["status"])
+            found.append(
+                f"{event['_id']}: called {after:.3f} s after its time, though a blackout skips it: {lines}"
+            )
     return found
 
 

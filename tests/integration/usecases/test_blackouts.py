@@ -22,6 +22,7 @@ from scheduler_app.store import Store
 from scheduler_app.store.blackouts import CorruptBlackout
 from scheduler_app.usecases.blackouts import BlackoutService, BlackoutView
 from scheduler_app.usecases.dispatch import Dispatch
+from scheduler_app.usecases.recovery import Recovery
 from scheduler_app.worker import Pipeline
 from tests.acceptance.journal import Journal
 from tests.builders import draft, event, message, schedule
@@ -129,6 +130,21 @@ def test_what_fell_due_within_one_that_skips_is_skipped_though_it_is_over(
     assert dispatch(now + 2 * HOUR) == len(world) - 1
     assert states(store, world, now) == {"tagged": "skipped"}
     assert "tag-skip" in event_document(store, world["tagged"].id)["status"][-1]["message"]
+
+
+@pytest.mark.parametrize("after", [10 * SECOND, 2 * HOUR], ids=["within", "when it is over"])
+def test_what_a_killed_worker_had_claimed_is_skipped_when_it_is_recovered(
+    store: Store, dispatch: Callable[..., int], world: dict[str, Event], now: datetime, after: timedelta
+) -> None:
+    """It was claimed ahead of its time, and recovery gives it a new one."""
+    set_blackout(store, now, BILLING, "skip")
+    occurrence = world["tagged"].id
+    store.claims.claim([occurrence], until=now, now=now - SECOND, lease_seconds=-1, worker="killed")
+    assert Recovery(store).recover_workers(now + after).workers == 1
+    dispatch(now + after + 5 * SECOND)
+    found = event_document(store, occurrence)
+    assert found["state"] == State.SKIPPED
+    assert "tag-skip" in found["status"][-1]["message"]
 
 
 def test_what_fell_due_before_one_was_given_is_sent_when_it_is_over(
