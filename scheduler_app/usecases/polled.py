@@ -32,6 +32,8 @@ class Polled(Generic[T]):
         """When the last look began, in monotonic seconds."""
         self.is_away = False
         """Whether MongoDB did not answer it."""
+        self.has_answer = False
+        """Whether MongoDB has answered any look: before that, nothing is known."""
 
     @property
     def known(self) -> T:
@@ -65,7 +67,7 @@ class Polled(Generic[T]):
                 )
             self.is_away = True
         else:
-            self.is_away = False
+            self.is_away, self.has_answer = False, True
             if found != self._known:
                 log.warning(
                     f"{self._name}.changed", message="Other ones hold than before", now=str(found)[:500]

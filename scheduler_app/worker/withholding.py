@@ -42,7 +42,7 @@ class Withholding(threading.Thread):
     def run(self) -> None:
         while True:
             try:
-                if self.blackouts.is_old:
+                if self.blackouts.is_old or not self.blackouts.has_answer:
                     self.blackouts.look()
                 self.kill_switches.look()
             except Exception:  # without this thread nothing would be sent
@@ -55,8 +55,11 @@ class Withholding(threading.Thread):
 
     def may_start(self) -> bool:
         """Whether what is known is fresh enough to start an attempt by it. A MongoDB that does not answer is
-        no reason to stop: the last known state holds then."""
+        no reason to stop: the last known state holds then. A process that has just started knows none before
+        the first answers."""
         view = self.kill_switches
+        if not (view.has_answer and self.blackouts.has_answer):
+            return False
         return view.is_away or monotonic() - view.looked_at < STALE_SECONDS
 
     def withheld(self, job: Job, now: datetime) -> Delayed | None:

@@ -292,6 +292,7 @@ def test_a_switch_that_is_on_twice_is_one_and_keeps_since_when(store: Store, now
 def test_a_worker_that_was_frozen_looks_again_before_it_starts_anything(store: Store) -> None:
     watch = Withholding(store)
     assert not watch.may_start()
+    watch.blackouts.look()
     watch.kill_switches.look()
     assert watch.may_start()
     watch.kill_switches.looked_at -= STALE_SECONDS
@@ -301,9 +302,30 @@ def test_a_worker_that_was_frozen_looks_again_before_it_starts_anything(store: S
     assert watch.may_start()
 
 
+@pytest.mark.parametrize("unknown", ["kill_switches", "blackouts"])
+def test_a_worker_that_has_just_started_sends_nothing_before_it_knows_what_is_stopped(
+    store: Store, settings: Settings, unknown: str
+) -> None:
+    """MongoDB did not answer its first look in time, and answers again."""
+    away = Store(replace(settings, mongo_uri="mongodb://127.0.0.1:9/?serverSelectionTimeoutMS=100"))
+    watch, without_answer = Withholding(store), Withholding(away)
+    view = getattr(watch, unknown)
+    read, view._read = view._read, getattr(without_answer, unknown)._read
+    watch.blackouts.look()
+    watch.kill_switches.look()
+    assert view.is_away
+    assert not watch.may_start()
+    view._read = read
+    view.look()
+    assert watch.may_start()
+    away.close()
+
+
 def test_nothing_starts_by_what_was_known_almost_a_second_ago(store: Store) -> None:
     watch = Withholding(store)
+    watch.blackouts.look()
     watch.kill_switches.look()
+    assert watch.may_start()
     watch.kill_switches.looked_at -= 0.9
     assert not watch.may_start()
     # A look may take as long as it may at most, and starts are not held up by the wait for the next one.
