@@ -12,7 +12,7 @@ MOVES = {
     "running": {"completed", "retrying", "error", "ready_queue", "cancelled", "skipped", "expired"},
     "retrying": {
         *("ready_queue", "worker_queue", "running", "completed", "error", "retrying", "cancelled"),
-        "expired",
+        *("expired", "skipped"),
     },
 }
 
