@@ -56,10 +56,12 @@ def test_a_worker_finishes_what_is_in_flight_and_gives_the_rest_back_in_time_for
     told = threading.Event()
     in_flight = stack.create(journal.script("/held", when_told(told)), run_at=soon(0.5))
     wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
-    due = soon(6)
-    waiting = [stack.create(journal.url("/later"), run_at=due) for _ in range(20)]
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
-        wait_until(lambda: broker.hlen(stack.key("unacked")) > 1, "the first worker to hold the others")
+        # A message is held until its events are claimed, and no longer.
+        wait_until(lambda: broker.hlen(stack.key("unacked")) == 0, "its message to be done with")
+        due = soon(6)
+        waiting = [stack.create(journal.url("/later"), run_at=due) for _ in range(20)]
+        wait_until(lambda: broker.hlen(stack.key("unacked")) > 0, "the first worker to hold the others")
         assert broker_queue.waiting(broker) == 0
         first.send_signal(signal.SIGTERM)
         wait_until(lambda: broker_queue.waiting(broker) > 0, "them to be given back", 3)
