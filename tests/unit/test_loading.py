@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from scheduler_app.cli.up.services import beat_service, worker_service
+from scheduler_app.cli.up.services import beat_service, flower_service, worker_service
 from scheduler_app.cli.up.supervisor import Service
 from scheduler_app.config import load_settings
 from scheduler_app.loading import without_garbage_collection
@@ -53,11 +53,15 @@ def test_a_process_loads_nothing_that_it_may_never_need(module: str, others: tup
 
 
 @pytest.mark.parametrize(
-    "service",
-    [worker_service(1, load_settings(), {}), beat_service({})],
-    ids=["worker", "beat"],
+    ("service", "others"),
+    [
+        (worker_service(1, load_settings(), {}), {"flower", "tornado"}),
+        (beat_service({}), {"flower", "tornado"}),
+        (flower_service(1, "user:password", {}), set()),
+    ],
+    ids=["worker", "beat", "flower"],
 )
-def test_a_worker_and_a_beat_of_up_load_no_other_command_of_celery(service: Service) -> None:
+def test_a_process_of_up_loads_no_other_command_of_celery(service: Service, others: set[str]) -> None:
     environment = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
     done = subprocess.run(
         [*service.command, "--help"], env=environment, capture_output=True, text=True, check=True
@@ -65,7 +69,7 @@ def test_a_worker_and_a_beat_of_up_load_no_other_command_of_celery(service: Serv
     found = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert f" {service.name.rstrip('1')} [OPTIONS]" in done.stdout
     assert "scheduler_app.broker.app" in found
-    assert sorted(found & {"celery.bin.celery", "flower", "prompt_toolkit", "tornado"}) == []
+    assert sorted(found & {"celery.bin.celery", "prompt_toolkit", *others}) == []
 
 
 def test_rich_can_be_imported_after_the_logs() -> None:

@@ -8,7 +8,11 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+import click
+
 from scheduler_app.loading import without_garbage_collection
+
+_MODULES = {"beat": "celery.bin.beat", "flower": "flower.command", "worker": "celery.bin.worker"}
 
 
 def main(name: str, arguments: Sequence[str]) -> None:
@@ -18,9 +22,10 @@ def main(name: str, arguments: Sequence[str]) -> None:
 
         from scheduler_app.broker.app import current
 
-        command = getattr(import_module(f"celery.bin.{name}"), name)
         context = CLIContext(app=current(), no_color=None, workdir=None, quiet=True)
-    command.main(list(arguments), prog_name=f"celery {name}", obj=context)
+        command = getattr(import_module(_MODULES[name]), name)
+    # Flower's command looks at the options of the group that it belongs to.
+    click.Group("celery", {name: command}).main([name, *arguments], prog_name="celery", obj=context)
 
 
 if __name__ == "__main__":

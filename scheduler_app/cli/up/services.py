@@ -93,9 +93,8 @@ def flower_service(port: int, login: str, environment: Mapping[str, str]) -> Ser
     return Service(
         name="flower",
         # Flower warns of each worker that is not up yet: the workers' own lines say more.
-        command=(
-            *_python("celery"),
-            *("--quiet", "-A", "scheduler_app", "flower"),
+        command=_celery(
+            "flower",
             f"--conf={_FLOWER_CONFIG}",
             "--address=127.0.0.1",
             f"--port={port}",
