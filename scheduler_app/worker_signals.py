@@ -2,22 +2,22 @@
 delivers callbacks starts anything."""
 
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from celery import signals
 
-from scheduler_app.assembly import assemble
 from scheduler_app.broker.own_tasks import delivers_callbacks
 from scheduler_app.config import Settings
 from scheduler_app.health.startup import check_replica_set, starting
-from scheduler_app.loading import settle_heap
+from scheduler_app.loading import settle_heap, without_garbage_collection
 from scheduler_app.telemetry import configure_logs, get_logger
-from scheduler_app.worker.pool import check_pool
-from scheduler_app.worker.process import WorkerProcess
+
+if TYPE_CHECKING:
+    from scheduler_app.worker.process import WorkerProcess
 
 log = get_logger(__name__)
 
-_worker: WorkerProcess | None = None
+_worker: "WorkerProcess | None" = None
 
 
 @signals.worker_init.connect(weak=False)
@@ -29,6 +29,12 @@ def _start(sender: Any, **_: Any) -> None:
     with starting():
         if not delivers_callbacks(sender.app):
             return
+        with without_garbage_collection():
+            # Here, and not above: Flower, beat and the commands of Celery deliver nothing.
+            from scheduler_app.assembly import assemble
+            from scheduler_app.worker.pool import check_pool
+            from scheduler_app.worker.process import WorkerProcess
+
         check_pool(sender.pool_cls)
         made = assemble(settings, sender.app)
         pipeline = made.pipeline(sender.hostname, sorted(sender.app.amqp.queues.consume_from))

@@ -6,10 +6,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import setup_logging
 
-from scheduler_app.broker import (
-    inspection,  # noqa: F401  registers the command `inspect in_flight`
-    task,
-)
+from scheduler_app.broker import task
 from scheduler_app.broker.backend import Backend
 from scheduler_app.broker.backends import backend_of
 from scheduler_app.broker.options import celery_settings
@@ -45,6 +42,9 @@ def make_app(settings: Settings) -> Application:
 @cache
 def current() -> Application:
     """The application of this process, made when it is first asked for; a wrong setting ends the process."""
+    # It registers the command `inspect in_flight`, and brings much of Celery's worker: not for the API.
+    from scheduler_app.broker import inspection  # noqa: F401
+
     with starting():
         settings = load_settings()
         app = make_app(settings)

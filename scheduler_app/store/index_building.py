@@ -1,5 +1,8 @@
 """Makes the indexes of `indexes`, and the view of finished events; whichever process comes first does it."""
 
+import random
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from pymongo import ASCENDING, IndexModel
@@ -31,6 +34,19 @@ NAMESPACE_EXISTS = 48
 INDEX_NOT_FOUND = 27
 NODE_TTL_SECONDS = 60
 
+_OF_COLLECTIONS = {
+    "schedules": SCHEDULES,
+    "events": EVENTS,
+    "calendars": CALENDARS,
+    "outbox": OUTBOX,
+    "destinations": DESTINATIONS,
+    "idempotency": IDEMPOTENCY,
+    "calendar_feeds": CALENDAR_FEEDS,
+    "backfills": BACKFILLS,
+    "sessions": SESSIONS,
+    "edits": EDITS,
+}
+
 
 class IndexBuildGoesOn(Unavailable):
     """MongoDB builds indexes for longer than a command may take, and goes on: nothing uses the collection's
@@ -43,40 +59,35 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
 
     Raises a STORE_FAULT; IndexBuildGoesOn among them means to ask again later.
     """
-    _create(mongo.collection("schedules"), SCHEDULES)
-    _create(mongo.collection("events"), EVENTS)
-    _create(mongo.collection("calendars"), CALENDARS)
-    _create(mongo.collection("outbox"), OUTBOX)
-    _create(mongo.collection("destinations"), DESTINATIONS)
-    _create(mongo.collection("idempotency"), IDEMPOTENCY)
-    _create(mongo.collection("calendar_feeds"), CALENDAR_FEEDS)
-    _create(mongo.collection("backfills"), BACKFILLS)
-    _create(mongo.collection("sessions"), SESSIONS)
-    _create(mongo.collection("edits"), EDITS)
+    events = partial(_ensure_ttl, mongo, "events", "archived_at")
+    steps: list[Callable[[], None]] = [
+        *(partial(_create, mongo.collection(name), models) for name, models in _OF_COLLECTIONS.items()),
+        # Messages have no schedule, and a retention of their own.
+        partial(
+            events,
+            "retention_v2",
+            retention_days * DAY_SECONDS,
+            partialFilterExpression={"archived_at": {"$exists": True}, "schedule_id": {"$exists": True}},
+        ),
+        partial(
+            events,
+            "message_retention_v1",
+            message_retention_days * DAY_SECONDS,
+            partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
+        ),
+        partial(_ensure_ttl, mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS),
+        partial(_ensure_ttl, mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS),
+        partial(_ensure_ttl, mongo, "sessions", "expires_at", "expired_v1", 0),
+        partial(_ensure_ttl, mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS),
+        partial(_ensure_ttl, mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS),
+        partial(_ensure_archive_view, mongo),
+    ]
+    # Processes that start together begin at different places. In one order they would all ask for the same
+    # index, and mongod would try it again for each of them, for four times the work.
+    first = random.randrange(len(steps))  # noqa: S311
+    for step in steps[first:] + steps[:first]:
+        step()
     _drop_replaced(mongo)
-    # Messages have no schedule, and a retention of their own.
-    _ensure_ttl(
-        mongo,
-        "events",
-        "archived_at",
-        "retention_v2",
-        retention_days * DAY_SECONDS,
-        partialFilterExpression={"archived_at": {"$exists": True}, "schedule_id": {"$exists": True}},
-    )
-    _ensure_ttl(
-        mongo,
-        "events",
-        "archived_at",
-        "message_retention_v1",
-        message_retention_days * DAY_SECONDS,
-        partialFilterExpression={"archived_at": {"$exists": True}, "kind": "message"},
-    )
-    _ensure_ttl(mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS)
-    _ensure_ttl(mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS)
-    _ensure_ttl(mongo, "sessions", "expires_at", "expired_v1", 0)
-    _ensure_ttl(mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS)
-    _ensure_ttl(mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS)
-    _ensure_archive_view(mongo)
 
 
 def _create(collection: Collection[Document], models: list[IndexModel]) -> None:

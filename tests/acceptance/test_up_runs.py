@@ -133,7 +133,7 @@ def test_a_second_one_on_the_same_data_directory_is_one_sentence(
 
 def test_a_worker_and_a_mongod_that_are_killed_come_back_and_the_schedule_goes_on(running: Program) -> None:
     schedule = _paste_curl(running)
-    _named(running, "celery", "worker").kill()
+    _named(running, "scheduler_app.cli.up.celery_process", "worker").kill()
     running.wait_for(r"^up +\| worker1 ended \(killed by SIGKILL\), is started again in 1 s$")
     _named(running, "--replSet").kill()
     running.wait_for(r"^up +\| mongod ended \(killed by SIGKILL\), is started again in 1 s$")

@@ -2,11 +2,15 @@
 
 import gc
 import json
+import os
 import subprocess
 import sys
 
 import pytest
 
+from scheduler_app.cli.up.services import beat_service, flower_service, worker_service
+from scheduler_app.cli.up.supervisor import Service
+from scheduler_app.config import load_settings
 from scheduler_app.loading import without_garbage_collection
 
 #: What some processes ask for later, or never. Each of these took more than 15 ms, or brings other packages.
@@ -25,8 +29,8 @@ NEVER_AT_ONCE = (
 )
 
 
-def loaded(module: str) -> set[str]:
-    program = f"import json, sys, {module}\nprint(json.dumps(list(sys.modules)))"
+def loaded(statements: str) -> set[str]:
+    program = f"{statements}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
 
@@ -34,16 +38,38 @@ def loaded(module: str) -> set[str]:
 @pytest.mark.parametrize(
     ("module", "others"),
     [
-        ("api.factory", ("scheduler_app.worker", "beat")),
+        ("api.factory", ("scheduler_app.worker", "beat", "celery.worker.control")),
         ("beat.scheduler", ("scheduler_app.worker", "api", "flask", "marshmallow")),
-        ("scheduler_app.worker_signals", ("beat", "api", "flask", "marshmallow")),
+        ("scheduler_app.worker.process", ("beat", "api", "flask", "marshmallow")),
+        # Flower, beat and each of Celery's commands import it.
+        ("scheduler_app.worker_signals", ("scheduler_app.assembly", "scheduler_app.worker")),
         ("scheduler_app.cli.up.local_run", ("pymongo", "redis", "celery", "kombu", "scheduler_app.store")),
     ],
 )
 def test_a_process_loads_nothing_that_it_may_never_need(module: str, others: tuple[str, ...]) -> None:
-    found = loaded(module)
+    found = loaded(f"import {module}")
     assert module in found
     assert sorted(found & {*NEVER_AT_ONCE, *others}) == []
+
+
+@pytest.mark.parametrize(
+    ("service", "others"),
+    [
+        (worker_service(1, load_settings(), {}), {"flower", "tornado"}),
+        (beat_service({}), {"flower", "tornado"}),
+        (flower_service(1, "user:password", {}), set()),
+    ],
+    ids=["worker", "beat", "flower"],
+)
+def test_a_process_of_up_loads_no_other_command_of_celery(service: Service, others: set[str]) -> None:
+    environment = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
+    done = subprocess.run(
+        [*service.command, "--help"], env=environment, capture_output=True, text=True, check=True
+    )
+    found = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert f" {service.name.rstrip('1')} [OPTIONS]" in done.stdout
+    assert "scheduler_app.broker.app" in found
+    assert sorted(found & {"celery.bin.celery", "prompt_toolkit", *others}) == []
 
 
 def test_rich_can_be_imported_after_the_logs() -> None:

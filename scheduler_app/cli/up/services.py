@@ -43,15 +43,7 @@ def server_service(server: Server, folder: Path, environment: Mapping[str, str])
 
 def api_service(settings: Settings, environment: Mapping[str, str]) -> Service:
     """The API under gunicorn."""
-    gunicorn = (
-        sys.executable,
-        "-m",
-        "gunicorn",
-        "--config",
-        str(_GUNICORN_CONFIG),
-        "--graceful-timeout",
-        "2",
-    )
+    gunicorn = (*_python("gunicorn"), "--config", str(_GUNICORN_CONFIG), "--graceful-timeout", "2")
     return Service(
         name="api",
         command=(*gunicorn, "api:create_app()"),
@@ -117,9 +109,13 @@ def flower_service(port: int, login: str, environment: Mapping[str, str]) -> Ser
     )
 
 
-def _celery(*arguments: str) -> tuple[str, ...]:
-    # As a module of this interpreter: PATH may have another celery, or none.
-    return (sys.executable, "-m", "celery", "--quiet", "-A", "scheduler_app", *arguments)
+def _celery(command: str, *arguments: str) -> tuple[str, ...]:
+    return (*_python("scheduler_app.cli.up.celery_process"), command, *arguments)
+
+
+def _python(module: str) -> tuple[str, ...]:
+    # As a module of this interpreter: PATH may have another celery or gunicorn, or none.
+    return (sys.executable, "-m", module)
 
 
 def _is_ok(host: str, port: int, path: str) -> bool:
