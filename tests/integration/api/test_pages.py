@@ -36,6 +36,19 @@ def fail(store: Store, schedule_id: str, run_time: datetime, status: int) -> str
     return made.id
 
 
+def test_a_page_of_an_event_names_no_field_and_no_attempt_that_is_already_made(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    schedule_id = create()["id"]
+    running, waiting = (event(datetime(2026, 1, day, tzinfo=UTC), schedule_id) for day in (1, 2))
+    store.events.insert([running, waiting], now := clock.now(), "made")
+    store.claims.claim([running.id], until=now, now=now, lease_seconds=60, worker="worker-1")
+    shown = {each.id: client.get(f"/events/{each.id}").text for each in (running, waiting)}
+    assert "Claimed by worker-1" in shown[running.id]
+    assert "lease_until" not in shown[running.id]
+    assert ["Next attempt" in shown[each.id] for each in (running, waiting)] == [False, True]
+
+
 def test_a_list_goes_on_page_by_page_with_its_filter(
     client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
