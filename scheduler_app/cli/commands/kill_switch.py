@@ -5,8 +5,9 @@ from collections.abc import Callable
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.kill_switch_name import kill_switch_name
 from scheduler_app.cli.output import say, show_json, table
-from scheduler_app.client import KillSwitch, Scheduler
+from scheduler_app.client import Scheduler
 
 
 @click.group("kill-switch")
@@ -44,7 +45,7 @@ def turn_on(
         return
     stopped = found["stopped"]
     least = "at least " if stopped["at_least"] else ""
-    say(f"{_name(found)} is stopped: {least}{stopped['schedules']} active schedules")
+    say(f"{kill_switch_name(found)} is stopped: {least}{stopped['schedules']} active schedules")
 
 
 @kill_switch.command("off")
@@ -73,9 +74,8 @@ def list_on(scheduler: Scheduler, as_json: bool) -> None:
     elif not found:
         say("No kill switch is on.")
     else:
-        rows = [[_name(each), each.get("since", ""), each["held"], each.get("note", "")] for each in found]
+        rows = [
+            [kill_switch_name(each), each.get("since", ""), each["held"], each.get("note", "")]
+            for each in found
+        ]
         table(["stops", "since", "held", "note"], rows, unbroken=("since",))
-
-
-def _name(found: KillSwitch) -> str:
-    return next((f"{name} {found[name]}" for name in ("tag", "destination") if name in found), "everything")
