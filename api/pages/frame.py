@@ -89,8 +89,8 @@ def _finish(response: Response) -> Response:
 
 
 def _compress(response: Response) -> None:
-    """Sends files, and pages that no other site asked for, as gzip to those who take it. The length of a
-    compressed page tells about its form token to whoever can put text into the page and watch the network."""
+    """Compresses files, and the pages that no other site can have asked for. From the length of a compressed
+    page, an attacker who can put text into it and watch the network could guess its form token."""
     is_asset = request.endpoint == f"{PAGES}.static"
     if is_asset:
         response.vary.add("Accept-Encoding")

@@ -38,7 +38,7 @@ def turn_on(
     note: str | None,
     as_json: bool,
 ) -> None:
-    """Stop it. No schedule is changed; what falls due is held until the switch is off."""
+    """Turn one on. No schedule is changed; events that fall due are held until it is off."""
     found = scheduler.kill_switch_on(everything=all_, tag=tag, destination=destination, note=note)
     if as_json:
         show_json(found)
@@ -55,7 +55,7 @@ def turn_on(
 def turn_off(
     scheduler: Scheduler, all_: bool, tag: str | None, destination: str | None, as_json: bool
 ) -> None:
-    """Let it go on. What was held is due again."""
+    """Turn one off. The events that it held are due again."""
     held = scheduler.kill_switch_off(everything=all_, tag=tag, destination=destination)
     if as_json:
         show_json({"held": held})
@@ -67,7 +67,7 @@ def turn_off(
 @json_option
 @with_client
 def list_on(scheduler: Scheduler, as_json: bool) -> None:
-    """Show those that are on, and what each holds."""
+    """Show those that are on, and how many events each holds."""
     found = scheduler.kill_switches()
     if as_json:
         show_json(found)

@@ -347,7 +347,7 @@ def test_one_goes_to_a_page_a_schedule_or_an_event_by_a_word(client: FlaskClient
     found = client.get("/go?to=e", headers={"HX-Request": "true"}).text
     assert f'href="/schedules/{made["id"]}"' in found
     assert "<html" not in found
-    assert "Nothing has this in its name" in client.get("/go?to=zzz", headers={"HX-Request": "true"}).text
+    assert "No name contains this" in client.get("/go?to=zzz", headers={"HX-Request": "true"}).text
 
 
 def test_what_is_loaded_again_is_sent_only_where_it_differs(client: FlaskClient) -> None:
