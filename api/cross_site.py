@@ -29,7 +29,7 @@ def _check() -> None:
     if site in ("same-origin", "none") or (site is None and origin is None):
         return
     # `same-site` is another port of this host or another host of this domain: still another origin.
-    if origin is not None and site != "cross-site" and _is_own(origin):
+    if origin is not None and site != "cross-site" and is_own(origin):
         return
     raise Problem(
         403,
@@ -39,9 +39,9 @@ def _check() -> None:
     )
 
 
-def _is_own(origin: str) -> bool:
-    """Whether an Origin names the host and port that this request was sent to. Its scheme is not compared:
-    behind a proxy that terminates TLS the browser saw https and this process sees http."""
+def is_own(origin: str) -> bool:
+    """Whether an Origin, or a Referer, names the host and port that this request was sent to. Its scheme is
+    not compared: behind a proxy that terminates TLS the browser saw https and this process sees http."""
     try:
         parts = urlsplit(origin)
     except ValueError:

@@ -76,8 +76,8 @@ def save_edit(form: Loaded, schedule_id: str) -> Response | tuple[str, int]:
 
 @takes_form(ScheduleForm)
 def preview_edited(form: Loaded, schedule_id: str) -> str:
-    """As the schedule fires already, as long as the form changes nothing of that: an interval would begin
-    anew in a preview of the text alone."""
+    """Previews the stored schedule unless the form changes when it fires: a preview of the text alone would
+    count an interval from now."""
     found = services().manager.get(schedule_id, tenant=tenant())
     try:
         goes_on = _edited(_draft(form, found), found).revision == found.revision

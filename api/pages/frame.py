@@ -8,6 +8,7 @@ from pathlib import Path
 from flask import Blueprint, Response, g, json, render_template, request
 
 from api.auth import PAGES
+from api.cross_site import is_own
 from api.json_types import View
 from api.pages import words
 from api.services import services
@@ -88,12 +89,12 @@ def _finish(response: Response) -> Response:
 
 
 def _compress(response: Response) -> None:
-    """Sends files, and pages that no other site asked for, as gzip to those who take it. The length of a
-    compressed page tells about its form token to whoever can put text into the page and watch the network."""
+    """Compresses files, and the pages that no other site can have asked for. From the length of a compressed
+    page, an attacker who can put text into it and watch the network could guess its form token."""
     is_asset = request.endpoint == f"{PAGES}.static"
     if is_asset:
         response.vary.add("Accept-Encoding")
-    elif response.is_streamed or request.headers.get("Sec-Fetch-Site") not in ASKED_BY_PEOPLE:
+    elif response.is_streamed or not _is_asked_by_people():
         return
     if response.status_code != 200 or request.method == "HEAD" or request.accept_encodings["gzip"] <= 0:
         return
@@ -104,6 +105,13 @@ def _compress(response: Response) -> None:
     if etag := response.get_etag()[0]:
         # A strong one would promise the same bytes to those who take no gzip.
         response.set_etag(etag, weak=True)
+
+
+def _is_asked_by_people() -> bool:
+    """Over plain HTTP from another machine, browsers leave Sec-Fetch-Site out. A page of another site can
+    leave the Referer out, too, but it can never send one of ours."""
+    site = request.headers.get("Sec-Fetch-Site")
+    return site in ASKED_BY_PEOPLE if site is not None else is_own(request.headers.get("Referer", ""))
 
 
 @lru_cache(maxsize=32)

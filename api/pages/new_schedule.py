@@ -140,8 +140,8 @@ def _picks(form: Loaded, preview: Loaded, now: datetime) -> Fields | None:
 
 
 def _other_ways(text: str, preview: View) -> list[tuple[str, str]]:
-    """The same rule in the other ways to write it, each with its name."""
-    # What knows cron is loaded where somebody looks at a rule, and not when the API starts.
+    """The same rule in the other notations, each with its name."""
+    # Imported when somebody first looks at a rule, so that the API starts without the modules for cron.
     from scheduler_app.domain.triggers.cron.as_cron import as_cron
 
     written = preview.get("recurrence")

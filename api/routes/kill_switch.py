@@ -34,7 +34,7 @@ def list_kill_switches() -> View:
 @blueprint.arguments(KillSwitchInput, example=examples.KILL_SWITCH)
 @blueprint.response(200, KillSwitchTurnedOn)
 def turn_kill_switch_on(given: Loaded) -> View:
-    """Stop everything, a tag or a destination: within a second after the answer nothing of it is sent
+    """Stop everything, a tag or a destination: within a second after the answer no callback of it is sent
 
     No schedule is changed. What falls due is held, and is due again when the switch is off; requests in
     flight are not cut off. What one pauses by hand meanwhile, or has paused before, stays paused.
@@ -48,7 +48,7 @@ def turn_kill_switch_on(given: Loaded) -> View:
 @blueprint.route("", methods=["DELETE"], query=KillSwitchQuery)
 @blueprint.response(200, KillSwitchTurnedOff)
 def turn_kill_switch_off() -> View:
-    """Let it go on; what was held is due again, and each schedule's policies say what is made up for"""
+    """Turn a kill switch off: held events are due again, and each schedule's policies say which are sent"""
     target = target_of(g.write_query, tenant())
     held = services().kill_switches.turn_off(target)
     return {"message": f"The kill switch of {target} is off.", "held": held}

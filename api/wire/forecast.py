@@ -14,6 +14,7 @@ from api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, Source, Withheld
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
+from scheduler_app.domain.stored_years import check_storable
 
 DAY: Final = timedelta(days=1)
 #: How far ahead a forecast may reach.
@@ -131,6 +132,7 @@ def buckets_of(query: Loaded, now: datetime) -> Buckets:
     if start < now - TOLERANCE:
         raise InvalidField("from", "must not lie in the past, which the events tell")
     start = max(start, now)
+    check_storable(start, "from")
     end: datetime = query.get("end", start + DAY)
     if end <= start:
         raise InvalidField("to", "must come after from, and after now")

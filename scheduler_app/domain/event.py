@@ -59,12 +59,12 @@ LIFE: dict[State, Life] = {
         "its page's lease, or its own grace after it was due, is over: recover puts it back",
     ),
     State.RUNNING: Life(
-        "claimed by one worker until lease_until: its request is in flight, or about to be",
+        "claimed by one worker: its request is in flight, or about to be",
         "deliver",
         "lease over: recover makes it retrying and leaves owner; a lost lease is no attempt. After two it is"
         " tried alone, and three leases lost while its own request was being made are error",
     ),
-    State.RETRYING: Life("the last attempt failed, the next is at due_at", "dispatch", "nothing to repair"),
+    State.RETRYING: Life("the last attempt failed, the next has its time", "dispatch", "nothing to repair"),
     State.COMPLETED: Life("the callback answered with success", "retention", "", final=True),
     State.ERROR: Life(
         "attempts spent, or a permanent failure: the dead letters", "redrive, retention", "", final=True

@@ -6,6 +6,7 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.not_given import NotGiven
+from scheduler_app.domain.stored_years import check_storable
 
 _PAUSED: Final = "paused"
 
@@ -45,6 +46,8 @@ def pause_after_edit(
             if not isinstance(value, NotGiven | None):
                 raise InvalidField(name, f"is of a pause, and the schedule is {state}: give state paused")
         return None
+    if isinstance(until, datetime):
+        check_storable(until, "paused_until")
     if before == _PAUSED and isinstance(note, NotGiven) and isinstance(until, NotGiven):
         return old
     known = old or Pause()

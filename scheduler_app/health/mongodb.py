@@ -12,6 +12,7 @@ from scheduler_app.health.check import Check, fine, note, unknown, wrong
 from scheduler_app.health.driver_errors import error_summary
 from scheduler_app.health.replica_set import REMEDY, is_mongos, is_replica_set
 from scheduler_app.store import Store
+from scheduler_app.store.index_building import index_builds
 from scheduler_app.store.indexes import DAY_SECONDS, EVENTS, SCHEDULES
 
 #: The oldest and the newest tested release, major and minor.
@@ -92,11 +93,20 @@ def _writes(store: Store) -> Check:
 
 
 def _indexes(store: Store, settings: Settings) -> Check:
+    collections = [store.mongo.collection(name) for name in ("events", "schedules")]
     try:
-        events = store.mongo.collection("events").index_information()
-        schedules = store.mongo.collection("schedules").index_information()
+        building = [f"{each.name}.{index}" for each in collections for index in index_builds(each)]
+        events, schedules = (each.index_information() for each in collections)
     except PyMongoError as error:
         return unknown(INDEXES, error_summary(error))
+    if building:
+        return wrong(
+            INDEXES,
+            f"MongoDB is still building {', '.join(building)}",
+            "wait: a new process reports itself once they are complete, and until then its log says how far"
+            " they are",
+            building=building,
+        )
     missing = [*_missing("events", EVENTS, events), *_missing("schedules", SCHEDULES, schedules)]
     missing += [f"events.{name}" for name in (RETENTION_INDEX, MESSAGE_RETENTION_INDEX) if name not in events]
     if missing:

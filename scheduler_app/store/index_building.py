@@ -98,12 +98,17 @@ def _create(collection: Collection[Document], models: list[IndexModel]) -> None:
             raise
     except NetworkTimeout:
         # mongod goes on with a build whose client has left; whoever asks for the same index waits for it.
-        database = collection.database
-        if names := database.command("collStats", collection.name).get("indexBuilds"):
+        if names := index_builds(collection):
             raise IndexBuildGoesOn(
                 f"MongoDB builds {', '.join(names)} of {collection.name}{_progress(collection)}"
             ) from None
         raise
+
+
+def index_builds(collection: Collection[Document]) -> list[str]:
+    """The indexes that MongoDB is still building, by name: `index_information` lists them like the others."""
+    found: list[str] = collection.database.command("collStats", collection.name).get("indexBuilds", [])
+    return found
 
 
 def _progress(collection: Collection[Document]) -> str:

@@ -13,6 +13,7 @@ from scheduler_app.domain.not_given import NOT_GIVEN
 from scheduler_app.domain.pause import FAILURES, Pause
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.domain.signing import Signing
+from scheduler_app.domain.stored_years import check_storable
 from scheduler_app.store import Store
 from scheduler_app.store.schedules.sealed_action import opened_draft
 from scheduler_app.telemetry import get_logger
@@ -245,6 +246,9 @@ class ScheduleService:
 
 
 def check_pause_end(until: datetime | None, now: datetime) -> None:
-    """Raises InvalidField for the end of a pause that has passed."""
-    if until is not None and until <= now:
+    """Raises InvalidField for the end of a pause that has passed, or that no document can hold."""
+    if until is None:
+        return
+    if until <= now:
         raise InvalidField("until", "has passed; give an instant in the future")
+    check_storable(until, "until")

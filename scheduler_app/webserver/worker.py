@@ -19,6 +19,7 @@ from scheduler_app.telemetry import get_logger
 from scheduler_app.webserver.connection import Answering, Connection, Phase
 from scheduler_app.webserver.exchange import Exchange
 from scheduler_app.webserver.limits import LINGER_SECONDS, STOPPING_IDLE_SECONDS
+from scheduler_app.webserver.network_errors import is_of_the_network
 from scheduler_app.webserver.open_connections import OpenConnections
 from scheduler_app.webserver.problems import RefusedRequest, overloaded, too_slow
 from scheduler_app.webserver.request_threads import RequestThreads
@@ -117,11 +118,9 @@ class BufferingWorker(Worker):  # type: ignore[misc]
             return
         try:
             step(connection)
-        except OSError:
-            # The client is gone.
-            self._close(connection)
-        except Exception:
-            log.exception("api.connection_failed", message="A connection could not be served")
+        except Exception as error:
+            if not is_of_the_network(error):
+                log.exception("api.connection_failed", message="A connection could not be served")
             self._close(connection)
 
     # -- connections -------------------------------------------------------------------------------------

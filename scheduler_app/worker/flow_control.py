@@ -1,26 +1,16 @@
 """Holds back attempts whose destinations have limits, until all workers together have room for them."""
 
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice
 
 from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.flow import (
-    SLOT_GRACE_SECONDS,
-    Answer,
-    Ask,
-    Ended,
-    Grant,
-    Limiter,
-    Why,
-)
+from scheduler_app.domain.flow import Answer, Ask, Ended, Grant, Limiter, Why
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.worker.courier import Courier
+from scheduler_app.worker.destination_queue import KEPT_SECONDS, DestinationQueue
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.recorder import Delayed, GivenBack, Recorder
@@ -28,16 +18,8 @@ from scheduler_app.worker.unsent import postponed
 
 log = get_logger(__name__)
 
-#: The most requests of one destination that one question asks for.
-WANTED_AT_ONCE = 100
-#: Jobs that have to wait longer than this are postponed in MongoDB; no others are.
-KEPT_SECONDS = 4.0
-#: A destination may wait here with so many events, whatever its rate.
-LEAST_KEPT, MOST_KEPT = 20, 2_000
 #: How long to wait between two questions, at least and at most.
 LEAST_PAUSE, LONGEST_PAUSE = 0.01, 0.5
-#: Slots in flight are renewed so often.
-RENEW_SECONDS = 1.0
 #: While the limits are not known, events come again after so long; and of paused destinations.
 UNKNOWN_SECONDS, PAUSED_SECONDS = 10.0, 60.0
 #: Ends of requests that are kept while Redis is away; the slots of older ones run out.
@@ -49,23 +31,6 @@ SLOW_DOWN = (429, 503)
 #: Destinations whose breakers are shown in metrics.
 MAX_SHOWN = 100
 SHOWN_LONGER_SECONDS = 30.0
-
-
-@dataclass(slots=True)
-class _Queue:
-    """The jobs that wait in this worker for one destination."""
-
-    destination: Destination
-    jobs: deque[Job] = field(default_factory=deque)
-    held: dict[str, None] = field(default_factory=dict)
-    ended: list[Ended] = field(default_factory=list)
-    again_at: float = 0.0
-    """When it is worth asking for room, in monotonic seconds."""
-    renewed_at: float = 0.0
-    looked_at: float = 0.0
-    """When all that waits was last searched for what is lost."""
-    overdue: Why | None = None
-    """Why all that waits is to be put off: the wait is too long."""
 
 
 class FlowControl(EssentialThread):
@@ -86,7 +51,7 @@ class FlowControl(EssentialThread):
         self._recorder = recorder
         self._now = now
         self._changed = threading.Condition()
-        self._queues: dict[str, _Queue] = {}
+        self._queues: dict[str, DestinationQueue] = {}
         self._destination_of: dict[str, str] = {}
         self._giving_back = False
         self._ended = False
@@ -101,7 +66,7 @@ class FlowControl(EssentialThread):
             for destination, job in jobs:
                 queue = self._queues.get(destination.id)
                 if queue is None:
-                    queue = self._queues[destination.id] = _Queue(destination)
+                    queue = self._queues[destination.id] = DestinationQueue(destination)
                 if destination.version >= queue.destination.version:
                     queue.destination = destination
                 queue.jobs.append(job)
@@ -171,13 +136,8 @@ class FlowControl(EssentialThread):
         if not self._queues:
             return None
         now = monotonic()
-        at = min((self._next_at(queue) for queue in self._queues.values()), default=now + LONGEST_PAUSE)
+        at = min((queue.next_at for queue in self._queues.values()), default=now + LONGEST_PAUSE)
         return min(LONGEST_PAUSE, max(LEAST_PAUSE, at - now))
-
-    def _next_at(self, queue: _Queue) -> float:
-        if queue.jobs or queue.ended:
-            return queue.again_at if not queue.overdue else 0.0
-        return queue.renewed_at + RENEW_SECONDS
 
     def _give_back(self) -> None:
         for queue in self._queues.values():
@@ -185,55 +145,22 @@ class FlowControl(EssentialThread):
                 self._recorder.put([GivenBack(job.attempt.event.id, job.lease) for job in queue.jobs])
                 queue.jobs.clear()
 
-    def _round(self, now: float) -> list[tuple[_Queue, Ask]]:
+    def _round(self, now: float) -> list[tuple[DestinationQueue, Ask]]:
         """The questions to ask now. Forgets destinations for which no job waits or runs."""
-        found: list[tuple[_Queue, Ask]] = []
+        found: list[tuple[DestinationQueue, Ask]] = []
         for own_id, queue in list(self._queues.items()):
-            self._drop_lost(queue, now)
+            if lost := queue.drop_lost(now):
+                self._courier.lost(lost)
             if not (queue.jobs or queue.held or queue.ended):
                 del self._queues[own_id]
                 continue
             if queue.destination.paused and queue.jobs:
                 self._put_off_paused(queue)
-            asks = now >= queue.again_at and bool(queue.jobs)
-            renews = bool(queue.held) and now >= queue.renewed_at + RENEW_SECONDS
-            if not (asks or renews or queue.ended or queue.overdue):
-                continue
-            found.append((queue, self._asked(queue, wanted=asks)))
-            queue.renewed_at = now
+            if (ask := queue.ask(now)) is not None:
+                found.append((queue, ask))
         return found
 
-    @staticmethod
-    def _asked(queue: _Queue, *, wanted: bool) -> Ask:
-        made = queue.destination
-        rate = made.rate_per_second or 0.0
-        kept = max(LEAST_KEPT, min(MOST_KEPT, int(rate * KEPT_SECONDS) or MOST_KEPT))
-        reserve = len(queue.jobs) if queue.overdue else max(0, len(queue.jobs) - kept)
-        jobs = list(islice(queue.jobs, WANTED_AT_ONCE)) if wanted and not queue.overdue else []
-        ended, queue.ended = queue.ended, []
-        longest = max((job.attempt.deliverable.timeout_seconds for job in jobs), default=0.0)
-        return Ask(
-            destination=made,
-            wanted=[job.attempt.event.id for job in jobs],
-            held=list(queue.held),
-            ended=ended,
-            reserve=reserve,
-            slot_seconds=max(longest, made.timeout_seconds or 0.0) + SLOT_GRACE_SECONDS,
-        )
-
-    def _drop_lost(self, queue: _Queue, now: float) -> None:
-        """Drops the jobs whose leases were lost: other workers have them. Each round checks the jobs that may
-        start in it, and only now and then all that wait: they may be thousands, in a hundred rounds a
-        second."""
-        looked = islice(queue.jobs, WANTED_AT_ONCE)
-        if now >= queue.looked_at + RENEW_SECONDS:
-            looked, queue.looked_at = islice(queue.jobs, None), now
-        if any(job.lease.is_lost(job.attempt.event.id) for job in looked):
-            kept = deque(job for job in queue.jobs if not job.lease.is_lost(job.attempt.event.id))
-            self._courier.lost(len(queue.jobs) - len(kept))
-            queue.jobs = kept
-
-    def _ask(self, queues: Sequence[_Queue], asks: Sequence[Ask]) -> None:
+    def _ask(self, queues: Sequence[DestinationQueue], asks: Sequence[Ask]) -> None:
         try:
             grants = self._decided(asks)
         except self._unavailable as error:
@@ -270,7 +197,7 @@ class FlowControl(EssentialThread):
     def _unavailable(self) -> tuple[type[Exception], ...]:
         return (OSError,) if self._limiter is None else (*self._limiter.unavailable, OSError)
 
-    def _obey(self, queue: _Queue, ask: Ask, grant: Grant) -> list[Job]:
+    def _obey(self, queue: DestinationQueue, ask: Ask, grant: Grant) -> list[Job]:
         """Returns what may start, and puts off what has to wait too long."""
         starting = []
         for _ in range(min(grant.granted, len(queue.jobs))):
@@ -288,10 +215,10 @@ class FlowControl(EssentialThread):
             queue.overdue = grant.why  # in the next round, which takes places in the line for them
         return starting
 
-    def _put_off_paused(self, queue: _Queue) -> None:
+    def _put_off_paused(self, queue: DestinationQueue) -> None:
         self._put_off(queue, len(queue.jobs), PAUSED_SECONDS, 0.0, Why.PAUSED)
 
-    def _put_off(self, queue: _Queue, count: int, first: float, step: float, why: Why) -> None:
+    def _put_off(self, queue: DestinationQueue, count: int, first: float, step: float, why: Why) -> None:
         """Postpones the last `count`: the first of them by `first` seconds, the others `step` apart."""
         if not count:
             return
@@ -313,7 +240,7 @@ class FlowControl(EssentialThread):
             self._open[destination.id] = now + destination.breaker.open_seconds + SHOWN_LONGER_SECONDS
 
 
-def _delayed(job: Job, due_at: datetime, queue: _Queue, why: Why) -> Delayed:
+def _delayed(job: Job, due_at: datetime, queue: DestinationQueue, why: Why) -> Delayed:
     reason = f"the destination {queue.destination.name} waits for {why.value}"
     return postponed(job.attempt.event, job.lease, due_at, reason)
 

@@ -100,7 +100,7 @@ def test_a_month_of_a_minutely_rule_delays_none_of_the_living(
 def lags(journal: Journal, seconds: float) -> list[float]:
     """Of the living, for so long from now on."""
     first = len(journal.calls["/living"])
-    time.sleep(seconds)
+    time.sleep(seconds)  # how long is measured; nothing is waited for
     calls = journal.calls["/living"][first:]
     return [call.at - datetime.fromisoformat(call.run_time).timestamp() for call in calls]
 

@@ -48,7 +48,10 @@ def expected(periods: list[Period], until: datetime) -> set[datetime]:
 
 
 def edit_at_random(stack: Stack, url: str, seed: int) -> tuple[str, list[Period]]:
-    """Creates a schedule, edits it at random milliseconds, and ends it by a pause or a deletion."""
+    """Creates a schedule, edits it at random milliseconds, and ends it by a pause or a deletion.
+
+    The sleeps are what is tested: edits come at any moment of a second, and wait for nothing.
+    """
     draw, held = random.Random(seed), 1
     # A request that timed out is sent again, which is right, and not what is asked here.
     patient = {"callback_url": url, "timeout_seconds": 60}

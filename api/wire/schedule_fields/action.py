@@ -37,7 +37,7 @@ def _shown(it: ShownSchedule) -> View | None:
 
 
 def _input() -> Schema:
-    # Schemas of requests know this table: they advise whoever misspells the name of a field.
+    # Imported here: the schemas of requests import this table, to suggest names for misspelled fields.
     from api.wire.action_input import ActionInput
 
     return ActionInput()

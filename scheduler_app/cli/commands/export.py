@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from scheduler_app.cli.client_options import with_client
+from scheduler_app.cli.kill_switch_name import kill_switch_name
 from scheduler_app.cli.output import say, say_result
 from scheduler_app.cli.progress import counted
 from scheduler_app.cli.schedule_filters import schedule_filters
@@ -28,27 +29,38 @@ def export_schedules(scheduler: Scheduler, everything: bool, **filters: Any) -> 
 
     Secrets are masked. Where the API has a SECRETS_KEY, each line also holds them encrypted, for an API with
     the same key. For any other API, replace the masks by the real secrets before you import the file.
+
+    Kill switches are not in it; those that are on are named on standard error.
     """
+    stopped = [kill_switch_name(each) for each in scheduler.kill_switches()]
     rows = scheduler.export(**filters)
     # On a terminal the lines themselves say how far it is.
     counting = rows if sys.stdout.isatty() else counted(rows, "exported")
     if everything:
-        _print_file(scheduler, counting)
-        return
-    for schedule in counting:
-        say_result(json.dumps(schedule, ensure_ascii=False, separators=(",", ":")))
+        is_whole = _print_file(scheduler, counting)
+    else:
+        is_whole = True
+        for schedule in counting:
+            say_result(json.dumps(schedule, ensure_ascii=False, separators=(",", ":")))
+    for name in stopped:
+        say(
+            f"left out: the kill switch that stops {name}; what it stops is sent wherever this is imported",
+            err=True,
+        )
+    if not is_whole:
+        raise click.exceptions.Exit(1)
 
 
-def _print_file(scheduler: Scheduler, schedules: Iterable[Json]) -> None:
+def _print_file(scheduler: Scheduler, schedules: Iterable[Json]) -> bool:
+    """Returns whether everything could be read."""
     # Imported here: it imports YAML, for which the others need not wait.
     from scheduler_app.cli.apply.exporting import exported
 
-    unread = False
+    is_whole = True
     for text, reason in exported(scheduler, schedules):
         if reason is not None:
-            unread = True
+            is_whole = False
             say(f"left out: {reason}", err=True)
         else:
             click.echo(visible(text), nl=False)
-    if unread:
-        raise click.exceptions.Exit(1)
+    return is_whole

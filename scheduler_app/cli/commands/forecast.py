@@ -77,4 +77,4 @@ def _after(start: str | None, seconds: int) -> str:
 
 
 def _overdue(found: Mapping[str, Any]) -> str:
-    return f" {found['overdue']} more were due before and still wait." if found["overdue"] else ""
+    return f" {found['overdue']} more were due earlier and are still waiting." if found["overdue"] else ""

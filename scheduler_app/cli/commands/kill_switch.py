@@ -5,8 +5,9 @@ from collections.abc import Callable
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.kill_switch_name import kill_switch_name
 from scheduler_app.cli.output import say, show_json, table
-from scheduler_app.client import KillSwitch, Scheduler
+from scheduler_app.client import Scheduler
 
 
 @click.group("kill-switch")
@@ -37,14 +38,14 @@ def turn_on(
     note: str | None,
     as_json: bool,
 ) -> None:
-    """Stop it. No schedule is changed; what falls due is held until the switch is off."""
+    """Turn one on. No schedule is changed; events that fall due are held until it is off."""
     found = scheduler.kill_switch_on(everything=all_, tag=tag, destination=destination, note=note)
     if as_json:
         show_json(found)
         return
     stopped = found["stopped"]
     least = "at least " if stopped["at_least"] else ""
-    say(f"{_name(found)} is stopped: {least}{stopped['schedules']} active schedules")
+    say(f"{kill_switch_name(found)} is stopped: {least}{stopped['schedules']} active schedules")
 
 
 @kill_switch.command("off")
@@ -54,7 +55,7 @@ def turn_on(
 def turn_off(
     scheduler: Scheduler, all_: bool, tag: str | None, destination: str | None, as_json: bool
 ) -> None:
-    """Let it go on. What was held is due again."""
+    """Turn one off. The events that it held are due again."""
     held = scheduler.kill_switch_off(everything=all_, tag=tag, destination=destination)
     if as_json:
         show_json({"held": held})
@@ -66,16 +67,15 @@ def turn_off(
 @json_option
 @with_client
 def list_on(scheduler: Scheduler, as_json: bool) -> None:
-    """Show those that are on, and what each holds."""
+    """Show those that are on, and how many events each holds."""
     found = scheduler.kill_switches()
     if as_json:
         show_json(found)
     elif not found:
         say("No kill switch is on.")
     else:
-        rows = [[_name(each), each.get("since", ""), each["held"], each.get("note", "")] for each in found]
+        rows = [
+            [kill_switch_name(each), each.get("since", ""), each["held"], each.get("note", "")]
+            for each in found
+        ]
         table(["stops", "since", "held", "note"], rows, unbroken=("since",))
-
-
-def _name(found: KillSwitch) -> str:
-    return next((f"{name} {found[name]}" for name in ("tag", "destination") if name in found), "everything")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import AnyRecurrence, Gap, OnHoliday, Overlap
+from scheduler_app.domain.stored_years import OUTSIDE, is_storable
 
 if TYPE_CHECKING:
     from scheduler_app.domain.triggers.trigger import Trigger
@@ -56,7 +57,9 @@ class TriggerField:
         if self.type is FieldType.TRUE:
             return None if value is True else "must be true; leave it out otherwise"
         if self.type is FieldType.TIME:
-            return None if isinstance(value, datetime) else "must be a time, such as 2030-01-05T12:00:00Z"
+            if not isinstance(value, datetime):
+                return "must be a time, such as 2030-01-05T12:00:00Z"
+            return None if is_storable(value) else OUTSIDE
         if self.type is FieldType.WHOLE:
             if type(value) is not int:
                 return "must be a whole number"

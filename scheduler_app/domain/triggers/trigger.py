@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
+from scheduler_app.domain.field_types import LATEST
 from scheduler_app.domain.local_time import timezone_named
 from scheduler_app.domain.recurrence import (
     AnyRecurrence,
@@ -16,6 +17,7 @@ from scheduler_app.domain.recurrence import (
     Overlap,
     zone_data_version,
 )
+from scheduler_app.domain.stored_years import OUTSIDE, check_storable
 from scheduler_app.domain.triggers.kind import NotUnderstood, TriggerContext, TriggerKind, Value
 from scheduler_app.domain.triggers.recurrence_cache import RecurrenceText, cache
 
@@ -61,6 +63,12 @@ class Trigger:
             raise error.read_in(context) from None
         except InvalidRecurrence as error:
             raise _named(error, kind.name) from None
+        except OverflowError:  # of a sum of times beyond the last that Python knows
+            raise InvalidField(kind.name, OUTSIDE) from None
+        if found.instant is not None:
+            check_storable(found.instant, kind.name)
+        if parsed is not None and parsed.dtstart.year >= LATEST.year:
+            raise InvalidField(kind.name, f"begins after the year {LATEST.year - 1}, the last that is stored")
         trigger = cls(
             kind=kind,
             written=written,

@@ -36,6 +36,19 @@ def fail(store: Store, schedule_id: str, run_time: datetime, status: int) -> str
     return made.id
 
 
+def test_a_page_of_an_event_names_no_field_and_no_attempt_that_is_already_made(
+    client: FlaskClient, create: Create, store: Store
+) -> None:
+    schedule_id = create()["id"]
+    running, waiting = (event(datetime(2026, 1, day, tzinfo=UTC), schedule_id) for day in (1, 2))
+    store.events.insert([running, waiting], now := clock.now(), "made")
+    store.claims.claim([running.id], until=now, now=now, lease_seconds=60, worker="worker-1")
+    shown = {each.id: client.get(f"/events/{each.id}").text for each in (running, waiting)}
+    assert "Claimed by worker-1" in shown[running.id]
+    assert "lease_until" not in shown[running.id]
+    assert ["Next attempt" in shown[each.id] for each in (running, waiting)] == [False, True]
+
+
 def test_a_list_goes_on_page_by_page_with_its_filter(
     client: FlaskClient, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,7 +347,7 @@ def test_one_goes_to_a_page_a_schedule_or_an_event_by_a_word(client: FlaskClient
     found = client.get("/go?to=e", headers={"HX-Request": "true"}).text
     assert f'href="/schedules/{made["id"]}"' in found
     assert "<html" not in found
-    assert "Nothing has this in its name" in client.get("/go?to=zzz", headers={"HX-Request": "true"}).text
+    assert "No name contains this" in client.get("/go?to=zzz", headers={"HX-Request": "true"}).text
 
 
 def test_what_is_loaded_again_is_sent_only_where_it_differs(client: FlaskClient) -> None:
@@ -365,14 +378,25 @@ def test_scripts_and_styles_are_sent_compressed_to_those_who_take_that(
 
 def test_a_page_is_sent_compressed_only_where_no_other_site_has_asked_for_it(client: FlaskClient) -> None:
     plain = client.get("/schedules?text=a")
-    for site in ("none", "same-origin"):
-        headers = {"Accept-Encoding": "gzip", "Sec-Fetch-Site": site}
+    # Over plain HTTP from another machine, browsers send no Sec-Fetch-Site; the Referer is this page's then.
+    ours = {"Referer": "http://localhost/schedules"}
+    for asked in ({"Sec-Fetch-Site": "none"}, {"Sec-Fetch-Site": "same-origin"}, ours):
+        headers = {"Accept-Encoding": "gzip"} | asked
         sent = client.get("/schedules?text=a", headers=headers)
         assert sent.headers["Content-Encoding"] == "gzip"
         assert gzip.decompress(sent.data) == plain.data
         again = headers | {"If-None-Match": sent.headers["ETag"]}
         assert client.get("/schedules?text=a", headers=again).status_code == 304
-    for others in ({}, {"Sec-Fetch-Site": "same-site"}, {"Sec-Fetch-Site": "cross-site"}):
+    for others in (
+        {},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "cross-site"} | ours,
+        {"Referer": "http://evil.example/localhost"},
+        {"Referer": "http://localhost:3000/"},
+        {"Referer": "http://localhost@evil.example/"},
+        {"Referer": "http://[localhost/"},
+    ):
         sent = client.get("/schedules?text=a", headers={"Accept-Encoding": "gzip"} | others)
         assert "Content-Encoding" not in sent.headers, others
     assert "Content-Encoding" not in client.get("/schedules", headers={"Sec-Fetch-Site": "none"}).headers

@@ -13,7 +13,7 @@ from scheduler_app.store import Store
 from tests.builders import event, message, schedule
 
 Patch = Callable[[str, Any], None]
-SO_FAR = "None of those looked through so far match."
+SO_FAR = "that was searched so far matches."
 
 
 @pytest.fixture

@@ -51,6 +51,22 @@ def test_a_kill_switch_is_turned_on_and_off(shell: Shell, scheduler: Scheduler, 
     shell.run("kill-switch", "on", "--all", "--tag", tag, status=64)
 
 
+@pytest.mark.parametrize("options", [(), ("--everything",)], ids=["as-lines", "as-a-file"])
+def test_an_export_names_the_kill_switches_that_it_leaves_out(
+    shell: Shell, scheduler: Scheduler, tag: str, options: tuple[str, ...]
+) -> None:
+    scheduler.schedule(URL, rrule=YEARLY, tags=[tag])
+    command = ("export", *options, "--tag", tag)
+    assert "kill switch" not in shell.run(*command).stderr
+    scheduler.kill_switch_on(tag=tag)
+    try:
+        said = shell.run(*command)
+    finally:
+        scheduler.kill_switch_off(tag=tag)
+    assert f"left out: the kill switch that stops tag {tag};" in said.stderr
+    assert "kill switch" not in said.stdout
+
+
 def test_a_blackout_is_set_listed_and_deleted(shell: Shell, scheduler: Scheduler, tag: str) -> None:
     options = ("--cron", "0 22 * * *", "--timezone", "Europe/Zurich", "--lasts", "8h", "--tag", tag)
     found = shell.json("blackout", "set", tag, *options, "--policy", "skip")

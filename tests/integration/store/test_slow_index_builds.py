@@ -12,6 +12,8 @@ import scheduler_app.store.mongo
 import scheduler_app.usecases.heartbeat
 from scheduler_app.clock import Clock
 from scheduler_app.config import Settings
+from scheduler_app.health import Check, Status
+from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.store import STORE_FAULTS, Store
 from scheduler_app.store.index_building import IndexBuildGoesOn
 from scheduler_app.usecases.heartbeat import Presence
@@ -48,6 +50,32 @@ def test_a_build_that_goes_on_is_named_and_waited_for(large: Store, mongod: Mong
     mongod.release_index_builds()
     large.prepare()
     assert "due_v2" in large.mongo.collection("events").index_information()
+
+
+def is_prepared(store: Store) -> bool:
+    """Asks for the indexes; a machine that stands still may lose MongoDB for another reason in between."""
+    try:
+        store.prepare()
+    except IndexBuildGoesOn:
+        return False
+    except STORE_FAULTS:
+        return is_prepared(store)
+    return True
+
+
+def test_doctor_says_which_indexes_are_still_being_built(large: Store, mongod: MongodWithFailPoints) -> None:
+    def diagnosis() -> Check:
+        found = check_mongodb(large, "mongodb://here", Settings())
+        return next(check for check in found if check.name == "mongodb indexes")
+
+    assert not is_prepared(large)
+    building = diagnosis()
+    assert building.status is Status.WRONG
+    assert building.found.startswith("MongoDB is still building ")
+    assert "due_v2" in building.found
+    mongod.release_index_builds()
+    wait_until(lambda: is_prepared(large), "the indexes")
+    assert diagnosis().status is Status.OK
 
 
 def said(lines: Sequence[Mapping[str, Any]]) -> list[str]:

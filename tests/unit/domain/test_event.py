@@ -98,3 +98,7 @@ def test_every_state_can_be_reached_and_every_living_one_left() -> None:
 )
 def test_an_id_says_whether_its_event_is_backfilled(given: str, is_one: bool) -> None:
     assert is_backfill(given) is is_one
+
+
+def test_people_are_told_what_a_state_means_without_names_of_fields() -> None:
+    assert [life.meaning for life in LIFE.values() if "_" in life.meaning] == []
