@@ -100,14 +100,13 @@ def test_a_line_for_the_shell_runs_where_a_pattern_allows_it(stack: Stack) -> No
     assert call(stack, "POST", "/tasks", task | {"id": "id", "command": "id"})[0] == 400
 
 
-def test_the_worker_checks_what_the_api_did_not(make_stack: Callable[..., Stack]) -> None:
-    other = make_stack(TASKS_API="true")
-    other.api()
-    assert call(other, "POST", "/tasks", {"id": "id", "name": "Id", "command": "id"})[0] == 201
-    other.environment["ALLOWED_COMMANDS"] = "echo *"
-    other.beat()
-    serve_commands(other)
-    call(other, "POST", "/tasks/id/execute")
-    run = ended(other, "id")
+def test_the_worker_checks_what_the_api_did_not(stack: Stack) -> None:
+    checking = stack.url
+    trusting = stack.api(ALLOWED_COMMANDS="")
+    assert call(stack, "POST", "/tasks", {"id": "id", "name": "Id", "command": "id"})[0] == 201
+    call(stack, "POST", "/tasks/id/execute")
+    run = ended(stack, "id")
+    stack.url = checking
+    stack.kill(trusting)
     assert run["state"] == "error"
     assert "ALLOWED_COMMANDS" in run["attempts"][-1]["error"]
