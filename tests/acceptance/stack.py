@@ -105,7 +105,10 @@ class Stack:
             nodes = client[self.environment["MONGO_DATABASE"]]["nodes"]
             alive = {"role": role, "pid": pid}
             wait_until(
-                lambda: nodes.find_one(alive) is not None, f"{role} {pid}\n{self.logs()}", START_SECONDS
+                lambda: nodes.find_one(alive) is not None,
+                f"{role} {pid}\n{self.logs()}",
+                START_SECONDS,
+                pause=0.05,
             )
 
     def key(self, name: str = QUEUE) -> str:
@@ -176,5 +179,5 @@ class Stack:
         """The history, as soon as it has so many events; newest first."""
         what = f"{count} finished events"
         # Each question is a request, which takes time from the processes that are to finish them.
-        wait_until(lambda: len(self.events(schedule_id)) >= count, what, seconds, pause=0.1)
+        wait_until(lambda: len(self.events(schedule_id)) >= count, what, seconds, pause=0.2)
         return self.events(schedule_id)

@@ -16,7 +16,7 @@ from redis import Redis as RedisClient
 from scheduler_app.broker.queues import DELIVER, QUEUE
 from scheduler_app.embedded import free_port
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import Stack
+from tests.acceptance.stack import Process, Stack
 from tests.processes import wait_until
 
 
@@ -113,27 +113,50 @@ def dropped(port: int) -> dict[str, int]:
     return {reason: round(float(count)) for reason, count in found if float(count)}
 
 
+@pytest.fixture(scope="module")
+def port() -> int:
+    """Where the worker of `stack` tells its metrics."""
+    return free_port()
+
+
+@pytest.fixture(scope="module")
+def stack(make_stack: Callable[..., Stack], port: int) -> Stack:
+    made = make_stack()
+    made.all(METRICS_PORT=str(port))
+    return made
+
+
+@pytest.fixture
+def worker(stack: Stack) -> Process:
+    return stack.running[2]
+
+
 @pytest.mark.timeout(180)
 def test_garbage_of_every_kind_is_dropped_and_counted_and_the_worker_goes_on(
-    make_stack: Callable[..., Stack], journal: Journal
+    stack: Stack, port: int, worker: Process, journal: Journal
 ) -> None:
-    stack, port = make_stack(), free_port()
-    _, _, worker = stack.all(METRICS_PORT=str(port))
+    before, lines_before = Counter(dropped(port)), len(lines_of(stack))
     expected = Counter(reason for _, reason in GARBAGE.values())
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
         for raw, _ in GARBAGE.values():
             broker.lpush(stack.key(), raw)
-        wait_until(lambda: sum(dropped(port).values()) == len(GARBAGE), "all of it to be dropped", 60)
-        assert dropped(port) == expected
+        wanted = before.total() + len(GARBAGE)
+        wait_until(lambda: sum(dropped(port).values()) == wanted, "all of it to be dropped", 60)
+        assert Counter(dropped(port)) - before == expected
         made = stack.create(journal.url("/after"), run_at=in_a_second())
         assert stack.finished(made)[0]["state"] == "completed"
         wait_until(lambda: not broker.hlen(stack.key("unacked")), "every message to be acknowledged")
         assert not broker.llen(stack.key())
     assert worker.poll() is None
-    lines = (stack.folder / "worker.log").read_text(errors="replace").splitlines()
+    lines = lines_of(stack)[lines_before:]
     assert max(map(len, lines)) < 2_000
     assert not any("Traceback" in line for line in lines)
     assert sum('"message.dropped"' in line for line in lines) == len(GARBAGE)
+
+
+def lines_of(stack: Stack) -> list[str]:
+    """The worker's log."""
+    return (stack.folder / "worker.log").read_text(errors="replace").splitlines()
 
 
 #: What may lie where kombu keeps the messages that workers hold: none of it is `[message, exchange, key]`.
@@ -142,10 +165,9 @@ HELD_GARBAGE = (b"{", b"\xff", b"[]", b"42", b"[[1], 2, 3]", b'["text", "", "cal
 
 @pytest.mark.timeout(180)
 def test_garbage_among_the_held_messages_does_not_keep_the_others_from_coming_back(
-    make_stack: Callable[..., Stack], journal: Journal
+    make_stack: Callable[..., Stack],
 ) -> None:
     stack, port = make_stack(), free_port()
-    stack.api()
     held = json.dumps([json.loads(message(headers={"task": "somebody.elses"})), "", QUEUE])
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
         # The sweep takes the latest first: the message that is one comes last.
@@ -164,11 +186,9 @@ def test_garbage_among_the_held_messages_does_not_keep_the_others_from_coming_ba
 
 @pytest.mark.timeout(180)
 def test_a_broadcast_that_is_no_command_ends_nobody(
-    make_stack: Callable[..., Stack], journal: Journal
+    stack: Stack, port: int, worker: Process, journal: Journal
 ) -> None:
-    stack, port = make_stack(), free_port()
-    stack.api()
-    worker = stack.worker(METRICS_PORT=str(port))
+    before = Counter(dropped(port))
     number = stack.environment["BROKER_URL"].rpartition("/")[2]
     with RedisClient.from_url(stack.environment["BROKER_URL"]) as broker:
         channel = stack.key(f"/{number}.celery.pidbox")
@@ -178,7 +198,8 @@ def test_a_broadcast_that_is_no_command_ends_nobody(
     schedule = stack.create(journal.url("/after"), run_at="2040-01-01T00:00:00Z")
     stack.post(f"/schedules/{schedule}/trigger", status=202)
     assert stack.finished(schedule)[0]["state"] == "completed"
-    wait_until(lambda: dropped(port) == {"envelope": 3, "body": 1}, f"the count {dropped(port)}")
+    wanted = before + Counter(envelope=3, body=1)
+    wait_until(lambda: dropped(port) == wanted, f"the count {dropped(port)}")
     assert worker.poll() is None
 
 

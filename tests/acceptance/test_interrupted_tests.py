@@ -31,7 +31,7 @@ def _temporary() -> set[str]:
 
 @pytest.mark.parametrize(
     ("how", "processes"),
-    [(signal.SIGINT, "2"), (signal.SIGTERM, "2"), (signal.SIGKILL, "2"), (signal.SIGKILL, "0")],
+    [(signal.SIGINT, "1"), (signal.SIGTERM, "1"), (signal.SIGKILL, "2"), (signal.SIGKILL, "0")],
     ids=["interrupted", "terminated", "killed", "killed, and not distributed"],
 )
 def test_nothing_is_left_of_a_run_that_was_ended(

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scheduler_app.embedded import free_port
+from scheduler_app.embedded.ports import listens
 from tests.processes import Program, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -118,6 +119,8 @@ def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
         run(next(parts))
         receiver = Program([sys.executable, "receiver.py"], folder)
         programs.append(receiver)
+        # A first call that nobody answered would be tried again while the receiver is broken.
+        wait_until(lambda: listens(receiver_port), "the receiver")
         (created,) = answers(next(parts))
         assert (created["id"], created["method"], created["max_retries"]) == ("hello", "POST", 10)
         wait_until(lambda: receiver.output.count("attempt 1") >= 2, "the first calls")

@@ -7,7 +7,8 @@ import pytest
 
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Mongod
-from scheduler_app.store import Store
+from scheduler_app.store import Store, mongo
+from tests.lent_clients import LentClients
 from tests.prepared_databases import PreparedDatabases
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -18,6 +19,16 @@ def prepared_databases(mongod_server: Mongod) -> Iterator[PreparedDatabases]:
     made = PreparedDatabases(mongod_server.uri)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def lent_clients(mongod_server: Mongod) -> Iterator[LentClients]:
+    """Stores close their clients, which the next ones use."""
+    clients = LentClients(mongod_server.uri)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mongo, "MongoClient", clients.make)
+        yield clients
+    clients.renew()
 
 
 @pytest.fixture

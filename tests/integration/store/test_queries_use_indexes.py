@@ -45,6 +45,7 @@ from scheduler_app.store.schedules.last_runs import Run
 from scheduler_app.store.waiting_work import Work
 from tests.builders import event, message, schedule
 from tests.integration.store.taking import take
+from tests.lent_clients import LentClients
 
 EVENTS = 200_000
 SECOND = timedelta(seconds=1)
@@ -93,9 +94,10 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-def listener() -> Listener:
+def listener(lent_clients: LentClients) -> Listener:
     made = Listener()
     monitoring.register(made)
+    lent_clients.renew()
     return made
 
 

@@ -28,6 +28,7 @@ from scheduler_app.usecases.kill_switches import HeldEvents
 from scheduler_app.usecases.recovery import GRACE_SECONDS, NEARLY_EMPTY, Recovery
 from tests.builders import event
 from tests.integration.usecases.queued import messages
+from tests.lent_clients import LentClients
 from tests.processes import wait_until
 
 SECOND = timedelta(seconds=1)
@@ -75,9 +76,10 @@ class Listener(monitoring.CommandListener):
 
 
 @pytest.fixture(scope="module")
-def listener() -> Listener:
+def listener(lent_clients: LentClients) -> Listener:
     made = Listener()
     monitoring.register(made)
+    lent_clients.renew()
     return made
 
 

@@ -28,7 +28,7 @@ def masked_by_both(text: str, args: list[Any], kwargs: dict[str, Any]) -> str:
     return by_client
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     args=st.lists(_VALUES, max_size=4),
     kwargs=st.dictionaries(_TEXTS, _VALUES, max_size=4),
