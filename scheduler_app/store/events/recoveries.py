@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import MAX_ISOLATED_LOSSES, SUSPECT_AFTER, State
-from scheduler_app.domain.field_types import EARLIEST, Corrupt, whole
+from scheduler_app.domain.field_types import EARLIEST, LATEST, Corrupt, whole
 from scheduler_app.domain.lane import FRESH_FOR
 from scheduler_app.domain.notification import Notifying, OwedNotification
 from scheduler_app.domain.queues import CALLBACKS
@@ -111,7 +111,7 @@ class Recoveries:
                             "state": State.RETRYING,
                             "due_at": now + timedelta(seconds=delay_seconds),
                             # Blackouts judge it by the time at which it fell due.
-                            "postponed_from": {"$ifNull": ["$postponed_from", "$due_at"]},
+                            "postponed_from": {"$ifNull": ["$postponed_from", _readable_date("$due_at")]},
                             "status": appended("status", line(now, State.RETRYING, message)),
                         }
                         | losses
@@ -130,6 +130,12 @@ class Recoveries:
                 losses | {"notify": owed_document(OwedNotification(Notifying.ON_FAILURE, now))},
             )
         return again, spent
+
+
+def _readable_date(path: str) -> Document:
+    """The date at `path`; nothing for one that cannot be read, and for what is no date."""
+    is_readable = {"$and": [{"$gte": [path, EARLIEST]}, {"$lt": [path, LATEST]}]}
+    return {"$cond": [is_readable, path, "$$REMOVE"]}
 
 
 def _number(path: str, otherwise: int) -> Document:
