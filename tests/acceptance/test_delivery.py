@@ -113,7 +113,7 @@ def test_a_receiver_that_never_answers_costs_its_timeout_and_delays_nobody(
 
 
 def test_a_trigger_calls_at_once_whatever_the_state(stack: Stack, journal: Journal) -> None:
-    made = stack.create(journal.url("/now"), rrule="FREQ=YEARLY")
+    made = stack.create(journal.url("/now"), rrule="DTSTART:20400101T000000Z\nRRULE:FREQ=YEARLY")
     stack.post(f"/schedules/{made}/pause", status=200)
     triggered = stack.post(f"/schedules/{made}/trigger", status=202)
     wait_until(lambda: bool(journal.calls["/now"]), "the call")
