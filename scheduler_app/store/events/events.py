@@ -81,7 +81,8 @@ class Events:
             # The documents that MongoDB rejected are repaired by now.
             update_by_token(self._events, which, pipeline)
         won = self._majority.find({"_id": {"$in": own}, "redrive": token}, CLAIMED)
-        return to_events(self._events, won)
+        # One that has ended while this process stood still is no longer due.
+        return to_events(self._events, [{"due_at": row.get("due_since"), **row} for row in won])
 
     def dismiss(self, ids: Sequence[str], now: datetime, message: str, *, tenant: str) -> int:
         """Ends the tenant's dead letters among these for good; returns how many were in error."""

@@ -152,7 +152,7 @@ class Overlaps:
 
     def wake_next(self, schedule_id: str, now: datetime, *, scope: OverlapScope = "event") -> Event | None:
         """Makes the event that waits for nothing any more due at once, if the next one of the schedule waits;
-        returns it."""
+        returns it, unless somebody else has already taken it up."""
         if scope == "event":
             living = {"state": {"$in": sorted(LIVING)}}
             first = self._first(schedule_id, living | {"run_time": {"$gte": EARLIEST}}, 1)
@@ -172,7 +172,8 @@ class Overlaps:
         )
         if not woken.modified:
             return None
-        rows = self._majority.find({"_id": first[0].id}, CLAIMED)
+        # As it was left: it may have been claimed, and even have ended, while this process stood still.
+        rows = self._majority.find({"_id": first[0].id, "state": State.READY_QUEUE}, CLAIMED)
         return next(iter(to_events(self._events, rows)), None)
 
 

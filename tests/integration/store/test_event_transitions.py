@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -47,6 +48,28 @@ def test_the_same_occurrence_becomes_an_event_once(store: Store, now: datetime) 
     assert store.events.insert([first], now, "made") == 1
     assert store.events.insert([first, second], now, "made again") == 1
     assert document(store, first.id)["status"][0]["message"] == "made"
+
+
+def test_a_redriven_event_that_has_ended_before_it_is_read_back_is_among_the_redriven(
+    store: Store, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that redrives it stands still in between, and workers do not."""
+    made = event(now)
+    store.events.insert([made], now, "made")
+    token, _ = claim(store, now, made.id)
+    store.outcomes.record([record(made.id, token, State.ERROR, now)])
+    read = store.events._majority.find
+
+    def read_later(*arguments: Any, **options: Any) -> Any:
+        token, won = claim(store, now, made.id)
+        assert won
+        store.outcomes.record([record(made.id, token, State.COMPLETED, now)])
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(store.events, "_majority", SimpleNamespace(find=read_later))
+    redriven = store.events.redrive([made.id], now, "redriven", tenant=TENANT)
+    assert [each.id for each in redriven] == [made.id]
+    assert lines(store, made.id)[-2:] == ["running", "completed"]
 
 
 def test_a_finished_occurrence_does_not_come_back(store: Store, now: datetime) -> None:

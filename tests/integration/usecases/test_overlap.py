@@ -6,6 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -239,6 +240,26 @@ def test_queued_events_follow_each_other_in_order_without_a_beat(bench: Bench, j
     # Each was claimed once to find that it waits, and once for its turn.
     assert all(claims(each) <= 2 for each in documents)
     assert not broken_promises("queue", documents, arrivals(journal))
+
+
+def test_an_event_that_ran_before_its_waker_went_on_keeps_its_history(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its waker is stopped (SIGSTOP) in between; a beat and another worker see to the event."""
+    overlaps, events = bench.store.overlaps, bench.store.mongo.collection("events")
+    waiting = bench.event(clock.now())
+    events.update_one({"_id": waiting}, {"$set": {"waits_for": "an earlier one"}})
+    read = overlaps._majority.find
+
+    def read_later(*arguments: Any, **options: Any) -> Any:
+        ended = {"$set": {"state": "completed"}, "$unset": {"due_at": ""}}
+        assert events.update_one({"_id": waiting}, ended).modified_count == 1
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(overlaps, "_majority", SimpleNamespace(find=read_later))
+    assert overlaps.wake_next("s1", clock.now()) is None
+    assert bench.state(waiting) == "completed"
+    assert last_line(bench, waiting) == "It is its turn: the earlier event has ended"
 
 
 def claims(document: dict[str, object]) -> int:
