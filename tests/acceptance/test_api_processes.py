@@ -74,13 +74,16 @@ def _serving(arbiter: int, number: int) -> psutil.Process:
 
 
 def _sample(stack: Stack, name: str, **labels: str) -> float:
+    """The value; -1 as long as there is none: it listens before it has loaded the application, and answers
+    before it has reported itself."""
     try:
         text = requests.get(f"{stack.url}/metrics", timeout=5).text
-    except (requests.ConnectionError, requests.Timeout):  # it listens before it has loaded the application
+    except (requests.ConnectionError, requests.Timeout):
         return -1
-    return next(
+    values = (
         sample.value
         for family in text_string_to_metric_families(text)
         for sample in family.samples
         if sample.name == name and sample.labels == labels
     )
+    return next(values, -1)
