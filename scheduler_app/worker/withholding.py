@@ -15,13 +15,12 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.claims import Postponement
 from scheduler_app.store.events.holding import HELD_FOR
-from scheduler_app.telemetry import get_logger, metrics
+from scheduler_app.telemetry import metrics
+from scheduler_app.telemetry.unexpected import UnexpectedErrors
 from scheduler_app.usecases.blackouts import BlackoutView
 from scheduler_app.usecases.kill_switches import LOOK_SECONDS, KillSwitchView
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.recorder import Delayed
-
-log = get_logger(__name__)
 
 #: Older knowledge may no longer hold: this process, or its host, was frozen. Nothing starts by it:
 #: a kill switch is obeyed within a second, however late the next look is.
@@ -37,6 +36,12 @@ class Withholding(threading.Thread):
         super().__init__(name="withholding", daemon=True)
         self.kill_switches = KillSwitchView(store)
         self.blackouts = BlackoutView(store)
+        self._unexpected = UnexpectedErrors(
+            metrics.worker_failures,
+            "withholding.failed",
+            "A look at kill switches and blackouts failed; nothing is sent before one succeeds",
+            monotonic=monotonic,
+        )
         self._ended = threading.Event()
 
     def run(self) -> None:
@@ -45,8 +50,8 @@ class Withholding(threading.Thread):
                 if self.blackouts.is_old or not self.blackouts.has_answer:
                     self.blackouts.look()
                 self.kill_switches.look()
-            except Exception:  # without this thread nothing would be sent
-                log.exception("withholding.failed", message="A look at kill switches and blackouts failed")
+            except Exception as error:  # without this thread nothing would be sent
+                self._unexpected.note("withholding", error)
             if self._ended.wait(LOOK_SECONDS):
                 return
 

@@ -5,8 +5,11 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from threading import Event as Flag
 from threading import Thread
+from typing import NoReturn
 
 import pytest
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
 
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
@@ -300,6 +303,31 @@ def test_a_worker_that_was_frozen_looks_again_before_it_starts_anything(store: S
     # A MongoDB that does not answer stops no worker: the last known state holds.
     watch.kill_switches.is_away = True
     assert watch.may_start()
+
+
+def test_a_look_that_breaks_is_counted_each_time_logged_once_and_followed_by_others(store: Store) -> None:
+    def failures() -> float:
+        found = REGISTRY.get_sample_value("scheduler_worker_failures_total", {"step": "withholding"})
+        return found or 0.0
+
+    watch, before = Withholding(store), failures()
+    read = watch.kill_switches._read
+
+    def broken() -> NoReturn:
+        raise ZeroDivisionError("a mistake of ours")
+
+    watch.kill_switches._read = broken
+    with capture_logs() as lines:
+        watch.start()
+        try:
+            wait_until(lambda: failures() - before >= 2, "two looks that fail")
+            assert not watch.may_start()
+            watch.kill_switches._read = read
+            wait_until(watch.may_start, "a look that succeeds")
+        finally:
+            watch.stop()
+            watch.join(20)
+    assert [line["event"] for line in lines if line["log_level"] == "error"] == ["withholding.failed"]
 
 
 @pytest.mark.parametrize("unknown", ["kill_switches", "blackouts"])
