@@ -256,6 +256,17 @@ def test_a_record_that_is_written_again_after_a_fault_counts_once(store: Store, 
     assert len(document(store, made.id)["attempts"]) == 1
 
 
+def test_a_recovered_event_keeps_the_time_at_which_it_fell_due(store: Store, now: datetime) -> None:
+    made = event(now)
+    store.events.insert([made], now, "made")
+    for lost in (1, 2):
+        claim(store, now + 3 * lost * SECOND, made.id, lease=-1)
+        later = now + 3 * lost * SECOND
+        assert store.recoveries.recover_workers(later, delay_seconds=2, limit=10) == ([made.id], [])
+        found = document(store, made.id)
+        assert (found["due_at"], found["postponed_from"]) == (later + 2 * SECOND, now)
+
+
 def test_a_worker_that_was_only_slow_still_records(store: Store, now: datetime) -> None:
     made = event(now)
     store.events.insert([made], now, "made")
