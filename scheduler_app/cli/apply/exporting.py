@@ -3,29 +3,11 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
-from typing import Any, Final
-
-import yaml
+from typing import Any
 
 from scheduler_app.cli.apply.files import KINDS
+from scheduler_app.cli.apply.yaml_text import write_yaml
 from scheduler_app.client import Scheduler
-
-#: No line is folded: a change of a field is a change of one line.
-_WIDTH: Final = 1_000_000
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes no anchors, which `apply` does not read, and the lines of a rule below each other."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-    def represent_str(self, data: str) -> yaml.ScalarNode:
-        style = "|" if "\n" in data else None
-        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def exported(
@@ -61,6 +43,4 @@ def _fields() -> dict[str, frozenset[str]]:
 
 
 def _text(item: Mapping[str, Any]) -> str:
-    plain = json.loads(json.dumps(item, default=dict))
-    written: str = yaml.dump([plain], Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
-    return written
+    return write_yaml([json.loads(json.dumps(item, default=dict))])

@@ -11,6 +11,30 @@ import yaml
 MAX_DEPTH: Final = 20
 
 
+#: No line is folded: a change of a field is a change of one line.
+_WIDTH: Final = 1_000_000
+_UNICODE_BREAKS: Final = re.compile("[\\x85\\u2028\\u2029]")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes no anchors, which are not read, and the lines of a rule below each other.
+
+    It quotes text that looks like another kind of value to YAML 1.1, as any reader may be, or to ours: a
+    calendar's name of `734478e1` is a number to one of them only.
+    """
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        # PyYAML folds the line breaks of Unicode, and reads a space in their place, unless it escapes them.
+        style = '"' if _UNICODE_BREAKS.search(data) else "|" if "\n" in data else None
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style=style)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
 class _Loader(yaml.SafeLoader):
     """Reads plain words as YAML 1.2's JSON schema does."""
 
@@ -56,7 +80,8 @@ for _tag, _pattern, _first in (
     ("int", r"-?(0|[1-9][0-9]{0,18})", _NUMBER_STARTS),
     ("float", r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?", _NUMBER_STARTS),
 ):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})\\Z"), _first)
+    for _each in (_Loader, _Dumper):
+        _each.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"(?:{_pattern})\\Z"), _first)
 
 
 def read_yaml(text: str) -> Any:
@@ -70,3 +95,9 @@ def read_yaml(text: str) -> Any:
         raise ValueError(f"{where}{error.problem or error}") from None
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None
+
+
+def write_yaml(data: Any) -> str:
+    """The text of data that JSON could hold; `read_yaml` reads the same from it."""
+    written: str = yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
+    return written

@@ -1,12 +1,15 @@
 """The files of `scheduler apply`: bounded, and with one meaning."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from scheduler_app.cli.apply import files
 from scheduler_app.cli.apply.files import FileError, read_items
-from scheduler_app.cli.apply.yaml_text import read_yaml
+from scheduler_app.cli.apply.yaml_text import read_yaml, write_yaml
 
 
 def test_plain_words_are_what_json_has() -> None:
@@ -25,6 +28,18 @@ def test_plain_words_are_what_json_has() -> None:
         "j": 1000.0,
         "k": None,
     }
+
+
+_TEXTS = st.text() | st.from_regex(r"[-+]?[0-9_.]{0,4}[eE]?[-+]?[0-9]{0,4}", fullmatch=True)
+_NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.dictionaries(_TEXTS, _TEXTS | _NUMBERS | st.booleans() | st.none() | st.lists(_TEXTS), max_size=5))
+@example({"name": "734478e1"})
+@example({"name": "1e5", "1e5": "-0e-7"})
+@example({"rrule": "DTSTART:20260101T000000Z\nRRULE:FREQ=DAILY", "note": "\x85\u2028\n "})
+def test_what_is_written_is_read_as_it_was(data: dict[str, Any]) -> None:
+    assert read_yaml(write_yaml(data)) == data
 
 
 @pytest.mark.parametrize(
