@@ -92,4 +92,6 @@ def _definition(entry: _Schema) -> _Schema:
     if entry["type"] != "collection":
         return {each: entry[each] for each in ("type", "viewOn", "pipeline")}
     options = {name: value for name, value in entry["md"]["options"].items() if name != "uuid"}
-    return {"options": options, "indexes": [each["spec"] for each in entry["md"]["indexes"]]}
+    # By their names: processes build indexes in an order that is drawn each time.
+    indexes = {each["spec"]["name"]: each["spec"] for each in entry["md"]["indexes"]}
+    return {"options": options, "indexes": indexes}

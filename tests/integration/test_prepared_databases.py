@@ -54,6 +54,17 @@ def test_it_is_empty_and_has_all_indexes(
     assert {check.status for check in checks} == {Status.OK}
 
 
+def test_all_are_lent_again_in_whichever_order_their_indexes_were_made(databases: PreparedDatabases) -> None:
+    def lent() -> list[str]:
+        names = []
+        for _ in range(RESTING + 1):
+            names.append(databases.take())
+            databases.give_back(names[-1])
+        return names
+
+    assert lent() == lent()
+
+
 @pytest.mark.parametrize(
     "command",
     [
