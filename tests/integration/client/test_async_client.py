@@ -184,7 +184,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Receiver]]
         receiver.close()
 
 
-def with_client(receiver: Receiver, steps: Callable[[AsyncScheduler], Awaitable[T]], timeout: float = 60) -> T:
+def with_client(
+    receiver: Receiver, steps: Callable[[AsyncScheduler], Awaitable[T]], timeout: float = 60
+) -> T:
     async def running() -> T:
         async with AsyncScheduler(f"http://127.0.0.1:{receiver.port}", "a key", timeout=timeout) as scheduler:
             return await steps(scheduler)
