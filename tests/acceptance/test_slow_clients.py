@@ -134,7 +134,7 @@ def test_a_connection_that_says_nothing_is_closed_without_a_word(impatient: Stac
 
 
 def test_a_body_in_pieces_that_keeps_the_pace_is_taken(api: Stack) -> None:
-    """By an API that waits for more than a second: where the machine stands still, this client is slow, too."""
+    """By an API that waits for longer than the machine may stand still, and this client with it."""
     body = b'{"name": "paced", "rrule": "FREQ=YEARLY", "callback_url": "http://127.0.0.1:9/"}'
     with socket.create_connection(("127.0.0.1", port_of(api))) as sock:
         sock.sendall(HEAD + f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode())
