@@ -18,9 +18,12 @@ from pymongo import MongoClient
 from redis import Redis as RedisClient
 
 from scheduler_app.broker.backends import BACKENDS
-from scheduler_app.embedded import Mongod, Redis
+from scheduler_app.embedded import Mongod, Redis, ports
 from tests import scratch
 from tests.processes import Program
+
+#: Of each test process.
+PORTS_EACH = 2_000
 
 # This process and those that the tests start keep what they compiled: each of a hundred would compile the
 # package anew.
@@ -34,6 +37,11 @@ def pytest_configure(config: pytest.Config) -> None:
         scratch.end_with_parent()
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         scratch.enter()
+    if hasattr(config, "workerinput"):
+        # A port that one of them has found to be free must not be taken by another before it is listened on.
+        number = int(config.workerinput["workerid"].removeprefix("gw"))
+        first = ports.RANGE.start + number * PORTS_EACH % (len(ports.RANGE) - PORTS_EACH)
+        ports.RANGE = range(first, first + PORTS_EACH)
 
 
 @pytest.fixture(scope="session", autouse=True)

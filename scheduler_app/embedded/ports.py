@@ -3,12 +3,15 @@
 import errno
 import random
 import socket
+from collections import deque
 
 LOOPBACK = "127.0.0.1"
 
 # Below the range from which systems assign ports to outgoing connections: such a connection must not occupy
 # the port of a server that is being restarted.
-_RANGE = range(20_000, 30_000)
+RANGE = range(20_000, 30_000)
+#: Ports that this process has been told of lately: who was told may not listen yet.
+_given: deque[int] = deque(maxlen=64)
 
 
 def is_free(port: int, host: str = LOOPBACK) -> bool:
@@ -27,10 +30,12 @@ def is_free(port: int, host: str = LOOPBACK) -> bool:
 
 
 def free_port() -> int:
-    """Returns a port of 127.0.0.1 that was free a moment ago (another process may still take it first)."""
+    """Returns a port of 127.0.0.1 that was free a moment ago (another process may still take it first), and
+    another one each time."""
     while True:
-        port = random.choice(_RANGE)  # noqa: S311
-        if is_free(port):
+        port = random.choice(RANGE)  # noqa: S311
+        if port not in _given and is_free(port):
+            _given.append(port)
             return port
 
 

@@ -18,6 +18,8 @@ from scheduler_app.embedded import free_port
 from tests.processes import PATIENCE_SECONDS, wait_until
 
 START_SECONDS = 60
+#: It fires once, at the next second: an instant of the test's own may have passed before the API reads it.
+ONCE = "FREQ=SECONDLY;COUNT=1"
 #: This checkout.
 CODE = Path(__file__).parents[2]
 

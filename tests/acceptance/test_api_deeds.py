@@ -4,7 +4,7 @@ import requests
 from standardwebhooks import Webhook
 
 from tests.acceptance.journal import Call, Journal
-from tests.acceptance.stack import Stack
+from tests.acceptance.stack import ONCE, Stack
 from tests.acceptance.test_delivery import in_seconds
 from tests.integration.actions.receiver import says
 from tests.processes import wait_until
@@ -44,10 +44,10 @@ def test_a_dead_letter_is_redriven_under_its_key_with_its_retries_anew(
 ) -> None:
     failing = says("500 Internal Server Error")
     url = journal.script("/redriven", failing, failing, failing, says())
-    made = stack.create(url, run_at=in_seconds(0.5), max_retries=1, retry_backoff_seconds=0.1)
+    made = stack.create(url, rrule=ONCE, max_retries=1, retry_backoff_seconds=0.1)
     (dead,) = stack.finished(made)
     assert (dead["state"], dead["attempt"]) == ("error", 2)
-    answer = requests.post(f"{stack.url}/api/events/{dead['_id']}/redrive", timeout=10)
+    answer = requests.post(f"{stack.url}/api/events/{dead['_id']}/redrive", timeout=20)
     assert answer.status_code == 202
     wait_until(lambda: stack.events(made) != [] and stack.events(made)[0]["state"] == "completed", "success")
     (event,) = stack.events(made)
@@ -56,11 +56,11 @@ def test_a_dead_letter_is_redriven_under_its_key_with_its_retries_anew(
 
 
 def test_a_cancelled_event_is_not_sent(stack: Stack, journal: Journal) -> None:
-    made = stack.create(journal.url("/cancelled"), run_at=in_seconds(3))
-    later = stack.create(journal.url("/later"), run_at=in_seconds(4))
+    made = stack.create(journal.url("/cancelled"), run_at=in_seconds(9))
+    later = stack.create(journal.url("/later"), run_at=in_seconds(10))
     wait_until(lambda: stack.events(made, "pending") != [], "the event")
     (event,) = stack.events(made, "pending")
-    assert requests.post(f"{stack.url}/api/events/{event['_id']}/cancel", timeout=10).status_code == 200
+    assert requests.post(f"{stack.url}/api/events/{event['_id']}/cancel", timeout=20).status_code == 200
     stack.finished(later)
     assert journal.calls["/cancelled"] == []
     assert stack.events(made, include="cancelled")[0]["state"] == "cancelled"

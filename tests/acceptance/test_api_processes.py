@@ -58,8 +58,8 @@ def test_an_importers_next_bulk_may_go_to_another_process_and_all_else_keeps_its
     wait_until(lambda: _sample(stack, "scheduler_nodes", role="api") > 0, "the API", START_SECONDS)
     one = {"name": "import", "rrule": "FREQ=YEARLY", "callback_url": NOBODY}
     with requests.Session() as session:
-        bulk = session.post(f"{stack.url}/api/schedules/bulk", json={"schedules": [one]}, timeout=10)
-        single = session.post(f"{stack.url}/api/schedules", json=one, timeout=10)
+        bulk = session.post(f"{stack.url}/api/schedules/bulk", json={"schedules": [one]}, timeout=20)
+        single = session.post(f"{stack.url}/api/schedules", json=one, timeout=20)
     assert (bulk.status_code, bulk.json()["created"], bulk.headers["Connection"]) == (200, 1, "close")
     assert (single.status_code, single.headers["Connection"]) == (201, "keep-alive")
 
@@ -77,7 +77,7 @@ def _sample(stack: Stack, name: str, **labels: str) -> float:
     """The value; -1 as long as there is none: it listens before it has loaded the application, and answers
     before it has reported itself."""
     try:
-        text = requests.get(f"{stack.url}/metrics", timeout=5).text
+        text = requests.get(f"{stack.url}/metrics", timeout=20).text
     except (requests.ConnectionError, requests.Timeout):
         return -1
     values = (

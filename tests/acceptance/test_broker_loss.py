@@ -38,7 +38,7 @@ def test_a_worker_survives_the_death_of_redis_and_delivers_when_it_is_back(
         held = stack.create(url, rrule="FREQ=YEARLY", timeout_seconds=5, max_retries=0)
         stack.post(f"/schedules/{held}/trigger", status=202)
         wait_until(lambda: bool(journal.calls["/held"]), "the request to be in flight")
-        due = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()
+        due = (datetime.now(UTC) + timedelta(seconds=8)).isoformat()
         made = stack.create_many(5, journal.url("/later"), run_at=due)
         with RedisClient(port=port) as client:
             wait_until(lambda: client.hlen(stack.key("unacked")) > 0, "a message to be held")

@@ -290,7 +290,8 @@ def test_a_running_system_tells_no_secret_however_it_fails(
     for key in guarded_redis.scan_iter():
         found.add("a key in Redis", f"{key!r} {values(guarded_redis, key)!r}")
     # Asked by name, the worker is not waited for others.
-    inspect = partial(output, stack, "celery", "-A", "scheduler_app", "inspect", "--destination", worker)
+    asked = ("--timeout", "30", "--destination", worker)
+    inspect = partial(output, stack, "celery", "-A", "scheduler_app", "inspect", *asked)
     scheduler = partial(output, stack, "scheduler_app.cli")
     wrong_key = partial(scheduler, SCHEDULER_API_KEY=canary("wrong-key"))
     commands = [
@@ -323,7 +324,7 @@ def log(stack: Stack, part: str) -> str:
 
 
 def call_metrics(url: str) -> str:
-    answer = requests.get(f"{url}/metrics", headers={"X-API-Key": API_KEY}, timeout=10)
+    answer = requests.get(f"{url}/metrics", headers={"X-API-Key": API_KEY}, timeout=20)
     assert answer.ok
     return answer.text
 

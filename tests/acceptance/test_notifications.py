@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import requests
 from pymongo import MongoClient
 
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import Stack
+from tests.acceptance.stack import ONCE, Stack
 from tests.integration.actions.receiver import says
 from tests.processes import wait_until
 
@@ -33,8 +32,7 @@ def test_failures_are_told_of_once_each_while_workers_and_beats_are_killed(
     put = {"url": journal.url("/told"), "max_retries": 50, "retry_backoff_seconds": 0.1}
     assert requests.put(f"{stack.url}/api/destinations/ops", json=put, timeout=20).status_code == 201
     url = journal.script("/fails", says("500 Oh No", body=b"why it failed"))
-    run_at = (datetime.now(UTC) + timedelta(seconds=4)).isoformat()
-    stack.create_many(count, url, run_at=run_at, max_retries=0, on_failure="ops")
+    stack.create_many(count, url, rrule=ONCE, max_retries=0, on_failure="ops")
     failed = {"kind": "scheduled", "state": "error"}
     wait_until(lambda: states(stack, failed) > count // 10, "some failures", 60)
     stack.kill(victim)

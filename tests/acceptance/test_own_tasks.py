@@ -51,7 +51,6 @@ def test_tasks_of_a_user_s_own_run_in_workers_of_their_own(stack: Stack, journal
     wait_until(
         lambda: all(path.exists() and path.read_text() == "done" for path in noted),
         f"the tasks\n{stack.logs()}",
-        40,
     )
     # The worker for callbacks has seen nothing of that, and goes on.
     made = stack.create(journal.url("/"), run_at="2040-01-01T00:00:00Z")
@@ -89,7 +88,7 @@ def test_broadcasts_of_other_applications_on_the_same_redis_do_not_arrive(
     ours, foreign = Celery("ours", broker=broker), Celery("foreign", broker=broker)
     ours.conf.broker_transport_options = {"global_keyprefix": key_prefix(stack.environment["MONGO_DATABASE"])}
     # With our prefix a command arrives, so that the silence after it means something.
-    assert ours.control.inspect(timeout=5, limit=1).ping()
+    assert ours.control.inspect(timeout=30, limit=1).ping()
     assert foreign.control.inspect(timeout=1).ping() is None
     foreign.control.broadcast("cancel_consumer", arguments={"queue": "callbacks"})
     foreign.control.shutdown()

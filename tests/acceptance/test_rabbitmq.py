@@ -76,7 +76,7 @@ def completed(stack: Stack, schedules: list[str], seconds: float = 60) -> bool:
 
 
 def test_callbacks_arrive_now_and_on_time(stack: Stack, journal: Journal) -> None:
-    due = in_seconds(3)
+    due = in_seconds(6)
     later = stack.create_many(20, journal.url("/later"), run_at=due)
     now = stack.create(journal.url("/now"), rrule="FREQ=YEARLY")
     stack.post(f"/schedules/{now}/trigger", status=202)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from scheduler_app.embedded import free_port
 from scheduler_app.embedded.ports import listens
@@ -59,18 +60,20 @@ def test_the_first_schedule_works_as_the_readme_says(folder: Path) -> None:
         create, look, change, more = blocks(*PAGES)
         (created,) = run(create)
         assert created["id"] == "my-first"
+        receiver.wait_for(r'"GET / HTTP/1\.1" 200')
         pending, history = run(look)
-        assert len(pending["events"]) == 3
+        # A page is short when one of its events ends while it is read.
+        assert len(pending["events"]) in (2, 3)
         (event,) = history["events"]
         assert re.fullmatch(r"my-first-1-\d{8}T\d{6}Z", event["_id"])
         assert event["state"] == "completed"
-        receiver.wait_for(r'"GET / HTTP/1\.1" 200')
+        # What is not sent by the deletion never will be.
+        wait_until(lambda: receiver.output.count("GET /") >= 2, "the calls")
         paused, resumed, triggered, edited, deleted = run(change)
         assert (paused["state"], resumed["state"]) == ("paused", "active")
         assert triggered["event_id"].startswith("my-first-manual-")
         assert (edited["message"], edited["timezone"]) == ("Schedule updated successfully.", "Europe/Zurich")
         assert deleted == {"message": "Schedule and associated events deleted."}
-        wait_until(lambda: receiver.output.count("GET /") >= 2, "the calls")
         preview, signed, errors = run(more)
         assert [each["local"][:16] for each in preview["occurrences"]] == [
             "2026-10-24T02:30",
@@ -113,6 +116,11 @@ def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
     def answers(block: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in run(block).splitlines()]
 
+    def has_event(state: str) -> bool:
+        asked = {"schedule_id": "hello", "state": state}
+        found = requests.get(f"http://127.0.0.1:{port}/api/events", params=asked, timeout=20)
+        return bool(found.json()["events"])
+
     try:
         up.wait_for(r"^Everything is ready", 90)
         parts = iter(blocks(TUTORIAL))
@@ -125,8 +133,10 @@ def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
         assert (created["id"], created["method"], created["max_retries"]) == ("hello", "POST", 10)
         wait_until(lambda: receiver.output.count("attempt 1") >= 2, "the first calls")
         assert re.search(r'^200 hello-1-\S+Z attempt 1 {"hello":"world"}$', receiver.output, re.MULTILINE)
+        wait_until(lambda: has_event("completed"), "the record of a call")
         pending, history = answers(next(parts))
-        assert len(pending["events"]) == 2
+        # A page is short when one of its events ends while it is read.
+        assert len(pending["events"]) in (1, 2)
         assert [line["status"] for line in history["events"][0]["status"]][-1] == "completed"
         assert "Event successfully processed" in run(next(parts))
         by_name, by_rule = answers(next(parts))
@@ -141,8 +151,11 @@ def test_a_first_hour_goes_as_the_tutorial_says(folder: Path) -> None:
         run(next(parts))
         up.wait_for(r"A callback failed; it is tried again")
         up.wait_for(r"A callback failed for good; its event is a dead letter")
+        wait_until(lambda: has_event("error"), "the dead letter")
         (dead,) = answers(next(parts))
         assert [attempt["status_code"] for attempt in dead["events"][0]["attempts"]] == [503, 503]
+        # Before that, another one could become a dead letter between the count and the redrive.
+        wait_until(lambda: "200 hello-" in receiver.output.rpartition("\n503 ")[2], "a call that succeeds")
         refused, counted, *said = run(next(parts)).splitlines()
         assert "all: true for every dead letter" in json.loads(refused)["detail"]
         assert json.loads(counted)["dry_run"] is True

@@ -5,14 +5,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 
 import pytest
 import requests
 
 from scheduler_app.embedded import free_port
 from tests.acceptance.journal import Journal
-from tests.acceptance.stack import Stack
+from tests.acceptance.stack import ONCE, Stack
 from tests.processes import wait_until
 
 COUNT = 30
@@ -30,8 +29,7 @@ def test_what_one_worker_refuses_another_sends_and_doctor_says_who_differs(
         (count,) = re.findall(r"^scheduler_callbacks_refused_total ([\d.]+)", text, re.MULTILINE)
         return float(count)
 
-    due = (datetime.now(UTC) + timedelta(seconds=0.5)).isoformat()
-    made = stack.create_many(COUNT, journal.url("/"), run_at=due, max_retries=50, retry_backoff_max_seconds=2)
+    made = stack.create_many(COUNT, journal.url("/"), rrule=ONCE, max_retries=50, retry_backoff_max_seconds=2)
     wait_until(lambda: refused() >= COUNT, "the wrong worker to refuse them")
     assert not journal.calls["/"]
     right = stack.worker("right")

@@ -18,7 +18,7 @@ import json, os, sys
 from pathlib import Path
 from scheduler_app.cli.up.supervisor import Console, Service, Supervisor
 
-def service(name, program, tier=0, grace=5, ready_when=None):
+def service(name, program, tier=0, grace=60, ready_when=None):
     ready = (lambda: True) if ready_when is None else (lambda: Path(ready_when).exists())
     return Service(name, (sys.executable, "-u", "-c", program), os.environ, tier, grace, ready)
 
@@ -103,6 +103,7 @@ def test_a_service_that_is_killed_is_started_again_and_a_line_says_so(supervise:
     program = supervise({"name": "worker1", "program": _FORKS}, {"name": "api", "program": _LIVES})
     program.wait_for("^ALL READY$")
     program.wait_for(r"^worker1 \| lives$")
+    program.wait_for(r"^api     \| lives$")
     killed = _running(program, _FORKS)
     left_behind = killed.children()
     assert left_behind

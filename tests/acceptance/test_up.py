@@ -20,7 +20,7 @@ _UP = (sys.executable, "-m", "scheduler_app.cli", "up")
 
 def _refused(program: Program) -> str:
     """The one sentence of a run that could not begin."""
-    assert program.wait(30) == 1, program.output
+    assert program.wait() == 1, program.output
     assert program.processes() == []
     lines = program.output.splitlines()
     assert len(lines) == 1, program.output

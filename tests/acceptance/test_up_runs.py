@@ -48,7 +48,7 @@ def _named(up: Program, *words: str) -> psutil.Process:
 def _paste_curl(up: Program, **instead: object) -> str:
     """What the printed curl line does, with other values here and there; gives the schedule's id."""
     words = shlex.split(up.wait_for(r"^  (curl .*)$")[1])
-    answer = requests.post(words[1], json=json.loads(words[-1]) | instead, timeout=10)
+    answer = requests.post(words[1], json=json.loads(words[-1]) | instead, timeout=30)
     assert answer.status_code == 201, answer.text
     identity: str = answer.json()["id"]
     return identity
@@ -56,7 +56,7 @@ def _paste_curl(up: Program, **instead: object) -> str:
 
 def _completed(api: str, schedule: str) -> int:
     """How many of its events are in the history as completed (at most 50)."""
-    answer = requests.get(f"{api}/api/schedules/{schedule}/events/history", params={"limit": 50}, timeout=10)
+    answer = requests.get(f"{api}/api/schedules/{schedule}/events/history", params={"limit": 50}, timeout=30)
     assert answer.status_code == 200, answer.text
     return sum(event["status"][-1]["status"] == "completed" for event in answer.json()["events"])
 
@@ -80,11 +80,12 @@ def running() -> Iterator[Program]:
 
 
 def test_all_addresses_that_are_printed_answer(running: Program) -> None:
-    assert requests.get(f"{_api(running)}/readyz", timeout=10).status_code == 200
+    # A probe gives up after a second and a half, which a machine that stands still may take.
+    wait_until(lambda: _answers(f"{_api(running)}/readyz"), "the API to be ready")
     flower = running.wait_for(r"^  Flower +(http://\S+)")[1]
-    assert requests.get(f"{flower}/healthcheck", timeout=10).status_code == 200
+    assert requests.get(f"{flower}/healthcheck", timeout=30).status_code == 200
     swagger = running.wait_for(r"^  Swagger UI +(http://\S+)$")[1]
-    assert requests.get(swagger, timeout=10).status_code == 200
+    assert requests.get(swagger, timeout=30).status_code == 200
     running.wait_for(r"^  MongoDB +mongodb://scheduler:\*\*\*@127\.0\.0\.1:\d+/\?replicaSet=rs0")
     running.wait_for(r"^  Redis +redis://:\*\*\*@127\.0\.0\.1:\d+/0$")
 
@@ -164,7 +165,7 @@ def test_a_run_goes_on_where_the_last_one_stopped_by_ctrl_c_or_by_kill_9(folder:
         up.wait()
         up.wait_for_nothing_left()
     with _started(folder, port) as up:
-        assert requests.get(f"{_api(up)}/api/schedules/{schedule}", timeout=10).status_code == 200
+        assert requests.get(f"{_api(up)}/api/schedules/{schedule}", timeout=30).status_code == 200
         _end_beside_a_receiver_that_never_answers(up)
 
 

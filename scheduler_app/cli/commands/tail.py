@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import timedelta
 from itertools import islice
 from typing import Any, NamedTuple
@@ -67,12 +67,13 @@ def tail(scheduler: Scheduler, lines: int, follow: bool, every: float, as_json: 
     Each line is a time, a state, an event and what happened.
     """
     seen = Seen()
-    _show(sorted(_fresh(scheduler, filters, seen))[-lines:] if lines else [], as_json)
     try:
+        found = _fresh(scheduler, filters, seen)
+        _show(found[-lines:] if lines else [], as_json)
         while follow:
             time.sleep(every)
             try:
-                found = sorted(_fresh(scheduler, filters, seen))
+                found = _fresh(scheduler, filters, seen)
             except SchedulerError as error:
                 # An API that is away comes back; what it refuses once, it refuses again.
                 if error.status is not None and error.status < 500:
@@ -81,15 +82,26 @@ def tail(scheduler: Scheduler, lines: int, follow: bool, every: float, as_json: 
                 continue
             _show(found, as_json)
     except KeyboardInterrupt:
-        return
+        if not follow:
+            raise
 
 
-def _fresh(scheduler: Scheduler, filters: dict[str, Any], seen: Seen) -> Iterator[Line]:
+def _fresh(scheduler: Scheduler, filters: dict[str, Any], seen: Seen) -> list[Line]:
     given = dict(filters)
     if given["before"] is None and not given["timezone"]:
         given["before"] = clock.now() + AHEAD
-    for event in islice(scheduler.events(**given), LOOKED_AT):
-        yield from seen.fresh(event)
+    events = islice(scheduler.events(**given), LOOKED_AT)
+    return in_order(line for event in events for line in seen.fresh(event))
+
+
+def in_order(lines: Iterable[Line]) -> list[Line]:
+    """By time, and by event at the same time; the lines of one event keep their order."""
+    return sorted(lines, key=lambda line: (_with_fraction(line.time), line.event))
+
+
+def _with_fraction(time_shown: str) -> str:
+    """A time that compares as text: on a whole second the API shows no fraction."""
+    return time_shown if "." in time_shown else time_shown.replace("Z", ".000Z")
 
 
 def _show(lines: list[Line], as_json: bool) -> None:

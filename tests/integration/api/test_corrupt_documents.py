@@ -1,5 +1,6 @@
 """What is corrupt in MongoDB is no fault of the API: it says what is wrong, and shows the rest."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from flask.testing import FlaskClient
@@ -36,7 +37,7 @@ def test_a_corrupt_event_is_no_fault_of_the_api(client: FlaskClient, store: Stor
     store.schedules.insert(schedule(clock.now(), rrule=YEARLY))
     documents, now = store.mongo.collection("events"), clock.now()
     for number, corruption in enumerate(corruptions(EVENTS, whole=whole)):
-        made = event(now.replace(microsecond=0, year=2030 + number), "s1")
+        made = event(datetime(2030 + number, 1, 1, tzinfo=UTC), "s1")
         store.events.insert([made], now, "made")
         documents.update_one({"_id": made.id}, corruption.update())
         answer = client.get(f"/api/events/{made.id}")

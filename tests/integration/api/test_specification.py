@@ -188,7 +188,7 @@ def test_a_generated_client_creates_lists_and_deletes_a_schedule(
 ) -> None:
     url = served(api_keys=("a-key-of-16-letters",))
     source = tmp_path / "openapi.yml"
-    source.write_text(requests.get(f"{url}/docs/openapi.yml", timeout=10).text)
+    source.write_text(requests.get(f"{url}/docs/openapi.yml", timeout=60).text)
     config = tmp_path / "config.yml"
     # The generator knows no NDJSON: it hands on the bytes.
     config.write_text("content_type_overrides:\n  application/x-ndjson: application/octet-stream\n")

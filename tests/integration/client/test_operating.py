@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from scheduler_app.cli import main
+from scheduler_app.cli.commands import tail
 from scheduler_app.client import Scheduler
 from tests.integration.client.conftest import KEY
 from tests.processes import wait_until
@@ -164,12 +165,48 @@ def test_tail_shows_lines_in_the_order_of_time(shell: Shell, scheduler: Schedule
     first, second = scheduler.trigger(one), scheduler.trigger(one)
     scheduler.cancel_event(first)
     lines = [line.split(maxsplit=3) for line in _tail(shell, one)]
-    assert [line[0] for line in lines] == sorted(line[0] for line in lines)
+    times = [datetime.fromisoformat(line[0]) for line in lines]
+    assert times == sorted(times)
     assert {line[2] for line in lines} == {first, second}
     assert next(line for line in lines if line[1] == "cancelled")[2] == first
     assert len(_tail(shell, one, "-n", "1")) == 1
     shown = json.loads(_tail(shell, one, "-n", "1", "--json")[0])
     assert shown.keys() == {"time", "event", "status", "message"}
+
+
+def test_ctrl_c_ends_a_tail_in_order_also_while_it_shows_its_first_lines(
+    shell: Shell, scheduler: Scheduler, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = scheduler.schedule(URL, on_demand=True, id=tag)["id"]
+    scheduler.trigger(one)
+
+    def interrupted(lines: list[tail.Line], as_json: bool) -> None:
+        assert len(lines) == (0 if none_asked_for else 2)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tail, "_show", interrupted)
+    none_asked_for = False
+    shell.run("tail", "--schedule", one)
+    assert "Aborted" in shell.run("tail", "--schedule", one, "--no-follow", status=1).output
+    none_asked_for = True
+    shell.run("tail", "--schedule", one, "-n", "0")
+
+
+def test_a_tail_that_shows_no_line_of_before_shows_none_of_them_later(
+    shell: Shell, scheduler: Scheduler, tag: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = scheduler.schedule(URL, on_demand=True, id=tag)["id"]
+    scheduler.trigger(one)
+    looks: list[list[tail.Line]] = []
+
+    def noted(lines: list[tail.Line], as_json: bool) -> None:
+        looks.append(lines)
+        if len(looks) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(tail, "_show", noted)
+    shell.run("tail", "--schedule", one, "-n", "0", "--every", "0.2")
+    assert looks == [[], []]
 
 
 def _tail(shell: Shell, schedule_id: str, *options: str) -> list[str]:

@@ -9,7 +9,7 @@ from tests.integration.client.test_commands import Shell, shell
 
 __all__ = ["shell"]
 
-URL = "http://waves.example/"
+URL, OTHER = "http://waves.example/", "http://no-waves.example/"
 HOURLY = "DTSTART:20260101T000000Z\nRRULE:FREQ=HOURLY"
 SPAN = ("--from", "2026-01-02T00:00:00Z", "--to", "2026-01-02T09:00:00Z")
 
@@ -35,8 +35,9 @@ def test_a_backfill_is_started_watched_and_cancelled(shell: Shell, scheduler: Sc
 def test_the_backlog_is_shown_counted_and_given_up(shell: Shell, scheduler: Scheduler) -> None:
     assert scheduler.backlog().count >= 0
     assert "late" in shell.run("backlog", "show").stdout
-    assert scheduler.expire_backlog(origin=URL) == 0
-    assert shell.run("backlog", "expire", "--origin", URL, "--dry-run").stdout == (
+    # The hourly schedule above may fall due meanwhile, which nobody sends here.
+    assert scheduler.expire_backlog(origin=OTHER) == 0
+    assert shell.run("backlog", "expire", "--origin", OTHER, "--dry-run").stdout == (
         "0 late events would be expired\n"
     )
     assert "give a filter" in shell.run("backlog", "expire", status=64).output

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler_app.cli.commands import tail
-from scheduler_app.cli.commands.tail import Seen
+from scheduler_app.cli.commands.tail import Line, Seen, in_order
 from scheduler_app.client import Event
 
 
@@ -36,3 +36,14 @@ def test_what_is_remembered_is_bounded_and_what_was_looked_at_last_stays(
         fresh(seen, event(name, "made"))
     assert fresh(seen, event("a", "made")) == []
     assert fresh(seen, event("b", "made")) == ["made"]
+
+
+def test_lines_come_in_the_order_of_time_and_those_of_one_event_as_they_were_written() -> None:
+    lines = [
+        Line("2030-01-01T00:00:01.250Z", "a", "ready_queue", "made"),
+        Line("2030-01-01T00:00:02Z", "a", "worker_queue", "queued"),
+        Line("2030-01-01T00:00:02Z", "a", "running", "claimed"),
+        Line("2030-01-01T00:00:02.004Z", "a", "completed", "done"),
+    ]
+    other = Line("2030-01-01T00:00:01.999Z", "b", "ready_queue", "made")
+    assert in_order([*lines, other]) == [lines[0], other, *lines[1:]]

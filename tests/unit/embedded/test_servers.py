@@ -15,7 +15,15 @@ from pymongo.errors import OperationFailure
 from redis import Redis as RedisClient
 from redis.exceptions import AuthenticationError
 
-from scheduler_app.embedded import DidNotStart, Mongod, Redis, free_port, is_free, with_parent_death_signal
+from scheduler_app.embedded import (
+    DidNotStart,
+    Mongod,
+    Redis,
+    free_port,
+    is_free,
+    ports,
+    with_parent_death_signal,
+)
 from tests.processes import wait_until
 
 
@@ -79,6 +87,11 @@ def test_a_taken_port_is_refused_and_the_server_that_has_it_is_not_mistaken_for_
 def test_a_port_is_free_until_somebody_listens_on_it(redis_server: Redis) -> None:
     assert not is_free(redis_server.port)
     assert is_free(free_port())
+
+
+def test_who_asks_for_several_ports_gets_different_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "RANGE", range(20_000, 20_100))
+    assert len({free_port() for _ in range(20)}) == 20
 
 
 def test_a_server_dies_with_the_process_that_started_it_even_when_that_is_killed(folder: Path) -> None:
