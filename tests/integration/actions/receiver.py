@@ -78,7 +78,8 @@ class Receiver:
         self._listener = socket.create_server((self.host, 0), family=family, backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self._open: set[socket.socket] = set()
-        self._threads = [threading.Thread(target=self._listen)]
+        # A test that failed before `close` keeps no process from ending.
+        self._threads = [threading.Thread(target=self._listen, daemon=True)]
         self._threads[0].start()
 
     @property
@@ -106,7 +107,7 @@ class Receiver:
                 return
             self.connections += 1
             self._open.add(connection)
-            thread = threading.Thread(target=self._serve, args=(connection, self.connections))
+            thread = threading.Thread(target=self._serve, args=(connection, self.connections), daemon=True)
             self._threads.append(thread)
             thread.start()
 
