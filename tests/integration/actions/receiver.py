@@ -63,6 +63,19 @@ def hangs(seen: Seen, connection: socket.socket) -> bool:
     return False
 
 
+def first_answers_then(behave: Behaviour) -> Behaviour:
+    """Answers the first request, for which the connection is opened, and does that with all that follow."""
+    opened = threading.Event()
+
+    def behave_then(seen: Seen, connection: socket.socket) -> bool:
+        if opened.is_set():
+            return behave(seen, connection)
+        opened.set()
+        return says()(seen, connection)
+
+    return behave_then
+
+
 @dataclass
 class Receiver:
     """Serves each connection in a thread of its own; `seen` and `connections` may be read at any time."""
