@@ -294,7 +294,7 @@ def test_a_worker_sends_nothing_within_a_blackout_that_it_was_dispatched_before(
         set_blackout(store, now.replace(microsecond=0), BILLING)
         wait_until(lambda: bool(pipeline.withholding.blackouts.known.all), "the worker to know of it")
         time.go_on()
-        assert pipeline.wait_until_empty(20)
+        assert pipeline.wait_until_empty(60)
     assert list(journal.calls) == ["/other"]
     found = event_document(store, events["tagged"].id)
     assert (found["state"], found["attempt"]) == (State.READY_QUEUE, 0)

@@ -52,7 +52,7 @@ class Bench:
     def deliver(self, ids: Sequence[str]) -> int:
         """Until all that was claimed is written."""
         claimed = self.hand_over(ids)
-        assert self.pipeline.wait_until_empty(20)
+        assert self.pipeline.wait_until_empty(60)
         return claimed
 
     def schedule(self, url: str, schedule_id: str = "s1", **fields: Any) -> Schedule:
@@ -149,7 +149,7 @@ def test_a_doubled_message_doubles_no_call(bench: Bench, journal: Journal) -> No
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert len(journal.calls["/a"]) == 1
 
 
@@ -200,7 +200,7 @@ def test_an_event_that_is_withdrawn_between_an_early_claim_and_its_time_is_not_s
     else:
         assert bench.store.schedules.delete("s1", now, tenant=TENANT)
     bench.time.go_on()
-    assert bench.pipeline.wait_until_empty(20)
+    assert bench.pipeline.wait_until_empty(60)
     assert (bench.state(early), bench.document(early)["attempt"]) == ("cancelled", 0)
     assert journal.calls["/a"] == []
 
@@ -303,7 +303,7 @@ def test_a_slow_receiver_holds_up_no_other_outcome(bench: Bench, journal: Journa
     wait_until(lambda: bench.state(quick) == "completed", "the quick one to be recorded")
     assert bench.state(slow) == "running"
     may_answer.set()
-    assert bench.pipeline.wait_until_empty(20)
+    assert bench.pipeline.wait_until_empty(60)
     assert bench.state(slow) == "error"
 
 
@@ -313,7 +313,7 @@ def test_a_worker_that_stops_gives_back_what_it_has_not_started(bench: Bench, jo
     bench.hand_over([made])
     wait_until(lambda: bench.state(made) == "running", "the claim")
     bench.pipeline.stop_starting()
-    assert bench.pipeline.wait_until_empty(20)
+    assert bench.pipeline.wait_until_empty(60)
     assert (bench.state(made), bench.document(made)["attempt"]) == ("ready_queue", 0)
     assert journal.calls["/a"] == []
 
@@ -324,7 +324,7 @@ def test_a_worker_whose_grace_is_over_gives_back_what_is_in_flight(bench: Bench,
     bench.hand_over([made])
     wait_until(lambda: bool(journal.calls["/a"]), "the request")
     bench.pipeline.interrupt()
-    assert bench.pipeline.wait_until_empty(20)
+    assert bench.pipeline.wait_until_empty(60)
     assert (bench.state(made), bench.document(made)["attempt"]) == ("ready_queue", 0)
 
 
@@ -342,7 +342,7 @@ def test_nothing_starts_under_a_lease_without_room_until_it_is_renewed(
     bench.hand_over_and_hold([made])
     before = bench.document(made)["lease_until"]
     bench.let_go(leases_over=True)
-    assert bench.pipeline.wait_until_empty(20)
+    assert bench.pipeline.wait_until_empty(60)
     assert bench.state(made) == "completed"
     assert renewed[0] > before
 
@@ -356,7 +356,7 @@ def test_an_event_that_another_worker_took_meanwhile_is_not_sent(bench: Bench, j
     taken = {"owner": "another", "state": "running"}
     events.update_many({"_id": {"$in": ids[:19]}}, {"$set": taken})
     bench.let_go(leases_over=True)
-    assert bench.pipeline.wait_until_empty(20)
+    assert bench.pipeline.wait_until_empty(60)
     assert [call.key for call in journal.calls["/a"]] == ids[19:]
     assert events.count_documents(taken) == 19
 
@@ -419,7 +419,7 @@ def test_a_few_events_are_claimed_while_bulks_wait_for_their_claims(
     def slow_for_bulks(ids: Sequence[str], **rest: Any) -> Any:
         if len(ids) >= SMALL:
             begun.append(len(ids))
-            assert bulks_may_go.wait(20)
+            assert bulks_may_go.wait(60)
         return claim(ids, **rest)
 
     monkeypatch.setattr(bench.store.claims, "claim", slow_for_bulks)
@@ -432,7 +432,7 @@ def test_a_few_events_are_claimed_while_bulks_wait_for_their_claims(
     assert len(begun) == CLAIMS_AT_ONCE
     bulks_may_go.set()
     for thread in bulks:
-        thread.join(20)
+        thread.join(60)
     assert len(begun) == len(bulks)
 
 
@@ -596,8 +596,8 @@ def test_a_worker_claims_no_more_than_it_may_hold(start: Callable[..., Bench], j
     wait_until(lambda: bench.pipeline.capacity.held == 100, "the first claim")
     assert {bench.state(each) for each in ids[100:]} == {"ready_queue"}
     bench.pipeline.stop_starting()
-    assert bench.pipeline.wait_until_empty(20)
-    thread.join(20)
+    assert bench.pipeline.wait_until_empty(60)
+    thread.join(60)
     assert {bench.state(each) for each in ids} == {"ready_queue"}
 
 
@@ -614,7 +614,7 @@ def test_a_long_timeout_gets_a_long_lease(bench: Bench, journal: Journal) -> Non
     wait_until(lambda: bool(journal.calls["/a"]), "the request")
     lease = bench.document(made)["lease_until"] - bench.store.mongo.server_time()
     told.set()
-    assert bench.pipeline.wait_until_empty(20)
+    assert bench.pipeline.wait_until_empty(60)
     assert lease > timedelta(seconds=100)
 
 

@@ -254,7 +254,7 @@ def test_what_a_worker_has_claimed_is_judged_again_before_it_is_sent(
     turn_on(store, BILLING, clock.now())
     wait_until(lambda: bool(pipeline.withholding.kill_switches.known), "the worker to know that it is on")
     time.go_on()
-    assert pipeline.wait_until_empty(20)
+    assert pipeline.wait_until_empty(60)
     assert "/tagged" not in journal.calls
     assert len(journal.calls["/other"]) == 1
     found = event_document(store, events["tagged"].id)
@@ -264,7 +264,7 @@ def test_what_a_worker_has_claimed_is_judged_again_before_it_is_sent(
     HeldEvents(store).release_page(clock.now())
     wait_until(lambda: not pipeline.withholding.kill_switches.known, "the worker to know that it is off")
     assert pipeline.delivery.deliver([events["tagged"].id]) == 1
-    assert pipeline.wait_until_empty(20)
+    assert pipeline.wait_until_empty(60)
     assert [call.key for call in journal.calls["/tagged"]] == [events["tagged"].id]
 
 
@@ -296,7 +296,7 @@ def test_nothing_is_sent_later_than_a_second_after_the_answer(
     finally:
         done.set()
         sending.join()
-    assert pipeline.wait_until_empty(20)
+    assert pipeline.wait_until_empty(60)
     last = max(call.at for call in journal.calls["/a"])
     # Between a look, a start and the arrival nobody can keep this process from standing still.
     assert last <= answered.timestamp() + 1 + standstills.seconds
@@ -360,7 +360,7 @@ def test_a_look_that_breaks_is_counted_each_time_logged_once_and_followed_by_oth
             wait_until(watch.may_start, "a look that succeeds")
         finally:
             watch.stop()
-            watch.join(20)
+            watch.join(60)
     assert [line["event"] for line in lines if line["log_level"] == "error"] == ["withholding.failed"]
 
 

@@ -71,14 +71,14 @@ def fails_once(bench: Bench, journal: Journal, event_id: str) -> None:
 
 def test_an_occurrence_is_skipped_while_an_earlier_one_runs(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave), run_overlap="skip")
+    bench.schedule(journal.script("/a", behave), run_overlap="skip", timeout_seconds=60)
     first, second = bench.event(clock.now() - SECOND), bench.event(clock.now())
     bench.hand_over([first])
     wait_until(lambda: len(journal.calls["/a"]) == 1, "the first request")
     bench.hand_over([second])
     wait_until(lambda: bench.state(second) == "skipped", "the second to be skipped")
     gate.set()
-    assert bench.pipeline.wait_until_empty(20)
+    assert bench.pipeline.wait_until_empty(60)
     assert bench.state(first) == "completed"
     assert [call.key for call in journal.calls["/a"]] == [first]
     assert last_line(bench, second) == (
@@ -115,7 +115,9 @@ def test_a_retry_that_waits_does_not_count_where_attempts_alone_do(bench: Bench,
 
 def test_an_attempt_that_runs_counts_in_both_scopes(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave), run_overlap="skip", overlap_scope="attempt")
+    bench.schedule(
+        journal.script("/a", behave), run_overlap="skip", overlap_scope="attempt", timeout_seconds=60
+    )
     first, second = bench.event(clock.now() - SECOND), bench.event(clock.now())
     bench.hand_over([first])
     wait_until(lambda: len(journal.calls["/a"]) == 1, "the first request")
@@ -126,7 +128,7 @@ def test_an_attempt_that_runs_counts_in_both_scopes(bench: Bench, journal: Journ
 
 def test_a_manual_run_counts_as_any_other(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave), run_overlap="skip")
+    bench.schedule(journal.script("/a", behave), run_overlap="skip", timeout_seconds=60)
     now = clock.now()
     by_hand = manual("s1", 1, now)
     bench.store.events.insert([by_hand], now, "made")
@@ -279,7 +281,7 @@ def arrivals(journal: Journal, path: str = "/a") -> dict[str, list[float]]:
 
 def test_no_more_wait_than_the_queue_has_room_for(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave), run_overlap="queue", queue_limit=2)
+    bench.schedule(journal.script("/a", behave), run_overlap="queue", queue_limit=2, timeout_seconds=60)
     ids = [bench.event(clock.now() - number * SECOND) for number in range(6, 0, -1)]
     bench.hand_over(ids[:1])
     wait_until(lambda: len(journal.calls["/a"]) == 1, "the first request")
@@ -366,6 +368,7 @@ def test_a_request_in_flight_is_not_cut_off_and_not_retried(bench: Bench, journa
     bench.schedule(
         journal.script("/a", behave, says()),
         run_overlap="cancel_earlier",
+        timeout_seconds=60,
         backoff_seconds=0.1,
         backoff_max_seconds=0.1,
     )
@@ -384,7 +387,7 @@ def test_a_request_in_flight_is_not_cut_off_and_not_retried(bench: Bench, journa
 
 def test_an_earlier_one_that_completes_beside_it_is_completed(bench: Bench, journal: Journal) -> None:
     gate, behave = gated()
-    bench.schedule(journal.script("/a", behave, says()), run_overlap="cancel_earlier")
+    bench.schedule(journal.script("/a", behave, says()), run_overlap="cancel_earlier", timeout_seconds=60)
     first, second = bench.event(clock.now() - SECOND), bench.event(clock.now())
     bench.hand_over([first])
     wait_until(lambda: len(journal.calls["/a"]) == 1, "the first request")
