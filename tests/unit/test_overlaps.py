@@ -57,6 +57,15 @@ def test_a_break_is_named(
     assert any(said in each for each in broken_promises(policy, events, arrivals, queue_limit=2))
 
 
+def test_an_end_counts_from_when_it_was_written_and_a_skip_from_when_it_was_judged() -> None:
+    events = [event(0, 0.5), skipped(3, 9.0)]
+    assert broken_promises("skip", events, {"e0": at(0)}) != []
+    assert broken_promises("skip", events, {"e0": at(0)}, written={"e0": at(2.9)[0]}) != []
+    assert broken_promises("skip", events, {"e0": at(0)}, written={"e0": at(3.1)[0]}) == []
+    # Its worker stood still after it had judged it.
+    assert broken_promises("skip", [event(0, 3.5), skipped(3, 9.0)], {"e0": at(0)}) == []
+
+
 def test_an_attempt_that_was_claimed_after_a_later_one_began_is_named() -> None:
     earlier = event(0, 9.0)
     earlier["status"].insert(1, {"time": NOON + timedelta(seconds=5), "message": "Claimed by w"})

@@ -63,6 +63,19 @@ def hangs(seen: Seen, connection: socket.socket) -> bool:
     return False
 
 
+def first_answers_then(behave: Behaviour) -> Behaviour:
+    """Answers the first request, for which the connection is opened, and does that with all that follow."""
+    opened = threading.Event()
+
+    def behave_then(seen: Seen, connection: socket.socket) -> bool:
+        if opened.is_set():
+            return behave(seen, connection)
+        opened.set()
+        return says()(seen, connection)
+
+    return behave_then
+
+
 @dataclass
 class Receiver:
     """Serves each connection in a thread of its own; `seen` and `connections` may be read at any time."""
@@ -78,7 +91,8 @@ class Receiver:
         self._listener = socket.create_server((self.host, 0), family=family, backlog=128)
         self.port: int = self._listener.getsockname()[1]
         self._open: set[socket.socket] = set()
-        self._threads = [threading.Thread(target=self._listen)]
+        # A test that failed before `close` keeps no process from ending.
+        self._threads = [threading.Thread(target=self._listen, daemon=True)]
         self._threads[0].start()
 
     @property
@@ -106,7 +120,7 @@ class Receiver:
                 return
             self.connections += 1
             self._open.add(connection)
-            thread = threading.Thread(target=self._serve, args=(connection, self.connections))
+            thread = threading.Thread(target=self._serve, args=(connection, self.connections), daemon=True)
             self._threads.append(thread)
             thread.start()
 

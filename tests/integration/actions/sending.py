@@ -4,10 +4,11 @@ from typing import Any
 
 from scheduler_app.actions.http import Request, Response
 from scheduler_app.actions.http.sender import Sender
+from tests.processes import PATIENCE_SECONDS
 
 
 def request(url: str, key: str = "event", **changes: Any) -> Request:
-    options: dict[str, Any] = {"method": "POST", "headers": (), "body": b"{}", "timeout_seconds": 5.0}
+    options: dict[str, Any] = {"method": "POST", "headers": (), "body": b"{}", "timeout_seconds": 60.0}
     return Request(key=key, url=url, **(options | changes))
 
 
@@ -17,8 +18,8 @@ def send(sender: Sender, *requests: Request) -> list[Response]:
         sender.start(one)
     answers: list[Response] = []
     while sender.in_flight:
-        came = sender.wait(20)
-        assert came, "no answer within 20 s"
+        came = sender.wait(PATIENCE_SECONDS)
+        assert came, f"no answer within {PATIENCE_SECONDS} s"
         answers += came
     return answers
 

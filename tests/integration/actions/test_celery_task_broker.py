@@ -11,7 +11,7 @@ from scheduler_app.actions.executor import Outcome
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from tests.builders import event
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -21,14 +21,14 @@ def test_an_attempt_that_was_interrupted_before_it_was_sent_is_not_sent(redis_ur
     thread = BrokerThread("shop", redis_url, None, told.put)
     action = CeleryTaskAction("shop.bill", "shop", queue="bills")
     for serial, name in enumerate(("interrupted", "later")):
-        thread.put(Asked(serial, event(NOON, name), action, monotonic() + 60))
+        thread.put(Asked(serial, event(NOON, name), action, monotonic() + 170))
     thread.drop_before(1)
     thread.start()
     try:
-        found = told.get(timeout=20)
+        found = told.get(timeout=PATIENCE_SECONDS)
     finally:
         thread.stop()
-        thread.join(20)
+        thread.join(PATIENCE_SECONDS)
     assert (found.serial, found.outcome) == (1, Outcome.SUCCESS)
     with Redis.from_url(redis_url) as broker:
         (sent,) = broker.lrange("bills", 0, -1)
@@ -43,13 +43,14 @@ def test_a_result_that_is_no_json_fails_its_own_task_alone(redis_url: str) -> No
         results.set("celery-task-meta-bent", "no JSON")
         results.set("celery-task-meta-sound", '{"status": "SUCCESS", "result": 7}')
     for serial, name in enumerate(("bent", "sound")):
-        thread.put(Asked(serial, event(NOON, name, id=name), action, monotonic() + 60))
+        thread.put(Asked(serial, event(NOON, name, id=name), action, monotonic() + 170))
     thread.start()
     try:
-        found = {each.event_id: each for each in (told.get(timeout=20), told.get(timeout=20))}
+        both = [told.get(timeout=PATIENCE_SECONDS) for _ in range(2)]
     finally:
         thread.stop()
-        thread.join(20)
+        thread.join(PATIENCE_SECONDS)
+    found = {each.event_id: each for each in both}
     assert found["sound"].outcome is Outcome.SUCCESS
     assert found["bent"].outcome is Outcome.PERMANENT
     assert "cannot be read" in found["bent"].reason
@@ -61,12 +62,12 @@ def test_a_task_whose_earlier_result_is_no_json_is_sent_again(redis_url: str) ->
     action = CeleryTaskAction("shop.bill", "shop", queue="bills", wait=True)
     with Redis.from_url(redis_url) as results:
         results.set("celery-task-meta-again", "no JSON")
-        thread.put(Asked(0, event(NOON, id="again", attempt=1), action, monotonic() + 60))
+        thread.put(Asked(0, event(NOON, id="again", attempt=1), action, monotonic() + 170))
         thread.start()
         try:
             wait_until(lambda: results.llen("bills") == 1, "the task to be sent")
             assert not results.exists("celery-task-meta-again")
         finally:
             thread.stop()
-            thread.join(20)
+            thread.join(PATIENCE_SECONDS)
     assert told.empty()

@@ -1,5 +1,6 @@
 """What a stranger's URL cannot reach. A listener stands wherever one can, and must not see a connection."""
 
+import errno
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -187,16 +188,24 @@ def test_a_name_that_resolves_to_private_addresses_is_refused(
 def test_of_several_addresses_only_those_allowed_are_connected(
     order: str, receive: Callable[..., Receiver], resolve: Callable[[str], None]
 ) -> None:
-    allowed = receive(host="127.0.0.2")
-    with (
-        closing(Sender(Guard(parse_networks("127.0.0.2/32")))) as sender,
-        socket.create_server(("127.0.0.1", allowed.port)) as forbidden,
-    ):
+    allowed, forbidden = on_one_port(receive)
+    with closing(Sender(Guard(parse_networks("127.0.0.2/32")))) as sender, forbidden:
         forbidden.setblocking(False)
         resolve(f"mixed.test:{allowed.port}:{order}")
         answer = send_one(sender, f"http://mixed.test:{allowed.port}/")
         assert answer.status == 200
         assert not was_connected(forbidden)
+
+
+def on_one_port(receive: Callable[..., Receiver]) -> tuple[Receiver, socket.socket]:
+    """A receiver on 127.0.0.2, and a listener on 127.0.0.1, where another program may have that port."""
+    while True:
+        allowed = receive(host="127.0.0.2")
+        try:
+            return allowed, socket.create_server(("127.0.0.1", allowed.port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
 
 
 def test_where_the_allowed_address_fails_the_refused_one_is_not_tried(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 
+import psutil
 import pytest
 from standardwebhooks import Webhook
 
@@ -21,9 +22,16 @@ from scheduler_app.actions.http import (
     parse_retry_after,
 )
 from scheduler_app.actions.http.sender import Sender
-from tests.integration.actions.receiver import Receiver, Seen, hangs, says, writes
+from tests.integration.actions.receiver import (
+    Receiver,
+    Seen,
+    first_answers_then,
+    hangs,
+    says,
+    writes,
+)
 from tests.integration.actions.sending import request, send, send_one
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 Receive = Callable[..., Receiver]
 
@@ -188,7 +196,7 @@ def test_a_connection_that_the_receiver_closed_meanwhile_is_no_failure(
     receiver = receive(once)
     for number in range(3):
         assert send_one(sender, receiver.url, key=str(number)).status == 200
-        assert closed.wait(5)
+        assert closed.wait(PATIENCE_SECONDS)
         closed.clear()
     assert (len(receiver.seen), receiver.connections) == (3, 3)
 
@@ -218,9 +226,10 @@ def test_a_request_that_dies_on_a_fresh_connection_is_sent_once(receive: Receive
 
 
 def test_nobody_listening_is_a_passing_failure(sender: Sender) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    answer = send_one(sender, f"http://127.0.0.1:{port}/")
+    with socket.socket() as deaf:
+        # It has a port, which nobody else can take, and does not listen.
+        deaf.bind(("127.0.0.1", 0))
+        answer = send_one(sender, f"http://127.0.0.1:{deaf.getsockname()[1]}/")
     assert (answer.status, answer.permanent) == (None, False)
     assert answer.error == "could not connect: connection refused"
 
@@ -235,14 +244,14 @@ def test_a_name_that_does_not_exist_is_a_passing_failure(sender: Sender) -> None
 def test_a_receiver_that_hangs_delays_nobody(receive: Receive, sender: Sender) -> None:
     hanging, quick = receive(hangs), receive()
     for number in range(5):
-        sender.start(request(hanging.url, key=f"hanging-{number}", timeout_seconds=10))
+        sender.start(request(hanging.url, key=f"hanging-{number}", timeout_seconds=60))
     began = time.monotonic()
     for number in range(20):
         sender.start(request(quick.url, key=f"quick-{number}"))
     answers: list[Response] = []
     while len(answers) < 20:
         answers += sender.wait(5)
-    assert time.monotonic() - began < 9
+    assert time.monotonic() - began < 50
     assert {answer.key.split("-")[0] for answer in answers} == {"quick"}
     assert sender.in_flight == 5
 
@@ -278,15 +287,26 @@ def test_a_wake_before_a_wait_ends_it(sender: Sender) -> None:
 
 def test_hundreds_of_requests_that_wait_cost_almost_no_cpu(receive: Receive, sender: Sender) -> None:
     hanging = receive(hangs)
-    for number in range(300):
-        sender.start(request(hanging.url, key=f"hangs-{number}", timeout_seconds=60))
-    wait_until(lambda: not sender.wait(0.01) and hanging.connections >= 300, "all connections")
-    sender.wait(0.5)
-    cpu = time.thread_time()
-    for _ in range(250):
+
+    def cost(requests: int) -> float:
+        """Of fifty waits beside so many of them: the least of some measurements, as other programs slow down
+        the others."""
+        for number in range(hanging.connections, requests):
+            sender.start(request(hanging.url, key=f"hangs-{number}", timeout_seconds=170))
+        wait_until(lambda: not sender.wait(0.01) and hanging.connections >= requests, "all connections")
+        sender.wait(0.5)
+        return min(_cpu_of_waits(sender, 50) for _ in range(10))
+
+    # curl_multi_perform, which looks at each of them each time, took several times as much for hundreds.
+    alone = cost(1)
+    assert cost(300) < 2 * alone
+
+
+def _cpu_of_waits(sender: Sender, count: int) -> float:
+    began = time.thread_time()
+    for _ in range(count):
         sender.wait(0.002)
-    # curl_multi_perform, which looks at each of them each time, took 80 ms and more.
-    assert time.thread_time() - cpu < 0.05
+    return time.thread_time() - began
 
 
 def test_a_request_that_a_burst_leaves_behind_is_waited_for_without_polling(
@@ -310,8 +330,8 @@ def test_a_request_that_a_burst_leaves_behind_is_waited_for_without_polling(
             sender.start(request(burst.url, key=f"{wave}-{number}"))
         answers: list[Response] = []
         while len(answers) < 40:
-            answered = sender.wait(5)
-            assert answered, "no answer is noticed for 5 s, though all were sent"
+            answered = sender.wait(20)
+            assert answered, "no answer is noticed for 20 s, though all were sent"
             answers += answered
     cpu = time.thread_time()
     assert sender.wait(0.4) == []
@@ -326,13 +346,18 @@ def test_a_request_that_a_burst_leaves_behind_is_waited_for_without_polling(
 def test_an_answer_is_not_kept_waiting(receive: Receive, sender: Sender) -> None:
     receiver = receive()
     send_one(sender, receiver.url)
-    took = []
-    for _ in range(50):
-        began = time.perf_counter()
-        send_one(sender, receiver.url)
-        took.append(time.perf_counter() - began)
-    # Timers that libcurl rounds up, or a poll in steps, would show in nearly all of them.
-    assert sorted(took)[10] < 0.005
+
+    def are_quick() -> bool:
+        """A fifth of fifty, at least: a machine that has much else to do delays some of them."""
+        took = []
+        for _ in range(50):
+            began = time.perf_counter()
+            send_one(sender, receiver.url)
+            took.append(time.perf_counter() - began)
+        return sorted(took)[10] < 0.005
+
+    # Timers that libcurl rounds up, or a poll in steps, would show in nearly all of them, time and again.
+    wait_until(are_quick, "most answers to be noticed at once")
 
 
 @pytest.mark.parametrize("made", ["before", "after"])
@@ -342,16 +367,17 @@ def test_descriptors_above_those_of_select_work_without_a_busy_loop(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 2048)), hard))
     resources.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-    quick, hanging = receive(), receive(hangs)
+    quick, hanging = receive(), receive(first_answers_then(hangs))
     with socket.socket() as spare:
         for _ in range(1100):
             resources.callback(os.close, os.dup(spare.fileno()))
     if made == "after":  # libcurl's own descriptor, by which its threads wake it, is then above as well
         sender = resources.enter_context(closing(Sender(Guard(parse_networks("127.0.0.0/8,::1")))))
     assert send_one(sender, quick.url).status == 200
+    assert send_one(sender, hanging.url).status == 200
     sender.start(request(hanging.url, timeout_seconds=0.4))
     cpu = time.thread_time()
-    (answer,) = sender.wait(5)
+    (answer,) = sender.wait(PATIENCE_SECONDS)
     assert answer.error == "timed out after 0.4 s"
     assert time.thread_time() - cpu < 0.2
 
@@ -359,11 +385,18 @@ def test_descriptors_above_those_of_select_work_without_a_busy_loop(
 def test_no_descriptor_is_left_behind(sender: Sender) -> None:
     with closing(Receiver(writes(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))) as receiver:
         send_one(sender, receiver.url)
-        before = len(os.listdir("/dev/fd"))
+        before = descriptors(receiver.port)
         for _ in range(20):
             assert send_one(sender, receiver.url).status == 200
         assert receiver.connections == 21
-    assert len(os.listdir("/dev/fd")) <= before
+    assert descriptors(receiver.port) <= before
+
+
+def descriptors(port: int) -> int:
+    """Without connections to other ports: drivers that other tests have used keep theirs, and open some."""
+    connections = psutil.Process().net_connections("inet")
+    others = [each for each in connections if port not in {each.laddr[1], *each.raddr[1:]}]
+    return len(os.listdir("/dev/fd")) - len(others)
 
 
 def test_without_descriptors_a_request_fails_for_now(

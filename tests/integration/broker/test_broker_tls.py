@@ -11,12 +11,14 @@ from scheduler_app.actions.celery_task.application import Application
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.broker.queue_probe import impatient_connection
+from scheduler_app.broker.redis import flow_control
 from scheduler_app.broker.redis.flow_control import RedisLimiter
 from scheduler_app.config import Settings
 from scheduler_app.domain.broker_tls import BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
 from scheduler_app.domain.destination import Destination
 from scheduler_app.usecases.dispatch import Batch
+from tests.processes import PATIENCE_SECONDS
 from tests.tls_brokers import KINDS, TlsBroker, tls_broker
 
 #: How OpenSSL, Erlang and kombu call it.
@@ -40,7 +42,7 @@ def settings(broker: TlsBroker) -> Settings:
 
 def connect(settings: Settings) -> None:
     """As every process does it; raises what the connection raises."""
-    with impatient_connection(make_app(settings), 5) as connection:
+    with impatient_connection(make_app(settings), PATIENCE_SECONDS) as connection:
         connection.connect()
         connection.channel()
 
@@ -81,7 +83,8 @@ def test_tasks_of_others_go_by_tls_to_those_who_are_known(broker: TlsBroker) -> 
     stranger.close()
 
 
-def test_limits_are_counted_by_tls(tmp_path: Path) -> None:
+def test_limits_are_counted_by_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flow_control, "TIMEOUT_SECONDS", PATIENCE_SECONDS)
     now = datetime(2026, 1, 5, tzinfo=UTC)
     limited = Destination(id="d", url="http://127.0.0.1:9/", created_at=now, updated_at=now, concurrency=1)
     with tls_broker("redis", tmp_path) as broker:

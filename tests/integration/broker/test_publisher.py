@@ -12,6 +12,7 @@ from scheduler_app.broker.publisher import CeleryPublisher
 from scheduler_app.config import Settings
 from scheduler_app.embedded import Redis
 from scheduler_app.usecases.dispatch import Batch
+from tests.processes import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -41,6 +42,6 @@ def test_a_mistake_of_ours_is_not(mistake: type[Exception], publisher: CeleryPub
 
 
 def test_the_length_of_the_queue_is_that_of_its_own_deployment(publisher: CeleryPublisher) -> None:
-    assert publisher.queue_length() == publisher.ask_queue_length()(10) == 0
+    assert publisher.queue_length() == publisher.ask_queue_length()(PATIENCE_SECONDS) == 0
     publisher.publish([Batch(("x",), None)] * 3)
-    assert publisher.queue_length() == publisher.ask_queue_length()(10) == 3
+    assert publisher.queue_length() == publisher.ask_queue_length()(PATIENCE_SECONDS) == 3

@@ -16,7 +16,7 @@ from scheduler_app.config import Settings
 from scheduler_app.domain.lane import QueueLengths
 from scheduler_app.usecases.dispatch import Batch
 from tests.conformance.broker.harness import RabbitmqHarness
-from tests.processes import wait_until
+from tests.processes import PATIENCE_SECONDS, wait_until
 
 #: Not that of the conformance suite, whose server is shared.
 QUEUE = "deleted-ones"
@@ -70,11 +70,11 @@ def test_a_broker_of_another_application_is_kombus_own(publisher: CeleryPublishe
     with Connection(RabbitmqHarness(Path()).url) as theirs:  # type: ignore[no-untyped-call]
         queue = theirs.SimpleQueue("their own")
         queue.put({"task": "theirs"})
-        assert queue.get(timeout=20).payload == {"task": "theirs"}
+        assert queue.get(timeout=PATIENCE_SECONDS).payload == {"task": "theirs"}
         assert theirs.default_channel.queue_declare("their own", passive=True).queue == "their own"
         queue.queue.delete()
 
 
 def drain_until(channel: Any, taken: list[str], count: int) -> None:
     while len(taken) < count:
-        channel.connection.drain_events(timeout=20)
+        channel.connection.drain_events(timeout=PATIENCE_SECONDS)

@@ -1,6 +1,7 @@
 """Blackouts, as beats and workers obey them."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime, timedelta
 
 import pytest
@@ -8,7 +9,6 @@ from structlog.testing import capture_logs
 
 from scheduler_app.broker.app import make_app
 from scheduler_app.broker.publisher import CeleryPublisher
-from scheduler_app.clock import clock
 from scheduler_app.config import Settings
 from scheduler_app.domain.blackout import Blackout, Policy
 from scheduler_app.domain.destination import Destination
@@ -28,6 +28,8 @@ from tests.acceptance.journal import Journal
 from tests.builders import draft, event, message, schedule
 from tests.documents import event_document
 from tests.executors import executors
+from tests.held_clock import HeldClock
+from tests.processes import wait_until
 
 SECOND, HOUR = timedelta(seconds=1), timedelta(hours=1)
 BILLING = Target(TENANT, Scope.TAG, "billing")
@@ -256,11 +258,17 @@ def test_a_sound_one_can_be_set_beside_one_whose_stored_rule_raises(store: Store
 
 
 @pytest.fixture
-def pipeline(store: Store) -> Iterator[Pipeline]:
+def time() -> HeldClock:
+    """The worker's."""
+    return HeldClock()
+
+
+@pytest.fixture
+def pipeline(store: Store, time: HeldClock) -> Iterator[Pipeline]:
     made = Pipeline(
         store,
         executors(origin_concurrency=200),
-        now=clock.now,
+        now=time,
         worker="w1",
         horizon_seconds=5,
         max_events=10_000,
@@ -273,19 +281,20 @@ def pipeline(store: Store) -> Iterator[Pipeline]:
 
 
 def test_a_worker_sends_nothing_within_a_blackout_that_it_was_dispatched_before(
-    store: Store, pipeline: Pipeline
+    store: Store, pipeline: Pipeline, time: HeldClock
 ) -> None:
-    journal = Journal()
-    now = clock.now()
-    due = now + 3 * SECOND
-    store.schedules.insert(schedule(now, "tagged", tags=("billing",), url=journal.url("/tagged")))
-    store.schedules.insert(schedule(now, "other", url=journal.url("/other")))
-    events = {name: event(due, name) for name in ("tagged", "other")}
-    store.events.insert(list(events.values()), now, "made")
-    assert pipeline.delivery.deliver([made.id for made in events.values()]) == 2
-    set_blackout(store, now.replace(microsecond=0), BILLING)
-    assert pipeline.wait_until_empty(20)
-    journal.close()
+    now = time.hold()
+    due = now + SECOND
+    with closing(Journal()) as journal:
+        store.schedules.insert(schedule(now, "tagged", tags=("billing",), url=journal.url("/tagged")))
+        store.schedules.insert(schedule(now, "other", url=journal.url("/other")))
+        events = {name: event(due, name) for name in ("tagged", "other")}
+        store.events.insert(list(events.values()), now, "made")
+        assert pipeline.delivery.deliver([made.id for made in events.values()]) == 2
+        set_blackout(store, now.replace(microsecond=0), BILLING)
+        wait_until(lambda: bool(pipeline.withholding.blackouts.known.all), "the worker to know of it")
+        time.go_on()
+        assert pipeline.wait_until_empty(60)
     assert list(journal.calls) == ["/other"]
     found = event_document(store, events["tagged"].id)
     assert (found["state"], found["attempt"]) == (State.READY_QUEUE, 0)

@@ -224,6 +224,9 @@ def test_an_array_in_a_field_of_an_index_is_found_and_told_of(
     store: Store, now: datetime, capsys: pytest.CaptureFixture[str]
 ) -> None:
     inspection, events = Inspection(store), store.mongo.collection("events")
+    # The database has been another test's, and the index remembers what it has met there.
+    events.drop_index("due_v2")
+    store.prepare()
     ids = {}
     for number, (field, value) in enumerate([("due_at", [now, now]), ("state", ["completed"])]):
         made = event(now + number * SECOND)

@@ -138,7 +138,7 @@ def deliver(store: Store, event_id: str, *queues: str) -> None:
     pipeline.start()
     try:
         assert pipeline.delivery.deliver([event_id]) == 1
-        assert pipeline.wait_until_empty(20)
+        assert pipeline.wait_until_empty(60)
     finally:
         pipeline.stop()
 

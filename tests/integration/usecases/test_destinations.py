@@ -61,7 +61,7 @@ def work(store: Store) -> Iterator[Callable[..., None]]:
         pipelines.append(pipeline)
         pipeline.start()
         pipeline.delivery.deliver(ids)
-        assert pipeline.wait_until_empty(20)
+        assert pipeline.wait_until_empty(60)
 
     yield worked
     for pipeline in pipelines:

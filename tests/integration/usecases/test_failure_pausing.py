@@ -141,7 +141,7 @@ def test_several_workers_that_judge_at_once_pause_it_once_and_tell_once(
     barrier = Barrier(5)
 
     def judge() -> None:
-        barrier.wait()
+        barrier.wait(60)
         pausing.judge("s1", now)
 
     workers = [Thread(target=judge) for _ in range(5)]

@@ -69,7 +69,9 @@ def test_without_a_policy_everything_is_sent(bench: Bench, journal: Journal) -> 
 
 def test_none_sends_what_is_not_late_and_expires_the_rest(bench: Bench, journal: Journal) -> None:
     counted = expired("catch_up_none")
-    made = planned(bench, journal.url("/a"), "FREQ=SECONDLY;INTERVAL=20", 10 * MINUTE, catch_up=CatchUp.NONE)
+    # None of its occurrences becomes late within some ten seconds from now.
+    age = 10 * MINUTE + 10 * SECOND
+    made = planned(bench, journal.url("/a"), "FREQ=SECONDLY;INTERVAL=20", age, catch_up=CatchUp.NONE)
     ids = occurrences(bench, made)
     border = clock.now() - MINUTE
     bench.deliver(ids)

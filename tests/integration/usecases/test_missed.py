@@ -358,7 +358,7 @@ def test_a_worker_that_dies_while_it_expires_events_leaves_them_to_be_judged_aga
     assert again == [late.id]
     world.clock[0] = back + SECOND
     world.pipeline.delivery.deliver([late.id])
-    assert world.pipeline.wait_until_empty(20)
+    assert world.pipeline.wait_until_empty(60)
     (row,) = rows(world.store, name)
     assert row["state"] == "expired"
     assert [line["status"] for line in row["status"]].count("expired") == 1

@@ -74,7 +74,7 @@ def due(store: Store, url: str, count: int = 1, schedule_id: str = "s1", **field
 def deliver(pipeline: Pipeline, ids: Sequence[str]) -> None:
     for start in range(0, len(ids), 100):
         pipeline.delivery.deliver(list(ids[start : start + 100]))
-    assert pipeline.wait_until_empty(20)
+    assert pipeline.wait_until_empty(60)
 
 
 def marked(store: Store) -> int:

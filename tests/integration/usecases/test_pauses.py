@@ -92,7 +92,7 @@ def test_many_beats_end_many_pauses_once_each(store: Store, now: datetime, pause
     barrier = Barrier(3)
 
     def beat() -> None:
-        barrier.wait()
+        barrier.wait(60)
         while Resumption(store).resume_page(now + MINUTE):
             continue
 

@@ -137,7 +137,7 @@ def test_an_event_follows_its_schedule_to_the_workers_that_can_do_it(store: Stor
     pipeline.start()
     try:
         assert pipeline.delivery.deliver([due.id]) == 1
-        assert pipeline.wait_until_empty(20)
+        assert pipeline.wait_until_empty(60)
     finally:
         pipeline.stop()
     row = store.mongo.collection("events").find_one({"_id": due.id})

@@ -88,7 +88,7 @@ def test_a_worker_leaves_what_it_does_not_execute_to_others(store: Store, journa
     pipeline.start()
     try:
         assert pipeline.delivery.deliver([due.id]) == 1
-        assert pipeline.wait_until_empty(20)
+        assert pipeline.wait_until_empty(60)
     finally:
         pipeline.stop()
     found = store.events.get(due.id, tenant=TENANT)

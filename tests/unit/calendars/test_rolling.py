@@ -6,7 +6,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_app.domain.calendars import Calendar, NamedDate, days_of
@@ -135,7 +135,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @pytest.mark.parametrize("on_holiday", ["skip", "next", "previous"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=cases(), offsets=st.lists(st.integers(0, 20 * 86_400), min_size=2, max_size=2))
 def test_rolled_occurrences_are_those_of_a_day_by_day_count(
     on_holiday: OnHoliday, case: Case, offsets: list[int]

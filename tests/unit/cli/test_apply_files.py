@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scheduler_app.cli.apply import files
@@ -34,6 +34,8 @@ _TEXTS = st.text() | st.from_regex(r"[-+]?[0-9_.]{0,4}[eE]?[-+]?[0-9]{0,4}", ful
 _NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 
 
+# A machine that stands still is no fault of an example.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(_TEXTS, _TEXTS | _NUMBERS | st.booleans() | st.none() | st.lists(_TEXTS), max_size=5))
 @example({"name": "734478e1"})
 @example({"name": "1e5", "1e5": "-0e-7"})

@@ -5,11 +5,19 @@ import pytest
 from scheduler_app.cli.errors import CannotStart
 from scheduler_app.cli.up.ports import ReservedPorts
 from scheduler_app.config import Settings, load_settings
-from scheduler_app.embedded import free_port
+from scheduler_app.embedded import free_port, is_free
 
 
 def settings(**given: int) -> Settings:
     return load_settings(environ={name: str(value) for name, value in given.items()})
+
+
+def first_of_free_ports(count: int) -> int:
+    """So many that follow each other; one of them may be another test's server's."""
+    while True:
+        first = free_port()
+        if all(is_free(port) for port in range(first, first + count)):
+            return first
 
 
 def test_flower_s_usual_port_goes_to_the_first_and_any_other_to_the_second() -> None:
@@ -32,7 +40,7 @@ def test_a_port_that_was_asked_for_is_refused_with_its_name_when_another_run_has
 
 
 def test_all_ports_of_the_metrics_are_looked_at_before_anything_starts() -> None:
-    asked = settings(METRICS_PORT=free_port(), WORKER_COUNT=3)
+    asked = settings(METRICS_PORT=first_of_free_ports(4), WORKER_COUNT=3)
     with ReservedPorts() as first, ReservedPorts() as second:
         first.reserve("API_PORT", "127.0.0.1", asked.metrics_port + 3, "choose another with --port")
         with pytest.raises(

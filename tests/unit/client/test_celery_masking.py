@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_app.actions.celery_task.redaction import MAX_SECRETS, redacted
@@ -28,7 +28,7 @@ def masked_by_both(text: str, args: list[Any], kwargs: dict[str, Any]) -> str:
     return by_client
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     args=st.lists(_VALUES, max_size=4),
     kwargs=st.dictionaries(_TEXTS, _VALUES, max_size=4),

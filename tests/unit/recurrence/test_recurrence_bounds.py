@@ -49,8 +49,9 @@ def test_a_nasty_text_is_answered_at_once(text: str) -> None:
     begin = time.process_time()
     with suppress(InvalidRecurrence):
         Recurrence.parse(text, created_at=CREATED).after(CREATED)
-    # An ordinary run takes 50 ms at most; a hang or a walk would take seconds even on a fast machine.
-    assert time.process_time() - begin < 1
+    # It takes 150 ms at most, beside which what other tests have left may be collected; a hang or a walk
+    # would take seconds even on a fast machine.
+    assert time.process_time() - begin < 2
 
 
 def test_the_steps_are_limited_and_the_reason_is_given() -> None:

@@ -16,27 +16,26 @@ from scheduler_app.usecases.heartbeat import TURN_SECONDS, Presence
 
 
 @pytest.fixture
-def after(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, float], None]:
-    """Lets seconds pass for a module."""
+def after(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, float, float], None]:
+    """Lets so many seconds have passed for a module since an instant."""
 
-    def pass_(module: Any, seconds: float) -> None:
-        began = module.monotonic()
-        monkeypatch.setattr(module, "monotonic", lambda: began + seconds)
+    def pass_(module: Any, since: float, seconds: float) -> None:
+        monkeypatch.setattr(module, "monotonic", lambda: since + seconds)
 
     return pass_
 
 
-def test_a_process_that_no_longer_reports_says_so(after: Callable[[Any, float], None]) -> None:
+def test_a_process_that_no_longer_reports_says_so(after: Callable[[Any, float, float], None]) -> None:
     store: Any = None  # it is not started, and so asks nothing
     presence = Presence(store, Clock(), "worker")
     assert presence.trouble() is None
-    after(scheduler_app.usecases.heartbeat, TURN_SECONDS + 1)
+    after(scheduler_app.usecases.heartbeat, presence._turned_at, TURN_SECONDS + 1)
     assert presence.trouble() == "the process has not reported for 181 s"
 
 
-def test_a_beat_that_no_longer_ticks_says_so(after: Callable[[Any, float], None]) -> None:
+def test_a_beat_that_no_longer_ticks_says_so(after: Callable[[Any, float, float], None]) -> None:
     scheduler = MongoScheduler(app=make_app(Settings()), lazy=True)
     scheduler._ticked_at = monotonic()
     assert scheduler._trouble() is None
-    after(beat.scheduler, TICK_SECONDS + 1)
+    after(beat.scheduler, scheduler._ticked_at, TICK_SECONDS + 1)
     assert scheduler._trouble() == "no tick has ended for 91 s"

@@ -36,24 +36,24 @@ def test_a_worker_is_behind_when_an_outcome_is_old_or_when_there_are_many() -> N
 def test_room_is_waited_for_and_never_overdrawn() -> None:
     capacity = Capacity(100, is_behind=lambda: False)
     capacity.reserve(80)
-    thread = threading.Thread(target=capacity.reserve, args=(30,))
+    thread = threading.Thread(target=capacity.reserve, args=(30,), daemon=True)
     thread.start()
     capacity.release(9)
     assert capacity.held == 71
     capacity.release(1)
-    thread.join(10)
+    thread.join(60)
     assert capacity.held == 100
 
 
 def test_nothing_is_reserved_while_outcomes_wait_too_long() -> None:
     behind = [True]
     capacity = Capacity(100, is_behind=lambda: behind[0])
-    thread = threading.Thread(target=capacity.reserve, args=(1,))
+    thread = threading.Thread(target=capacity.reserve, args=(1,), daemon=True)
     thread.start()
     assert capacity.held == 0
     behind[0] = False
     wait_until(lambda: capacity.held == 1, "the reservation")
-    thread.join(10)
+    thread.join(60)
 
 
 def test_a_worker_that_ends_reserves_nothing() -> None:

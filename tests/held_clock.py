@@ -1,0 +1,24 @@
+"""A worker's clock that stands still while a test prepares what is to happen before an event is due."""
+
+from datetime import datetime
+
+from scheduler_app.clock import clock
+
+
+class HeldClock:
+    """The real clock, but between `hold` and `go_on`: what is due later stays so, however long this machine
+    takes for the steps in between."""
+
+    def __init__(self) -> None:
+        self._held_at: datetime | None = None
+
+    def __call__(self) -> datetime:
+        return self._held_at or clock.now()
+
+    def hold(self) -> datetime:
+        """Returns the time at which it stands."""
+        self._held_at = clock.now()
+        return self._held_at
+
+    def go_on(self) -> None:
+        self._held_at = None
