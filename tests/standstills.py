@@ -6,6 +6,8 @@ from types import TracebackType
 from typing import Self
 
 PAUSE_SECONDS = 0.01
+#: A thread that others keep waiting for less is what the product has to cope with.
+LEAST_SECONDS = 0.2
 
 
 class Standstills:
@@ -13,7 +15,7 @@ class Standstills:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        """All of them together."""
+        """All of them together that lasted longer than `LEAST_SECONDS`."""
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._measure)
 
@@ -31,5 +33,7 @@ class Standstills:
         before = time.monotonic()
         while not self._over.wait(PAUSE_SECONDS):
             now = time.monotonic()
-            self.seconds += max(0.0, now - before - 2 * PAUSE_SECONDS)
+            late = now - before - PAUSE_SECONDS
+            if late > LEAST_SECONDS:
+                self.seconds += late
             before = now
