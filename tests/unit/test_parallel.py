@@ -40,7 +40,7 @@ Parallel(2, worth=2, name="test").each(lambda part: threading.Event().wait(), [[
 
 
 def test_a_process_that_is_told_to_end_waits_for_no_part() -> None:
-    assert subprocess.run([sys.executable, "-c", ENDED_IN_A_PART], timeout=20, check=False).returncode == 7
+    assert subprocess.run([sys.executable, "-c", ENDED_IN_A_PART], timeout=60, check=False).returncode == 7
 
 
 def test_a_part_that_fails_does_not_cut_the_others_short(parts: Parallel) -> None:

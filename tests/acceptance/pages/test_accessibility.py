@@ -1,5 +1,6 @@
 """axe finds nothing serious or critical on any page, light or dark."""
 
+from contextlib import closing
 from functools import partial
 from typing import Literal
 
@@ -22,7 +23,11 @@ GRAVE = {"serious", "critical"}
 @pytest.fixture(scope="module")
 def event_id(stack: Stack) -> str:
     """A dead letter, so that every page has something to show."""
-    journal = Journal()
+    with closing(Journal()) as journal:
+        return fill_all_pages(stack, journal)
+
+
+def fill_all_pages(stack: Stack, journal: Journal) -> str:
     schedule_id = stack.create(
         journal.script("/bad", says("404 Not Found")), phrase="every weekday at 9:00", tags=["crm"]
     )
@@ -37,7 +42,6 @@ def event_id(stack: Stack) -> str:
     assert put(
         f"{stack.url}/api/blackouts/night", json={"cron": "0 1 * * *", "duration_seconds": 60, "all": True}
     ).ok
-    journal.close()
     found: str = event["_id"]
     return found
 

@@ -1,13 +1,14 @@
 """Destinations and messages are made, changed and taken away in the browser, down to what their receivers
 see."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import requests
 from playwright.sync_api import Page, expect
 
 from tests.acceptance.journal import Journal
-from tests.acceptance.pages.story import fill, rows, use
+from tests.acceptance.pages.story import expect_rows, fill, use
 from tests.acceptance.stack import Stack
 from tests.processes import wait_until
 
@@ -50,10 +51,12 @@ def test_a_destination_is_made_called_paused_changed_and_deleted_once_nothing_ne
     use(page, "confirm")
     expect(page.get_by_test_id("refused")).to_contain_text("1 schedule names the destination")
     use(page, "its-schedules")
-    assert rows(page) == 1
+    expect(page).to_have_url(re.compile("destination=crm"))
+    expect_rows(page, 1)
     use(page, "select-all")
     use(page, "delete")
     use(page, "confirm")
+    expect(page.get_by_test_id("done")).to_have_text("1 deleted.")
     assert requests.get(f"{stack.url}/api/schedules/{made}", timeout=20).status_code == 404
     page.goto("/destinations/crm/edit")
     use(page, "delete")
@@ -80,7 +83,7 @@ def test_a_message_is_made_moved_to_another_time_delivered_and_another_one_cance
     assert timedelta(minutes=115) < later < timedelta(minutes=121)
     use(page, "reschedule")
     expect(page.get_by_test_id("done")).to_have_text("Rescheduled.")
-    wait_until(lambda: "/order" in journal.calls, "it to be delivered")
+    wait_until(lambda: bool(journal.calls["/order"]), "it to be delivered")
     seen = journal.calls["/order"][0].seen
     assert (seen.body, seen.headers["x-scheduler-event-name"]) == (b'{"order":17}', "order.shipped")
     page.goto("/new-message")

@@ -28,6 +28,7 @@ def test_a_person_signs_in_works_and_signs_out(browser: Browser, make_stack: Cal
         page.get_by_test_id("save").click()
         expect(page.get_by_test_id("done")).to_have_text("Created.")
         page.get_by_test_id("sign-out").click()
+        expect(page).to_have_url(f"{stack.url}/sign-in")
         page.goto("/schedules")
         expect(page.get_by_test_id("key")).to_be_visible()
         page.go_back()

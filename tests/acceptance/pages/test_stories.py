@@ -1,6 +1,7 @@
 """What people come to the pages for, from their aim to its effect in the API, in a real browser."""
 
 import json
+import re
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,7 @@ from scheduler_app.store import Mongo
 from scheduler_app.store.events.past_events import PastEvent, PastEvents
 from tests.acceptance.journal import Journal
 from tests.acceptance.pages.browser import watched_page
-from tests.acceptance.pages.story import fill, rows, use
+from tests.acceptance.pages.story import expect_rows, fill, use
 from tests.acceptance.stack import Stack
 from tests.integration.actions.receiver import says
 from tests.processes import wait_until
@@ -54,7 +55,7 @@ def test_a_first_schedule_is_made_in_plain_words_fires_fails_and_is_sent_again(
     use(page, "send-again")
     expect(page.get_by_test_id("done")).to_have_text("Sent again.")
     stack.finished(made["id"])
-    expect(page.get_by_test_id("state")).to_contain_text("completed", timeout=20_000)
+    expect(page.get_by_test_id("state")).to_contain_text("completed")
     expect(page.get_by_test_id("attempt")).to_have_count(2)
     assert len(journal.calls["/first"]) == 2
 
@@ -86,8 +87,9 @@ def test_schedules_are_found_by_tag_and_paused_together(page: Page, stack: Stack
     page.goto("/schedules")
     page.get_by_label("Tag").fill("billing")
     use(page, "filter")
-    assert "tag=billing" in page.url, "the filter is in the address, to be passed on"
-    assert rows(page) == 3
+    # The filter is in the address, to be passed on.
+    expect(page).to_have_url(re.compile("tag=billing"))
+    expect_rows(page, 3)
     page.get_by_test_id("select-all").check()
     use(page, "pause")
     expect(page.get_by_test_id("done")).to_have_text("3 paused.")
@@ -141,6 +143,7 @@ def test_a_first_schedule_calls_the_built_in_receiver_which_is_broken_and_mended
     use(page, "test-call")
     expect(page.get_by_test_id("tested")).to_contain_text("Answered 200")
     use(page, "save")
+    expect(page.get_by_test_id("done")).to_have_text("Created.")
     made = page.url.rpartition("/")[2].partition("?")[0]
     use(page, "edit")
     url = page.get_by_test_id("url").input_value()
@@ -158,9 +161,11 @@ def test_a_first_schedule_calls_the_built_in_receiver_which_is_broken_and_mended
     use(page, "edit")
     fill(page, "url", url)
     use(page, "save")
+    expect(page.get_by_test_id("done")).to_have_text("Saved.")
     page.goto(f"/events/{event['_id']}")
     expect(page.get_by_test_id("attempt")).to_contain_text("404")
     use(page, "send-again")
+    expect(page.get_by_test_id("done")).to_have_text("Sent again.")
     stack.finished(made)
     assert stack.events(made)[0]["state"] == "completed"
 
@@ -232,7 +237,7 @@ def test_all_that_a_filter_finds_is_changed_with_its_number_and_a_pause_is_undon
     url = journal.url("/many")
     many = stack.create_many(60, url, every_seconds=7_200, tags=["many"])
     page.goto("/schedules?tag=many")
-    assert rows(page) == 50
+    expect_rows(page, 50)
     page.get_by_test_id("every").check()
     use(page, "pause")
     expect(page.locator("h1")).to_have_text("Pause 60 schedules?")
@@ -246,7 +251,7 @@ def test_all_that_a_filter_finds_is_changed_with_its_number_and_a_pause_is_undon
     use(page, "tag")
     expect(page.get_by_test_id("done")).to_have_text("2 tagged.")
     page.goto("/schedules?tag=chosen")
-    assert rows(page) == 2
+    expect_rows(page, 2)
     page.get_by_test_id("select-all").check()
     use(page, "resume")
     use(page, "undo")
@@ -269,11 +274,10 @@ def test_the_overview_tells_what_failed_how_late_and_what_to_do(
 
 
 def test_by_keyboard_alone_the_dead_letters_of_one_cause_among_ten_thousand_are_sent_again(
-    browser: Browser, make_stack: Callable[..., Stack]
+    browser: Browser, make_stack: Callable[..., Stack], journal: Journal
 ) -> None:
     stack = make_stack()
     stack.all()
-    journal = Journal()
     broken, other = journal.url("/mended"), journal.url("/other")
     alike = stack.create(broken, on_demand=True, name="Alike")
     others = stack.create(other, on_demand=True, name="Others")
@@ -295,6 +299,7 @@ def test_by_keyboard_alone_the_dead_letters_of_one_cause_among_ten_thousand_are_
             expect(page.get_by_test_id("found").get_by_role("link")).to_have_count(1)
             page.keyboard.press("Enter")
             expect(page.get_by_test_id("cause")).to_have_count(2)
+            page.wait_for_load_state()
             page.keyboard.press("j")
             page.keyboard.press("j")
             expect(page.locator("tr.at")).to_contain_text("410")
@@ -305,7 +310,6 @@ def test_by_keyboard_alone_the_dead_letters_of_one_cause_among_ten_thousand_are_
         assert events.count_documents({"schedule_id": others, "state": "error"}) == 9_500
     assert len(journal.calls["/mended"]) == 500
     assert "/other" not in journal.calls
-    journal.close()
 
 
 def dead_letter(schedule_id: str, url: str, run_time: datetime, status: int) -> PastEvent:
@@ -358,7 +362,9 @@ def test_what_ran_and_what_comes_stand_in_one_calendar(page: Page, stack: Stack,
     expect(page.get_by_test_id("agenda-day").first).to_contain_text("Daily")
     page.goto("/calendar?tag=calendar")
     use(page, "ran")
-    assert rows(page) == 1, "a cell leads to its events"
+    # A cell leads to its events.
+    expect(page).to_have_url(re.compile("/events"))
+    expect_rows(page, 1)
 
 
 def test_who_changed_it_is_shown_and_reverted_and_why_is_answered(

@@ -31,7 +31,7 @@ DJANGO = {
         "INSTALLED_APPS = ['backups']\nDEBUG = False\n"
         "MIDDLEWARE = ['django.middleware.csrf.CsrfViewMiddleware']\n"
         "DATABASES = {'default': {'ENGINE': 'django.db.backends.sqlite3', 'NAME': 'db', "
-        "'OPTIONS': {'timeout': 20}, 'ATOMIC_REQUESTS': True}}\n"
+        "'OPTIONS': {'timeout': 60}, 'ATOMIC_REQUESTS': True}}\n"
     ),
     "project/urls.py": (
         "from django.urls import path\nfrom backups.views import backup\n"
@@ -138,7 +138,7 @@ class Calls:
             hops=hops,
         )
         url = f"http://127.0.0.1:{self.port}/backups/everything"
-        self.sender.start(Request(name, url, "POST", headers, body, 30))
+        self.sender.start(Request(name, url, "POST", headers, body, 100))
 
     def end(self) -> tuple[str, int | None]:
         """The next callback that ends: its name, and the answer's status."""

@@ -38,7 +38,7 @@ def render(*options: str, **environment: str) -> subprocess.CompletedProcess[str
         env={"PATH": os.defpath, "HOME": "/nonexistent", **environment},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
     )
 
 
@@ -183,7 +183,7 @@ def test_what_the_shells_of_mongodb_and_redis_write_is_what_these_read(
         ]
         command = [word.replace("/etc/redis.conf", str(ROOT / "deploy" / "redis.conf")) for word in command]
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", **SECRETS}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         assert " 600\n" in done.stdout
         wanted = SECRETS["MONGO_KEY"] if name == "mongo" else f"requirepass {SECRETS['REDIS_PASSWORD']}"
@@ -266,6 +266,6 @@ def test_rabbitmq_without_a_password_does_not_start(over_rabbitmq: dict[str, Any
     command = [word.replace("$$", "$") for word in over_rabbitmq["rabbitmq"]["command"]]
     for password, said in (("", "set RABBITMQ_PASSWORD in .env"), ("x", "started rabbitmq-server")):
         environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "RABBITMQ_DEFAULT_PASS": password}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
         assert said in done.stdout + done.stderr
         assert (done.returncode == 0) is bool(password)

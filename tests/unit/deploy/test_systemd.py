@@ -71,7 +71,7 @@ def test_systemd_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
         (tmp_path / source.name).write_text(text)
     name = path.name.replace("@.", "@1.")
     done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", tmp_path / name], capture_output=True, text=True, timeout=30
+        ["systemd-analyze", "verify", "--man=no", tmp_path / name], capture_output=True, text=True, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -153,7 +153,7 @@ def test_without_a_key_neither_the_api_nor_flower_starts() -> None:
     for name, key in (("scheduler-api", "API_KEYS"), ("scheduler-flower", "FLOWER_BASIC_AUTH")):
         command = one(FOLDER / f"{name}.service", "ExecStartPre").replace("$$", "$")
         for value, status in (("", 1), ("something", 0)):
-            done = subprocess.run(shlex.split(command), env={"PATH": "/usr/bin:/bin", key: value}, timeout=10)
+            done = subprocess.run(shlex.split(command), env={"PATH": "/usr/bin:/bin", key: value}, timeout=60)
             assert done.returncode == status
         assert environment()[key] == ""
 

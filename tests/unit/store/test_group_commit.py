@@ -23,7 +23,7 @@ class Slow:
     def __call__(self, items: Sequence[int]) -> list[int]:
         self.given.append(list(items))
         self.begun.release()
-        assert self.may_end.acquire(timeout=20)
+        assert self.may_end.acquire(timeout=60)
         if 13 in items:
             raise ValueError(f"unlucky: {items}")
         return [item * 10 for item in items]
@@ -48,7 +48,7 @@ def test_those_that_come_meanwhile_are_done_together_each_with_its_own_result(
     work = Slow()
     together = GroupCommit(work)
     first = pool.submit(together.do, 0)
-    assert work.begun.acquire(timeout=20)
+    assert work.begun.acquire(timeout=60)
     others = [pool.submit(together.do, number) for number in range(1, CALLERS)]
     _wait_until_waiting(together, CALLERS - 1)
     work.may_end.release()
@@ -62,7 +62,7 @@ def test_an_error_reaches_all_that_were_part_of_it_and_nobody_after(pool: Thread
     work = Slow()
     together = GroupCommit(work)
     first = pool.submit(together.do, 0)
-    assert work.begun.acquire(timeout=20)
+    assert work.begun.acquire(timeout=60)
     others = [pool.submit(together.do, number) for number in (13, 14)]
     _wait_until_waiting(together, 2)
     work.may_end.release(3)
