@@ -5,6 +5,7 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from redis import Redis as RedisClient
 
 from scheduler_app.embedded import Mongod, Redis
 from tests.acceptance.journal import Journal
@@ -22,11 +23,15 @@ def make_stack(
 
     def make(**environment: str) -> Stack:
         folder: Path = tmp_path_factory.mktemp("stack")
+        # One Redis, but a database each: a worker must not take another stack's messages. What a stack of
+        # another module has left there, no test shall count.
+        number = len(made) + 1
+        with RedisClient(port=redis_server.port, db=number) as client:
+            client.flushdb()
         settings = {
             "MONGO_URI": mongod_server.uri,
             "MONGO_DATABASE": f"test_{secrets.token_hex(6)}",
-            # One Redis, but a database each: a worker must not take another stack's messages.
-            "BROKER_URL": redis_server.url.removesuffix("/0") + f"/{len(made) + 1}",
+            "BROKER_URL": redis_server.url.removesuffix("/0") + f"/{number}",
             "CALLBACK_ALLOWED_NETWORKS": "127.0.0.0/8",
         }
         made.append(Stack(folder, settings | environment))
