@@ -1,4 +1,4 @@
-"""Several processes on one port are one API to whoever asks."""
+"""Several processes on one port are one API to their clients."""
 
 import os
 import signal

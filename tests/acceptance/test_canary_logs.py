@@ -33,7 +33,7 @@ PYTHON = (sys.executable, "-m")
 GUNICORN = Path(__file__).parents[2] / "deploy" / "gunicorn.conf.py"
 
 
-#: Nobody listens there.
+#: No process listens on it.
 NOBODY = "127.0.0.1:1"
 
 
@@ -175,7 +175,7 @@ def create(stack: Stack, name: str, url: str, **fields: Any) -> requests.Respons
 
 
 def create_task(stack: Stack, name: str, action: dict[str, Any]) -> str:
-    """The id of a schedule whose task nobody runs."""
+    """The id of a schedule whose task no worker runs."""
     rest = {"timeout_seconds": 1, "max_retries": 0, "run_at": "2040-01-01T00:00:00Z"}
     answer = call(stack, "POST", "/api/schedules", json={"name": name, "action": action} | rest)
     assert answer.status_code == 201, answer.text

@@ -92,7 +92,7 @@ def test_without_wait_the_event_is_completed_when_the_broker_has_the_task(
 ) -> None:
     shop.forget_records()
     schedule = create(stack, "shop.record", each_second(2))
-    events = stack.finished(schedule, 2)  # nobody runs the tasks yet
+    events = stack.finished(schedule, 2)  # no worker runs the tasks yet
     assert {event["state"] for event in events} == {"completed"}
     assert shop.recorded() == []
     late = shop.worker()

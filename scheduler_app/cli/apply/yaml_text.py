@@ -98,6 +98,7 @@ def read_yaml(text: str) -> Any:
 
 
 def write_yaml(data: Any) -> str:
-    """The text of data that JSON could hold; `read_yaml` reads the same from it."""
+    """The text of data that JSON could hold. `read_yaml` reads the same from it, unless it is nested deeper
+    than `MAX_DEPTH` levels or has whole numbers beyond 64 bits."""
     written: str = yaml.dump(data, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=_WIDTH)
     return written

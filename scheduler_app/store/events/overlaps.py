@@ -35,7 +35,7 @@ class Ending(NamedTuple):
 
 
 class Overlaps:
-    """It costs schedules without such a policy nothing: nobody asks or writes for them."""
+    """Schedules without such a policy cost nothing here: workers neither ask nor write for them."""
 
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
@@ -152,7 +152,7 @@ class Overlaps:
 
     def wake_next(self, schedule_id: str, now: datetime, *, scope: OverlapScope = "event") -> Event | None:
         """Makes the event that waits for nothing any more due at once, if the next one of the schedule waits;
-        returns it, unless somebody else has already taken it up."""
+        returns it, unless another process has claimed it meanwhile."""
         if scope == "event":
             living = {"state": {"$in": sorted(LIVING)}}
             first = self._first(schedule_id, living | {"run_time": {"$gte": EARLIEST}}, 1)
