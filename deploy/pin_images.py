@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 #: Files, and the text in front of an image in each.
 _PLACES = {
     ROOT / "docker-compose.yml": r"^ +image: ",
-    ROOT / "deploy" / "Dockerfile": r"^(?:ARG PYTHON=|# syntax=)",
+    ROOT / "deploy" / "Dockerfile": r"^ARG PYTHON=",
 }
 #: Built by us.
 _OURS = "rrule-scheduler"
@@ -26,7 +26,7 @@ def images() -> list[tuple[Path, str, str]]:
     for path, before in _PLACES.items():
         for name in re.findall(f"{before}(\\S+)$", path.read_text(), re.MULTILINE):
             image, _, digest = name.partition("@")
-            if image != _OURS:
+            if image.partition(":")[0] != _OURS:
                 found.append((path, image, digest))
     return found
 
