@@ -27,5 +27,5 @@ class Action(Protocol):
 
     @property
     def completion_problem(self) -> str | None:
-        """Why a schedule with this action cannot have `completion` `callback`; None where it can."""
+        """Why a schedule with this action cannot have `completion` `callback`; None if it can."""
         ...

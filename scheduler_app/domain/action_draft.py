@@ -29,7 +29,7 @@ class ActionDraft(CarriedOver):
     action: Action | NotGiven = NOT_GIVEN
     """A whole action of another kind than `http`, whose fields stand in the draft itself."""
     sealed: str | NotGiven = field(default=NOT_GIVEN, repr=False)
-    """The secrets of an exported schedule, which its masks stand for; whoever has the key opens it."""
+    """The secrets of an exported schedule, which its masks stand for; the key opens it."""
     known: HttpAction | NotGiven = field(default=NOT_GIVEN, repr=False)
     """What was in `sealed`."""
     max_retries: int | NotGiven = NOT_GIVEN

@@ -18,8 +18,6 @@ LEAST_RATE = 0.01
 DEFAULT_RATE = 10.0
 #: Backfills of one tenant that make events at a time.
 MAX_RUNNING = 10
-#: Events are made so long before they fall due; the rest waits in the rule.
-AHEAD = timedelta(seconds=30)
 #: No more of one backfill wait at a time, however high its rate and however slow its receiver.
 MAX_WAITING = 5_000
 
@@ -79,12 +77,14 @@ class Backfill:
     def revision(self) -> int:
         return self.rest.revision if self.rest is not None else 1
 
-    def room(self, now: datetime, waiting: int) -> int:
-        """How many events may be made now, while `waiting` of them wait."""
+    def room(self, now: datetime, *, ahead: timedelta, waiting: int, overdue: int) -> int:
+        """How many events may be made now: those that fall due within `ahead`, while `waiting` of them are
+        not finished. Those that are `overdue` and not begun take the place of others: after an outage no more
+        come at once than that."""
         if self.overlap is RunOverlap.QUEUE:
             return 0 if waiting else 1
-        ahead = (now + AHEAD - max(self.next_due_at, now)).total_seconds()
-        return max(0, min(MAX_WAITING - waiting, math.ceil(ahead * self.rate_per_second)))
+        seconds = (now + ahead - max(self.next_due_at, now)).total_seconds()
+        return max(0, min(MAX_WAITING - waiting, math.ceil(seconds * self.rate_per_second) - overdue))
 
     def events(self, instants: list[datetime], now: datetime) -> tuple[list[Event], datetime]:
         """The events of these occurrences, spread by the rate, and when the one after them falls due."""

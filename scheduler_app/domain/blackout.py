@@ -103,10 +103,10 @@ class Blackout:
         return self.created_at - self.duration - _BEFORE
 
     def fault(self, at: datetime) -> str | None:
-        """Why its stored trigger cannot be evaluated at `at`; None where it can."""
+        """Why its stored trigger cannot be evaluated at `at`; None if it can."""
         try:
             self.window(at)
-        except Exception as error:  # any error may come of a rule that somebody bent
+        except Exception as error:  # a rule edited by hand may cause any error
             return f"its trigger cannot be evaluated: {type(error).__name__}: {error}"[:300]
         return None
 
@@ -129,7 +129,7 @@ class Blackout:
 
 
 def end_of(blackouts: Sequence[Blackout], at: datetime) -> datetime | None:
-    """The first instant from `at` on that none of the blackouts covers; None where that is not found."""
+    """The first instant from `at` on that none of the blackouts covers; None if that is not found."""
     end = at
     for _ in range(MAX_CHAIN):
         ends = [window[1] for each in blackouts if (window := _sound_window(each, end)) is not None]

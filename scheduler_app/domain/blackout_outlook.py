@@ -72,7 +72,7 @@ class Outlooks:
     def of(
         self, tenant: str, schedule_id: str, tags: Collection[str], destination: str | None
     ) -> Outlook | None:
-        """None where no blackout is of it. `schedule_id` (empty for a message) and `destination` are own
+        """None if no blackout is of it. `schedule_id` (empty for a message) and `destination` are own
         ids."""
         targets = Target.asked(tenant, schedule_id, tags, destination)
         own = tuple(place for place, each in enumerate(self.blackouts.all) if each.target in targets)

@@ -16,7 +16,7 @@ class BrokerTls:
     """A PEM file with this side's certificate and its key; empty: none is shown."""
 
     def options(self, url: str) -> dict[str, Any] | None:
-        """What kombu and redis-py take for the broker at `url`; None where it is spoken to without TLS."""
+        """What kombu and redis-py take for the broker at `url`; None if it is spoken to without TLS."""
         scheme = url.partition(":")[0]
         if scheme == "amqps":
             # The name to verify is the transport's to add: it knows which of several hosts it connects to.

@@ -1,4 +1,4 @@
-"""The action of the kind `celery_task`: a task of somebody's own Celery application."""
+"""The action of the kind `celery_task`: a task of a user's own Celery application."""
 
 from dataclasses import dataclass, field, replace
 from typing import Final

@@ -11,18 +11,28 @@ from scheduler_app.domain.command_action import CommandAction
 SHELL = "shell:"
 ANYTHING = "*"
 MAX_PATTERNS = 200
+#: What every command's environment has, whatever a schedule gives.
+OWN_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "LANG")
+OWN_PREFIX = "SCHEDULER_"
 #: What a `*` inside a word stands for: no folder, and nothing that a shell gives a meaning to.
 _PART = r"[A-Za-z0-9._+=@%:,-]+"
 #: What a shell gives a meaning to. A line with one of them is more than its words.
 _SPECIAL = re.compile(r"[^A-Za-z0-9 ._+=@%:,/\-'\"]")
+_VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,63})=\Z")
+#: A pattern whose `*` stands for a shell among others allows whatever a shell can do.
+_SHELLS = ("sh", "/bin/sh", "/usr/bin/sh")
+_WORD_OF_NO_PATTERN = "0f0f0f0f"
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One pattern: the words of a command, where `*` is one or more words, or a part of one word."""
+    """One pattern: the variables that a schedule may set, as in `MONTH= REGION= make report *`, and the words
+    of a command, where `*` is one or more words, or a part of one word."""
 
     text: str
+    """Without the variables."""
     shell: bool
+    variables: frozenset[str]
     words: tuple[str, ...]
 
     @classmethod
@@ -30,14 +40,39 @@ class Pattern:
         """Raises ValueError for text that no command could match."""
         shell = text.startswith(SHELL)
         line = text.removeprefix(SHELL).strip()
+        variables = set()
+        while match := _VARIABLE.match(line.split(maxsplit=1)[0] if line else ""):
+            if is_own_variable(match[1]):
+                raise ValueError(f"{text!r} names {match[1]}, which every command has from its worker")
+            variables.add(match[1])
+            line = line[match.end() :].lstrip()
         words = tuple(shlex.split(line))
         if not words:
             raise ValueError(f"{text!r} names no command")
-        return cls(line, shell, words)
+        if not shell and words[0].startswith(SHELL):
+            raise ValueError(f"{text!r} must begin with {SHELL}, in front of its variables")
+        return cls(line, shell, frozenset(variables), words)
+
+    @property
+    def allows_any_program(self) -> bool:
+        """Whether its `*` stands for the name of any program, or for that of a shell among others."""
+        program = self.words[0]
+        if ANYTHING not in program:
+            return False
+        if not program.strip(ANYTHING):
+            return True
+        return any(self._matches((each, "-c", _WORD_OF_NO_PATTERN)) for each in _SHELLS)
 
     def allows(self, action: CommandAction) -> bool:
-        """Whether the whole of the command matches. A shell's line also matches the same text without
-        a `*`."""
+        """Whether the whole of the command matches, and the pattern names its variables. A shell's line also
+        matches the same text without a `*`."""
+        return self.allows_words_of(action) and not self.unnamed_variables(action)
+
+    def unnamed_variables(self, action: CommandAction) -> list[str]:
+        """The variables of the command that the pattern does not name."""
+        return [name for name, _ in action.env if name not in self.variables]
+
+    def allows_words_of(self, action: CommandAction) -> bool:
         if action.shell != self.shell:
             return False
         if not action.shell:
@@ -91,6 +126,32 @@ class AllowedCommands:
 
     def allow(self, action: CommandAction) -> bool:
         return any(pattern.allows(action) for pattern in self.patterns)
+
+    def refusal(self, action: CommandAction) -> str | None:
+        """Why the command may not run, and what the operator can do; None if it may."""
+        near = [pattern for pattern in self.patterns if pattern.allows_words_of(action)]
+        if not near:
+            return "ALLOWED_COMMANDS do not allow the command; ask the operator for a pattern"
+        nearest = min(near, key=lambda pattern: len(pattern.unnamed_variables(action)))
+        unnamed = nearest.unnamed_variables(action)
+        if not unnamed:
+            return None
+        shown = " ".join([*(f"{name}=" for name in [*sorted(nearest.variables), *unnamed]), nearest.text])
+        prefix = SHELL if nearest.shell else ""
+        return (
+            f"env: no pattern of ALLOWED_COMMANDS that allows the command names {', '.join(unnamed)}; leave"
+            f" that out, or ask the operator for the pattern {prefix}{shown}"
+        )
+
+
+def is_own_variable(name: str) -> bool:
+    """Whether every command has that variable from its worker."""
+    return name in OWN_VARIABLES or name.startswith(OWN_PREFIX)
+
+
+def opening_patterns(texts: Sequence[str]) -> list[str]:
+    """Those of the patterns that allow any program."""
+    return [text for text in texts if Pattern.parse(text).allows_any_program]
 
 
 def parse_patterns(value: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ Completion = Literal["response", "callback"]
 DEFAULT_TIMEOUT_SECONDS = 3_600.0
 LEAST_TIMEOUT_SECONDS = 1.0
 MAX_TIMEOUT_SECONDS = 604_800.0
-#: Tokens of so many attempts are known: a receiver may keep the one that it was sent first.
+#: The tokens of this many attempts are known: a receiver may keep the one that it was sent first.
 KEPT_TOKENS = 10
 MAX_REASON = 500
 
@@ -64,7 +64,7 @@ class Awaited(NamedTuple):
 
 
 def objection(awaited: Awaited, how: Literal["completed", "failed"]) -> str | None:
-    """Why it is too late to say so; None where it is not. It is empty where the same was said before."""
+    """Why it is too late to say so; None if it is not. It is empty where the same was said before."""
     told = awaited.told
     said_before = told is not None and told.attempt == awaited.attempt and told.how == how
     if awaited.state is State.RUNNING:

@@ -57,7 +57,7 @@ class Auth:
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """After so many failures in a row nothing is sent for `open_seconds`, and then one probe at a time."""
+    """How many failures in a row stop sending for `open_seconds`; then one probe at a time is sent."""
 
     failures: int
     open_seconds: float
@@ -98,7 +98,7 @@ class Destination:
     queue: str | None = None
     """Which workers send what comes here, where the schedule or message names no queue of its own."""
     deleting: bool = False
-    """Somebody deletes it at this moment, or died over it: nothing new may name it until it is changed."""
+    """A deletion runs, or was interrupted by a crash: nothing new may name it until it is changed."""
     version: int = 1
     created_at: datetime
     updated_at: datetime
@@ -172,7 +172,7 @@ def _default_method(asking: Schedule | Message) -> str | None:
 
 
 def destination_of(action: Action) -> str | None:
-    """Returns the id of the destination that an action names, with its tenant; None where it names none."""
+    """Returns the id of the destination that an action names, with its tenant; None if it names none."""
     return action.destination if isinstance(action, HttpAction) else None
 
 

@@ -28,7 +28,7 @@ class DestinationDraft:
     auth: Auth | NotGiven | None = NOT_GIVEN
     allowed_methods: tuple[str, ...] | NotGiven = NOT_GIVEN
     signing: bool | NotGiven = NOT_GIVEN
-    """Whether requests are signed; whoever stores the destination makes the secret."""
+    """Whether requests are signed; the secret is generated when the destination is stored."""
     max_retries: int | NotGiven | None = NOT_GIVEN
     backoff_seconds: float | NotGiven | None = NOT_GIVEN
     backoff_max_seconds: float | NotGiven | None = NOT_GIVEN
@@ -113,7 +113,7 @@ def _for_destination(asked: HttpAction, kept: set[str], known: HttpAction) -> Ht
 
 def _check(made: Destination, *, burst_given: bool) -> None:
     if made.method is not None and made.method not in made.allowed_methods:
-        raise InvalidField("method", "is none of allowed_methods")
+        raise InvalidField("method", "is not one of allowed_methods")
     if made.queue == COMMANDS:
         raise InvalidField("queue", f"{COMMANDS} is for commands alone; take another")
     if made.queue is not None:

@@ -41,7 +41,7 @@ class Draft(ActionDraft):
     expire_after_seconds: float | NotGiven | None = NOT_GIVEN
     """None: its events never expire by it."""
     signing: bool | NotGiven = NOT_GIVEN
-    """Whether callbacks are signed; whoever stores the schedule makes the secret."""
+    """Whether callbacks are signed; the secret is generated when the schedule is stored."""
     state: ScheduleState | NotGiven = NOT_GIVEN
     """The state to be in, as far as the rule allows: `active` without an occurrence left is `finished`."""
     reason: str | NotGiven | None = NOT_GIVEN
@@ -151,13 +151,17 @@ class Draft(ActionDraft):
                 "calendar", "is for triggers that repeat: leave it out, or give null where there was one"
             )
         on_holiday = given(self.on_holiday, None) or self._kept(old, old_trigger) or _implied(trigger)
+        if _implied(trigger) == "uncounted" != on_holiday:
+            raise InvalidField(
+                "on_holiday", "the phrase counts the calendar's open days: leave it out, or give uncounted"
+            )
         if old is not None and (name, on_holiday) == (old.name, old.on_holiday):
             return old
         known = old.known if old is not None and name == old.name else given(self.named_calendar, None)
         return CalendarUse(name, on_holiday, known=known).up_to_date()
 
     def _kept(self, old: CalendarUse | None, old_trigger: Trigger | None) -> OnHoliday | None:
-        """What somebody has chosen for holidays; None where it is what the old trigger implied."""
+        """What was chosen for holidays; None if it is what the old trigger implied."""
         if old is None or self.on_holiday is not NOT_GIVEN:
             return None
         is_default = old_trigger is not None and old.on_holiday == _implied(old_trigger)

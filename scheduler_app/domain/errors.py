@@ -38,7 +38,7 @@ class Conflict(SchedulerError):
 
 
 class Refused(SchedulerError):
-    """Whoever asks has not shown that they may."""
+    """The request does not show that its sender may do this."""
 
 
 class QuotaExceeded(SchedulerError):
@@ -46,4 +46,4 @@ class QuotaExceeded(SchedulerError):
 
 
 class StaleVersion(SchedulerError):
-    """Somebody else changed the schedule in between (`If-Match` does not match its `version`)."""
+    """The schedule was changed in between (`If-Match` does not match its `version`)."""

@@ -112,7 +112,7 @@ TRANSITIONS: dict[str, Transition] = {
     # A kill switch stops it; it has its own time again when that is off.
     "hold": _move(set(WAITING), {State.READY_QUEUE}),
     "release": _move({State.READY_QUEUE}, {State.READY_QUEUE}),
-    # Whoever marked them died, or the broker was away, before their messages were sent.
+    # The dispatcher that marked them died, or the broker was away, before their messages were sent.
     "put_back": _move({State.WORKER_QUEUE}, {State.READY_QUEUE}),
     # Marked or not: what was put back may have a message all the same.
     "claim": _move(set(UNCLAIMED), {State.RUNNING}),
@@ -121,7 +121,7 @@ TRANSITIONS: dict[str, Transition] = {
     "record": _move(
         {State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR, State.EXPIRED}
     ),
-    # Its receiver goes on working, and says later how that went.
+    # Its receiver is still working, and reports the outcome later.
     "await_completion": _move({State.RUNNING, *UNCLAIMED}, {State.RUNNING}),
     # The receiver said how it went, or its time is over.
     "tell": _move({State.RUNNING, *UNCLAIMED}, {State.COMPLETED, State.RETRYING, State.ERROR}),
@@ -151,7 +151,7 @@ TRANSITIONS: dict[str, Transition] = {
     "recover_worker": _move({State.RUNNING}, {State.RETRYING, State.ERROR}),
 }
 
-#: An event that lost so many leases may be what its workers died of: from then on it is tried alone.
+#: An event that lost this many leases may be what its workers died of: from then on it is tried alone.
 SUSPECT_AFTER = 2
 #: So many leases lost while its own request was being made, alone, and an event is set aside. Leases that it
 #: lost in company never set it aside: its workers may have died of anything.
@@ -171,11 +171,11 @@ class Event(NamedTuple):
     attempt: int = 0
     """Attempts made so far."""
     attempts_before: int = 0
-    """Those of them made before the last redrive, which gave it a budget of retries anew."""
+    """Those of them made before the last redrive, which gave it a new budget of retries."""
     lost_leases: int = 0
     """Claims of it whose workers did not report: it may have been sent."""
     postponed_from: datetime | None = None
-    """When it was due before it was postponed, or its worker was lost; None where neither has happened."""
+    """When it was due before it was postponed, or its worker was lost; None if neither has happened."""
     origin: str = UNKNOWN_ORIGIN
     """Of the URL that its schedule had when it was made. For sharing and counting: an edit may have changed
     the URL since, and what is known by its id alone has none."""
@@ -184,9 +184,9 @@ class Event(NamedTuple):
     queue: str = CALLBACKS
     """Its message travels in it, and only workers that serve it claim the event."""
     due_since: datetime | None = None
-    """Since when it counts as late, where that is not its run time: a redrive begins anew."""
+    """Since when it counts as late, where that is not its run time: a redrive starts the time again."""
     completion_token: CompletionToken | None = None
-    """With which its receiver says how its work went; None where the response does, and where no request is
+    """With which its receiver says how its work went; None if the response does, and where no request is
     about to be made."""
     message: "Message | UnreadableMessage | None" = None
     """What a message delivers; None for an occurrence, and where only the event itself was read."""
@@ -217,7 +217,7 @@ def scheduled(
 
 
 def from_id(own_id: str) -> Event | None:
-    """The event that `scheduled` made under this id; None where the id says that it was not made by it."""
+    """The event that `scheduled` made under this id; None if the id says that it was not made by it."""
     schedule_id, _, rest = own_id.rpartition("-")
     schedule_id, _, revision = schedule_id.rpartition("-")
     run_time = instant_of(rest)

@@ -31,6 +31,8 @@ class Explanation:
     reasons: tuple[Reason, ...]
     """The first one first; empty where it fires."""
     warnings: tuple[str, ...]
+    causes: tuple[Reason, ...] = ()
+    """Why it fires; empty where it does not."""
 
 
 def explain(
@@ -46,7 +48,7 @@ def explain(
         reasons = _of_event(schedule, at, event)
     else:
         reasons = (*verdict.reasons, *_of_schedule(schedule, at, now))
-    return Explanation(at, not reasons, verdict, reasons, tuple(warnings))
+    return Explanation(at, not reasons, verdict, reasons, tuple(warnings), () if reasons else verdict.causes)
 
 
 def _of_event(schedule: Schedule, at: datetime, event: EventFacts) -> tuple[Reason, ...]:
@@ -76,8 +78,8 @@ def _of_schedule(schedule: Schedule, at: datetime, now: datetime) -> tuple[Reaso
         return (
             Reason(
                 "cut",
-                f"The schedule was edited, paused or resumed at {cut}, which made its future anew from then"
-                " on; what an earlier trigger planned before that is told by events only, and there is none.",
+                f"The schedule was edited, paused or resumed at {cut}, which replaced its planned events from"
+                " then on; of an earlier trigger only events are known, and there is none for this instant.",
             ),
         )
     return ()

@@ -55,7 +55,7 @@ class Why(StrEnum):
     CONCURRENCY = "a request in flight to end"
     BREAKER = "its breaker to close"
     ASKED = "the time that its receiver asked for"
-    RESTART = "its limits to be counted anew"
+    RESTART = "its limits to be counted again"
     PAUSED = "it to be resumed"
     UNKNOWN = "its limits: Redis does not answer"
 
@@ -64,7 +64,7 @@ class Grant(NamedTuple):
     """The answer to an `Ask`."""
 
     granted: int
-    """So many of `wanted` may start now."""
+    """How many of `wanted` may start now."""
     wait: float
     """The others may ask again after so long."""
     why: Why | None

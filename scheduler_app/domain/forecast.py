@@ -88,7 +88,7 @@ class Counts:
 
     buckets: Buckets
     outlook: Outlook | None = None
-    """What blackouts say of them; None where no blackout is of them."""
+    """What blackouts say of them; None if no blackout is of them."""
     sent: Counter[int] = field(default_factory=Counter)
     withheld: Counter[Withheld] = field(default_factory=Counter)
     exact: bool = True

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.event_ids import compact
 
-#: A day: whoever wants more wants another rule.
+#: A day: more than that is another rule.
 MAX_JITTER_SECONDS = 86_400.0
 _FRACTIONS = 2**64
 

@@ -31,13 +31,13 @@ class Target:
 
     @property
     def key(self) -> str:
-        """The id under which it is stored: whoever can read no more of it still obeys it."""
+        """The id under which it is stored: it is obeyed even where nothing else there can be read."""
         parts = (self.tenant, self.scope.value) + ((self.name,) if self.name else ())
         return _SEPARATOR.join(parts)
 
     @classmethod
     def of(cls, key: str) -> "Target | None":
-        """The target of a key; None where it is none."""
+        """The target of a key; None if it is none."""
         tenant, _, rest = key.partition(_SEPARATOR)
         scope, _, name = rest.partition(_SEPARATOR)
         if not tenant or scope not in list(Scope) or (scope == Scope.ALL) is bool(name):
@@ -68,7 +68,7 @@ class KillSwitch:
     since: datetime
     note: str | None = None
     by: str | None = None
-    """The name of the key that turned it on; None where it has none."""
+    """The name of the key that turned it on; None if it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class KillSwitches:
         return ", ".join(sorted(map(str, self.targets))) or "none"
 
     def stopping(self, event_id: str, tags: Collection[str], destination: str | None) -> Target | None:
-        """The one that stops an event; None where none does. `destination` is its destination's own id."""
+        """The one that stops an event; None if none does. `destination` is its destination's own id."""
         if not self.targets:
             return None
         asked = Target.asked(tenant_of(event_id), "", tags, destination)

@@ -62,16 +62,16 @@ class Lateness:
 
     def expires_before(self, now: datetime) -> datetime | None:
         """The instant before which an occurrence that no worker has begun is too late, but for the newest
-        one of `latest`; None where none is."""
+        one of `latest`; None if none is."""
         spans = [] if self.expire_after_seconds is None else [self.expire_after_seconds]
         if self.catch_up is not CatchUp.ALL:
             spans.append(self.late_after_seconds)
         return now - timedelta(seconds=min(spans)) if spans else None
 
     def expiry(self, event: Event, now: datetime, later: Callable[[], datetime | None]) -> Expiry | None:
-        """Why `event` is not to be begun at `now`; None where it is to be sent.
+        """Why `event` is not to be begun at `now`; None if it is to be sent.
 
-        `later` tells the next occurrence of its rule, or None where that is not due yet; it is asked only
+        `later` tells the next occurrence of its rule, or None if that is not due yet; it is asked only
         where the answer depends on it. `catch_up` speaks of occurrences of a rule that no attempt was made
         for; `expire_after_seconds` of every event.
         """
@@ -107,6 +107,19 @@ class Lateness:
             Policy.LATEST,
             f"{said} catch_up is latest: a later occurrence, of {shown_instant(following)}, is due too",
         )
+
+    def changes_after(self, event: Event, now: datetime) -> datetime | None:
+        """When `expiry`, which finds at `now` that `event` is sent, may find something else; None: never."""
+        since = _due_since(event)
+        if since is None:
+            return None
+        spans = [] if self.expire_after_seconds is None else [self.expire_after_seconds]
+        if self.catch_up is not CatchUp.ALL and event.kind is Kind.SCHEDULED and not event.attempt:
+            spans += [self.late_after_seconds]
+            spans += [self.window_seconds] if self.catch_up is CatchUp.LATEST else []
+        # By `latest` also at any time from then on, when a later occurrence falls due: an event that has been
+        # found the newest one stays that for the seconds in which it waits for its request.
+        return min((at for span in spans if (at := since + timedelta(seconds=span)) >= now), default=None)
 
     def too_late_for(self, event: Event, at: datetime) -> str | None:
         """What is said of an event whose next attempt would start at `at`, when that is too late; None

@@ -1,4 +1,4 @@
-"""What a schedule missed while nobody expanded it: occurrences that are too late before they are events.
+"""What a schedule missed while no beat expanded it: occurrences that are too late before they are events.
 
 The newest of them become events one by one, which say why they expired. Older ones are counted: one record
 tells of all of them. Both are made in steps, each of which moves the cursor of its schedule, or of what an
@@ -17,7 +17,7 @@ from scheduler_app.domain.jitter import due
 from scheduler_app.domain.lateness import Expiry, Lateness
 from scheduler_app.domain.recurrence import AnyRecurrence
 
-#: So many missed occurrences of a schedule become events; older ones are counted in a record.
+#: The newest missed occurrences of a schedule that become events; older ones are counted in a record.
 MAX_SINGLES: Final = 1_000
 #: A step looks at no more occurrences, and asks between so many of them whether it has had its time.
 OCCURRENCES_A_STEP: Final = 50_000
@@ -60,7 +60,7 @@ class Range:
     origin: str
     queue: str
     end: datetime | None = None
-    """The first instant that no longer belongs to the revision; None where it still holds."""
+    """The first instant that no longer belongs to the revision; None if it still holds."""
     jitter_seconds: float = 0.0
 
     def event(self, instant: datetime) -> Event:
@@ -87,7 +87,7 @@ class MissedStep:
     last: datetime
     """The newest occurrence of the step."""
     following: datetime | None
-    """The next one to expand; None where the rule, or the range, ends before."""
+    """The next one to expand; None if the rule, or the range, ends before."""
     checkpoint: Mapping[str, Any] | None
 
     @property
@@ -97,7 +97,7 @@ class MissedStep:
 
 
 def missed_step(of: Range, now: datetime, spent: Callable[[], bool]) -> MissedStep | None:
-    """The next step for what was missed of a range; None where nothing was.
+    """The next step for what was missed of a range; None if nothing was.
 
     Looks at up to OCCURRENCES_A_STEP occurrences, and at fewer once `spent`: then what is left are later
     steps. Raises InvalidRecurrence.

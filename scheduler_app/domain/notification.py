@@ -46,7 +46,7 @@ class OwedNotification:
 def owed_notification(
     on_success: str | None, on_failure: str | None, state: State, since: datetime, hops: int
 ) -> OwedNotification | None:
-    """Returns what an event owes that ended in `state`; None where nobody wants to hear of it."""
+    """Returns what an event owes that ended in `state`; None if no destination is to be notified."""
     if state is State.COMPLETED and on_success:
         return OwedNotification(Notifying.ON_SUCCESS, since, on_success, hops)
     if state is State.ERROR and on_failure:

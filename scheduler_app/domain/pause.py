@@ -28,7 +28,7 @@ class Pause:
     note: str | None = None
     """What a person wrote beside it, or what led to it."""
     until: datetime | None = None
-    """When it ends by itself; None: it lasts until somebody resumes the schedule."""
+    """When it ends by itself; None: it lasts until the schedule is resumed."""
 
 
 def pause_after_edit(

@@ -121,7 +121,7 @@ class Schedule:
     version: int = 1
     """Counts people's edits."""
     revision: int = 1
-    """Rises whenever the future is made anew; it owns the time after `revised_at`."""
+    """Rises whenever future events are planned again; it owns the time after `revised_at`."""
     revised_at: datetime = field(kw_only=True)
     first_revision: int = 1
     """Events of revisions before this one belong to a deleted schedule that had the same id."""
@@ -158,7 +158,7 @@ class Schedule:
     completion_timeout_seconds: float = DEFAULT_COMPLETION_TIMEOUT
     """Of `callback`: for how long an event waits to be told."""
     pause_after_failures: int | None = None
-    """So many events in a row that ended in `error` pause it; None: it goes on, whatever fails."""
+    """How many events in a row that ended in `error` pause it; None: failures never pause it."""
     failures_since: datetime | None = None
     """Only events after that instant count: it was resumed then."""
     pause: Pause | None = None

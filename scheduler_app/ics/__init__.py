@@ -7,7 +7,7 @@ events. Only `library` knows the icalendar package.
 from .calendar_file import TooLarge
 from .closed_days import closed_days
 from .reading import MAX_ITEMS, MAX_PARTS, Item, Series, read_items
-from .writing import Entry, write_calendar
+from .writing import Entry, When, write_calendar
 
 __all__ = [
     "MAX_ITEMS",
@@ -16,6 +16,7 @@ __all__ = [
     "Item",
     "Series",
     "TooLarge",
+    "When",
     "closed_days",
     "read_items",
     "write_calendar",

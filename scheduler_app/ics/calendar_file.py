@@ -108,6 +108,16 @@ def _check_size(text: str) -> None:
         raise TooLarge("ics", f"has more than {MAX_LINES:,} lines; split it into several files")
 
 
+def check_time(is_out_of_time: Callable[[], bool], read: int) -> None:
+    """Raises TooLarge if there is no time left for another item, after `read` of them."""
+    if is_out_of_time():
+        raise TooLarge(
+            "ics",
+            f"takes too long to read, after {read:,} items: its rules are hard to evaluate; split it into"
+            " several files",
+        )
+
+
 def _expected(depth: int) -> str:
     return "BEGIN:VCALENDAR" if depth == 1 else "an event, a to-do or a time zone"
 

@@ -1,6 +1,6 @@
 """The days of an iCalendar file of holidays."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
@@ -8,14 +8,14 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence.zones.zone import find_zone
 from scheduler_app.domain.text import one_line
 
-from .calendar_file import TooLarge, read_calendars
+from .calendar_file import TooLarge, check_time, read_calendars
 from .component import Component
 from .pattern import Pattern
 from .reading import MAX_ITEMS, groups_of, patterns_of
 from .times import read_one
 from .zones import CalendarZones
 
-#: What recurs is read from last year on for so many years.
+#: Recurring events are read from last year on for this many years.
 YEARS_AHEAD: Final = 20
 #: Days of one event, such as school holidays.
 MAX_LENGTH: Final = 366
@@ -23,16 +23,19 @@ _MAX_NAME: Final = 200
 _YEAR: Final = timedelta(days=366)
 
 
-def closed_days(text: str, now: datetime, *, most: int) -> list[tuple[date, str]]:
+def closed_days(
+    text: str, now: datetime, *, most: int, is_out_of_time: Callable[[], bool] = lambda: False
+) -> list[tuple[date, str]]:
     """The days of the file's events without a time, each with the event's name; cancelled ones are left out.
 
     Raises InvalidField("ics") for an event that has a time or cannot be read, and TooLarge beyond `most`
-    days.
+    days. `is_out_of_time` is asked before each event.
     """
     found: dict[tuple[date, str], None] = {}
     for calendar in read_calendars(text, max_items=MAX_ITEMS):
         zones = CalendarZones(calendar, given="UTC", now=now)
-        for group in groups_of(calendar):
+        for number, group in enumerate(groups_of(calendar)):
+            check_time(is_out_of_time, number)
             first = group[0]
             if first.name != "VEVENT" or (first.text("STATUS") or "").upper() == "CANCELLED":
                 continue

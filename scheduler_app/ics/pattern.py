@@ -33,6 +33,24 @@ class Pattern:
     exceptions: tuple[CalendarTime, ...] = ()
     exception_days: tuple[CalendarTime, ...] = ()
 
+    def names_its_start(self) -> bool:
+        """Whether the start is one of the times that the rules give, or is taken away. Raises
+        InvalidRecurrence."""
+        if not self.rules:
+            return True
+        start = self.start.instant
+        days = {each.local.date() for each in self.exception_days}
+        if self.start.local.date() in days or any(each.instant == start for each in self.exceptions):
+            return True
+        alone = Pattern(self.start, self.rules).recurrence(start)
+        return alone.after(start, inclusive=True) == start
+
+    def with_its_start(self) -> "Pattern":
+        """The pattern whose start occurs although no rule gives it: COUNT counts it as the first instance."""
+        counted = [rule if rule.count is None else replace(rule, count=rule.count - 1) for rule in self.rules]
+        rules = tuple(rule for rule in counted if rule.count != 0)
+        return replace(self, rules=rules, dates=(self.start, *self.dates))
+
     def overridden(self, original: CalendarTime, moved_to: CalendarTime | None) -> "Pattern":
         """The pattern with the occurrence `original` moved, or cancelled where `moved_to` is None."""
         if moved_to is not None and moved_to.instant == original.instant:
@@ -151,7 +169,7 @@ def _rule_text(rule: Rule) -> str:
 
 
 def _moved(rule: Rule, done: int, moved_until: Callable[[Until], Until], days: int) -> Rule:
-    """The rule for a start that was moved by so many days; `done` instances of it came before."""
+    """The rule for a start that was moved by that many days; `done` instances of it came before."""
     if rule.count is not None:
         rule = replace(rule, count=rule.count - done)
         if rule.count is not None and rule.count < 1:

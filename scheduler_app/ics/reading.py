@@ -1,6 +1,6 @@
 """What an import makes of an iCalendar file: the recurrences of each event and to-do, or why it has none."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
@@ -12,7 +12,7 @@ from scheduler_app.domain.recurrence.text.rule_text import read_rule
 from scheduler_app.domain.recurrence.timeline import local_datetime
 from scheduler_app.domain.text import one_line
 
-from .calendar_file import read_calendars
+from .calendar_file import check_time, read_calendars
 from .component import Component
 from .pattern import Pattern, in_utc
 from .times import CalendarTime, read_one, read_times
@@ -61,15 +61,19 @@ class Item:
     """How it was read where that is not plain."""
 
 
-def read_items(text: str, *, timezone: str, now: datetime) -> list[Item]:
-    """The items of a file, in its order. `timezone` is the zone of times that name none. Raises InvalidField
-    where the file as a whole cannot be read, and TooLarge where it exceeds a bound."""
+def read_items(
+    text: str, *, timezone: str, now: datetime, is_out_of_time: Callable[[], bool] = lambda: False
+) -> list[Item]:
+    """The items of a file, in its order. `timezone` is the zone of times that name none; `is_out_of_time` is
+    asked before each item. Raises InvalidField where the file as a whole cannot be read, and TooLarge where
+    it exceeds a bound."""
     timezone = timezone_named(timezone).name
     found: list[Item] = []
     for calendar in read_calendars(text, max_items=MAX_ITEMS):
         zones = CalendarZones(calendar, given=timezone, now=now)
         cancelled = (calendar.text("METHOD") or "").upper() == "CANCEL"
         for group in groups_of(calendar):
+            check_time(is_out_of_time, len(found))
             reason = "the calendar's METHOD is CANCEL" if cancelled else None
             found.append(_item(group, zones, now, reason))
     return found
@@ -176,6 +180,13 @@ def _overridden(
     onwards = sorted((each for each in overrides if each.onwards), key=lambda each: each.original.instant)
     if len(onwards) >= MAX_PARTS:
         raise InvalidField("RECURRENCE-ID", f"changes the series onwards more than {MAX_PARTS - 1} times")
+    elsewhere = [
+        each.original.instant
+        for each in overrides
+        if each.moved_to is None or each.moved_to.instant != each.original.instant
+    ]
+    # A date of its own that is changed or cancelled is none any more; others may be moved to that instant.
+    pattern = replace(pattern, dates=tuple(date for date in pattern.dates if date.instant not in elsewhere))
     for each in overrides:
         if not each.onwards:
             pattern = pattern.overridden(each.original, each.moved_to)
@@ -223,7 +234,7 @@ def _read_pattern(component: Component, zones: CalendarZones, notes: list[str]) 
     dates = _times("RDATE", component, start, zones, notes)
     removed = _times("EXDATE", component, start, zones, notes)
     whole_days = [each for each in removed if each.date_only and not start.date_only]
-    return Pattern(
+    found = Pattern(
         start,
         rules,
         exceptions,
@@ -231,6 +242,13 @@ def _read_pattern(component: Component, zones: CalendarZones, notes: list[str]) 
         tuple(each for each in removed if each not in whole_days),
         tuple(whole_days),
     )
+    if found.names_its_start():
+        return found
+    notes.append(
+        f"DTSTART, {start.local:%Y-%m-%d %H:%M} in {start.zone}, is none of its rule's times: it counts as"
+        " the first occurrence (RFC 5545)."
+    )
+    return found.with_its_start()
 
 
 def _times(
@@ -250,7 +268,7 @@ def _start(component: Component, zones: CalendarZones, notes: list[str]) -> Cale
     if found is None and component.name == "VTODO":
         found = component.first("DUE")
     if found is None:
-        raise InvalidField("DTSTART", "is missing; without it nobody knows when it is")
+        raise InvalidField("DTSTART", "is missing; an event without it has no time")
     time, said = read_one(found, zones)
     notes += said
     if time.date_only:

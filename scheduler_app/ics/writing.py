@@ -4,7 +4,7 @@ Times with a zone refer to a VTIMEZONE of the same file (see `zone_definition`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,6 +15,11 @@ from .library import Line, escaped, written
 from .zone_definition import zone_definition
 
 _PRODUCT: Final = "-//RRule Scheduler//EN"
+#: How often programs should ask for the calendar again.
+_REFRESH: Final = "PT1H"
+
+#: When something is coming.
+When = StandardRule | datetime | Sequence[datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +33,46 @@ class Entry:
     description: str = ""
     categories: tuple[str, ...] = ()
     cancelled: bool = False
+    sequence: int = 0
+    """How often it was changed."""
 
 
 def write_calendar(
     name: str,
-    coming: Iterable[tuple[Entry, StandardRule | Sequence[datetime]]],
+    coming: Iterable[tuple[Entry, When]],
     past: Iterable[tuple[Entry, datetime]],
     *,
     now: datetime,
     description: str = "",
 ) -> bytes:
-    """The calendar of that name. Of what is coming each entry has a rule, or its instants, which must not be
-    empty; all datetimes are aware but for a rule's start."""
+    """The calendar of that name. Of what is coming each entry has a rule, one instant, or several; all
+    datetimes are aware but for a rule's start.
+
+    Each of several instants is an event of its own, whose UID is the entry's with the instant: programs read
+    RDATE without an RRULE in different ways, and some drop such an event.
+    """
     entries: list[str] = []
     zones: dict[str, None] = {}
     for entry, when in coming:
-        if isinstance(when, StandardRule) and when.timezone != "UTC":
+        if isinstance(when, datetime):
+            entries += _single(entry, when)
+            continue
+        if not isinstance(when, StandardRule):
+            for at in when:
+                entries += _single(replace(entry, uid=f"{entry.uid}-{_stamp(at)}"), at)
+            continue
+        if when.timezone != "UTC":
             zones[when.timezone] = None
         entries += written("VEVENT", (*_entry_lines(entry), *_times(when)))
     for entry, at in past:
-        entries += written("VEVENT", (*_entry_lines(entry), ("DTSTART", _stamp(at), {})))
+        entries += _single(entry, at)
     head: list[Line] = [
         ("VERSION", "2.0", {}),
         ("PRODID", _PRODUCT, {}),
         ("CALSCALE", "GREGORIAN", {}),
         ("X-WR-CALNAME", escaped(name), {}),
+        ("REFRESH-INTERVAL", _REFRESH, {"VALUE": "DURATION"}),
+        ("X-PUBLISHED-TTL", _REFRESH, {}),
     ]
     if description:
         head.append(("X-WR-CALDESC", escaped(description), {}))
@@ -62,9 +82,15 @@ def write_calendar(
     return "\r\n".join(lines).encode()
 
 
+def _single(entry: Entry, at: datetime) -> list[str]:
+    return list(written("VEVENT", (*_entry_lines(entry), ("DTSTART", _stamp(at), {}))))
+
+
 def _entry_lines(entry: Entry) -> Iterator[Line]:
     yield "UID", escaped(entry.uid), {}
     yield "DTSTAMP", _stamp(entry.written_at), {}
+    yield "LAST-MODIFIED", _stamp(entry.written_at), {}
+    yield "SEQUENCE", str(entry.sequence), {}
     yield "SUMMARY", escaped(entry.name), {}
     if entry.description:
         yield "DESCRIPTION", escaped(entry.description), {}
@@ -76,12 +102,7 @@ def _entry_lines(entry: Entry) -> Iterator[Line]:
         yield "STATUS", "CANCELLED", {}
 
 
-def _times(when: StandardRule | Sequence[datetime]) -> Iterator[Line]:
-    if not isinstance(when, StandardRule):
-        yield "DTSTART", _stamp(when[0]), {}
-        if len(when) > 1:
-            yield "RDATE", ",".join(map(_stamp, when[1:])), {}
-        return
+def _times(when: StandardRule) -> Iterator[Line]:
     start = f"{when.start.year:04d}{when.start:%m%dT%H%M%S}"
     if when.timezone == "UTC":
         yield "DTSTART", f"{start}Z", {}

@@ -58,7 +58,7 @@ def _local(change: Change) -> datetime:
 
 
 def _yearly(change: Change, changes: list[Change]) -> str | None:
-    """The rule by which a change comes back in each of the coming years; None where there is none."""
+    """The rule by which a change comes back in each of the coming years; None if there is none."""
     local = _local(change)
     wanted = [_local(each) for each in changes if each[0] >= change[0] and each[1:] == change[1:]]
     for place in (

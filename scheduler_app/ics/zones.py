@@ -25,6 +25,8 @@ MAX_OBSERVANCES: Final = 100
 MAX_DEFINITIONS: Final = 200
 _YEAR: Final = timedelta(days=365)
 _MONTH: Final = timedelta(days=30)
+#: Zones of one offset; the sign is that of POSIX, west of Greenwich.
+_FIXED: Final = tuple(f"Etc/GMT{hours:+d}" for hours in (*range(1, 13), *range(-14, 0)))
 
 
 class NamedZone(NamedTuple):
@@ -62,19 +64,16 @@ class CalendarZones:
         return found
 
     def _find(self, tzid: str) -> NamedZone | InvalidField:
-        if iana := _iana(tzid):
-            return NamedZone(iana)
-        if windows := windows_zones().get(tzid.strip().lower()):
-            return NamedZone(windows, f"The Windows zone {tzid[:60]!r} is read as {windows}.")
         definition = self._definitions.get(tzid)
+        named = _by_name(tzid, definition)
+        if named is not None:
+            return named if definition is None else self._as_defined(named, definition, tzid)
         if definition is None:
             return InvalidField(
                 "TZID", f"{tzid[:60]!r} is no time zone, and the file does not define it; {better_zone(tzid)}"
             )
-        if place := _iana(definition.text("X-LIC-LOCATION") or ""):
-            return NamedZone(place, f"TZID {tzid[:60]!r} is read as {place}, its X-LIC-LOCATION.")
         try:
-            same = _same_offsets(definition, tzid, self._now)
+            same = _zone_with(_offsets(definition, self._now), tzid)
         except InvalidField as error:
             return InvalidField("TZID", f"{tzid[:60]!r} cannot be read: {error.message}")
         if same is None:
@@ -83,10 +82,42 @@ class CalendarZones:
                 f"the file defines {tzid[:60]!r} with offsets that no known zone has;"
                 " name a place such as Europe/Paris",
             )
-        first, last = self._now.year - YEARS_BEFORE, self._now.year + YEARS_AFTER
-        return NamedZone(
-            same, f"TZID {tzid[:60]!r} is read as {same}, which has its offsets from {first} to {last}."
-        )
+        return NamedZone(same, f"TZID {tzid[:60]!r} is read as {same}, which has its offsets {self._years}.")
+
+    def _as_defined(self, named: NamedZone, definition: Component, tzid: str) -> NamedZone:
+        """The zone of a name that the file also defines: its definition goes before the name (RFC 5545,
+        3.2.19), where a known zone has its offsets."""
+        try:
+            wanted = _offsets(definition, self._now)
+        except InvalidField as error:
+            note = f"The file's own definition of {tzid[:60]!r} is not used: it {error.message}."
+            return NamedZone(named.name, note)
+        if not wanted or _has_offsets(named.name, wanted):
+            return named
+        differs = f"The file defines {tzid[:60]!r} with other offsets than {named.name} has"
+        same = _zone_with(wanted, tzid)
+        if same is None:
+            return NamedZone(
+                named.name,
+                f"{differs}, and no known zone has these: it is read as {named.name} all the same.",
+            )
+        return NamedZone(same, f"{differs}: it is read as {same}, which has them {self._years}.")
+
+    @property
+    def _years(self) -> str:
+        """The years over which definitions are compared."""
+        return f"from {self._now.year - YEARS_BEFORE} to {self._now.year + YEARS_AFTER}"
+
+
+def _by_name(tzid: str, definition: Component | None) -> NamedZone | None:
+    """The zone that a TZID names, or its definition's X-LIC-LOCATION."""
+    if iana := _iana(tzid):
+        return NamedZone(iana)
+    if windows := windows_zones().get(tzid.strip().lower()):
+        return NamedZone(windows, f"The Windows zone {tzid[:60]!r} is read as {windows}.")
+    if definition is not None and (place := _iana(definition.text("X-LIC-LOCATION") or "")):
+        return NamedZone(place, f"TZID {tzid[:60]!r} is read as {place}, its X-LIC-LOCATION.")
+    return None
 
 
 def _iana(tzid: str) -> str | None:
@@ -100,17 +131,25 @@ def _iana(tzid: str) -> str | None:
     return None
 
 
-def _same_offsets(definition: Component, tzid: str, now: datetime) -> str | None:
-    """A zone that has the offsets of a VTIMEZONE these years; one whose city the TZID names before others."""
+def _offsets(definition: Component, now: datetime) -> dict[int, int]:
+    """The offsets of a VTIMEZONE these years, by UTC seconds, among them each change; empty where it has
+    none. Raises InvalidField."""
     first, last = now - YEARS_BEFORE * _YEAR, now + YEARS_AFTER * _YEAR
     changes = _changes(definition, first, last)
     if not changes:
-        return None
+        return {}
     asked = {first + _MONTH * number for number in range((last - first) // _MONTH)}
     asked |= {at for at, _ in changes if first < at < last}
-    wanted = {floor_second(at): _offset_at(changes, at) for at in asked}
-    candidates = sorted(dict.fromkeys(windows_zones().values()), key=lambda name: not _names_city(tzid, name))
-    return next((name for name in candidates if _has_offsets(name, wanted)), None)
+    return {floor_second(at): _offset_at(changes, at) for at in asked}
+
+
+def _zone_with(wanted: Mapping[int, int], tzid: str) -> str | None:
+    """A zone that has these offsets; one whose city the TZID names before others, and places before fixed
+    offsets."""
+    if not wanted:
+        return None
+    places = sorted(dict.fromkeys(windows_zones().values()), key=lambda name: not _names_city(tzid, name))
+    return next((name for name in (*places, *_FIXED) if _has_offsets(name, wanted)), None)
 
 
 def _has_offsets(name: str, wanted: Mapping[int, int]) -> bool:

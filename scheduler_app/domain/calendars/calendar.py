@@ -6,7 +6,16 @@ from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
 
-from .public_holidays import FIRST_YEAR, LAST_YEAR, country_code, exchange_code, subdivision_code
+from .public_holidays import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    categories_of_country,
+    country_code,
+    exchange_code,
+    known_years_of_country,
+    known_years_of_exchange,
+    subdivision_code,
+)
 
 MAX_DATES: Final = 2_000
 MAX_CALENDAR_NAME: Final = 64
@@ -17,7 +26,7 @@ _DEFAULT_WEEKEND: Final = (5, 6)
 
 @dataclass(frozen=True, slots=True, order=True)
 class NamedDate:
-    """A holiday that somebody wrote down, with its name ("" where it has none)."""
+    """A holiday that a user has listed, with its name ("" if it has none)."""
 
     date: date
     name: str = ""
@@ -32,6 +41,10 @@ class Calendar:
     subdivision: str | None = None
     exchange: str | None = None
     weekend: tuple[int, ...] = _DEFAULT_WEEKEND
+    categories: tuple[str, ...] = ()
+    """Of the country's holidays; the public ones if none is named."""
+    working_weekends: bool = False
+    """Whether the weekend days are open on which the country works."""
 
     @classmethod
     def of(
@@ -42,6 +55,8 @@ class Calendar:
         subdivision: str | None = None,
         exchange: str | None = None,
         weekend: tuple[int, ...] = _DEFAULT_WEEKEND,
+        categories: tuple[str, ...] = (),
+        working_weekends: bool = False,
     ) -> "Calendar":
         """The calendar, with codes as the library writes them and dates in order.
 
@@ -54,6 +69,9 @@ class Calendar:
             _check_date(each)
         if country is None and subdivision is not None:
             raise InvalidField("subdivision", "is a part of a country: give country too")
+        for name, wanted in (("categories", categories), ("working_weekends", working_weekends)):
+            if country is None and wanted:
+                raise InvalidField(name, "is about the holidays of a country: give country too")
         code = None if country is None else country_code(country)
         made = cls(
             tuple(sorted(set(dates))),
@@ -61,6 +79,8 @@ class Calendar:
             None if code is None or subdivision is None else subdivision_code(code, subdivision),
             None if exchange is None else exchange_code(exchange),
             tuple(sorted(set(weekend))),
+            () if code is None else categories_of_country(code, categories),
+            working_weekends,
         )
         _check_weekend(made)
         _check_years(made)
@@ -70,6 +90,25 @@ class Calendar:
     def uses_holiday_data(self) -> bool:
         """Whether a newer release of the `holidays` library may change its days."""
         return self.country is not None or self.exchange is not None
+
+    def unknown_years(self, first: int, last: int) -> tuple[str, ...]:
+        """Sentences about the years from `first` to `last` for which the holidays of the country or the
+        exchange are not known."""
+        known = []
+        if self.country is not None:
+            known.append((self.country, known_years_of_country(self.country)))
+        if self.exchange is not None:
+            known.append((self.exchange, known_years_of_exchange(self.exchange)))
+        found = []
+        for name, (since, until) in known:
+            if last > until:
+                found.append(
+                    f"The holidays of {name} are known until {until}: from {until + 1} on none of them is"
+                    " closed. A newer holidays package may know more; give later ones as dates."
+                )
+            if first < since:
+                found.append(f"The holidays of {name} are known from {since} on: before, none is closed.")
+        return tuple(found)
 
 
 def _check_date(given: NamedDate) -> None:

@@ -10,7 +10,13 @@ from typing import Final
 from scheduler_app.domain.recurrence.year_kinds import first_day, weekday_sets, year_kind
 
 from .calendar import Calendar
-from .public_holidays import FIRST_YEAR, LAST_YEAR, holidays_of_country, holidays_of_exchange
+from .public_holidays import (
+    FIRST_YEAR,
+    LAST_YEAR,
+    holidays_of_country,
+    holidays_of_exchange,
+    working_weekend_days,
+)
 
 _CALENDARS_KEPT: Final = 256
 _WEEKEND_DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -56,6 +62,8 @@ class CalendarDays:
         for weekday in self.calendar.weekend:
             closed |= weekday_sets(kind)[weekday]
         if FIRST_YEAR <= year <= LAST_YEAR:
+            for day in self._working_weekend_days(year):
+                closed &= ~(1 << (day.toordinal() - first_day(year)))
             for day in self._holidays(year):
                 closed |= 1 << (day.toordinal() - first_day(year))
             self._closed[year] = closed
@@ -68,6 +76,11 @@ class CalendarDays:
     def day(self, at: date) -> Day | None:
         """The closed day on a date; None for an open one."""
         return next(self.days(at, at), None)
+
+    def name_of(self, at: date) -> str:
+        """What a closed day is called; "" for an open one."""
+        found = self.day(at)
+        return found.name if found is not None else ""
 
     def days(self, first: date, last: date) -> Iterator[Day]:
         """The closed days from `first` to `last`, both included, in order."""
@@ -83,12 +96,18 @@ class CalendarDays:
                     else:
                         yield Day(at, _WEEKEND_DAYS[at.weekday()], DayKind.WEEKEND)
 
+    def _working_weekend_days(self, year: int) -> frozenset[date]:
+        of = self.calendar
+        if of.country is None or not of.working_weekends:
+            return frozenset()
+        return working_weekend_days(of.country, of.subdivision, year)
+
     def _holidays(self, year: int) -> dict[date, str]:
         """The names of a year's holidays; those of one date stand side by side."""
         of = self.calendar
         found = [(each.date, each.name) for each in of.dates if each.date.year == year]
         if of.country is not None:
-            found += holidays_of_country(of.country, of.subdivision, year)
+            found += holidays_of_country(of.country, of.subdivision, year, of.categories)
         if of.exchange is not None:
             found += holidays_of_exchange(of.exchange, year)
         names: dict[date, dict[str, None]] = {}

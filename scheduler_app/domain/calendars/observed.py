@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Final
 
 from scheduler_app.domain.errors import InvalidRecurrence
 from scheduler_app.domain.recurrence import AnyRecurrence, Observance, OnHoliday, Recurrence
@@ -10,6 +11,9 @@ from scheduler_app.domain.tenants import whole_id
 
 from .calendar import Calendar
 from .calendar_days import CalendarDays, days_of
+
+#: A warning is given when the holidays end within this number of years.
+_SOON_YEARS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,11 @@ class NamedCalendar:
         dates takes a millisecond."""
         return days_of(self.calendar)
 
+    def warnings(self, now: datetime, last: datetime | None = None) -> tuple[str, ...]:
+        """Says from which year on its holidays are not known, where that comes soon, or before `last`."""
+        soon = now.year + _SOON_YEARS
+        return self.calendar.unknown_years(now.year, max(soon, last.year if last is not None else soon))
+
     @property
     def id(self) -> str:
         """Its id among the calendars of all tenants."""
@@ -64,7 +73,7 @@ class CalendarUse:
     days_version: int = 0
     """That of the calendar with which `next_run_at` and the events were computed."""
     known: NamedCalendar | None = field(default=None, compare=False, repr=False)
-    """The calendar itself, as it was when the schedule was read; None where it could not be."""
+    """The calendar itself, as it was when the schedule was read; None if it could not be."""
     problem: str = field(default="", compare=False)
     """Why not."""
 
@@ -72,12 +81,23 @@ class CalendarUse:
         """The same for a future that is made anew with the calendar as it is known."""
         return self if self.known is None else replace(self, days_version=self.known.days_version)
 
-    def warnings(self, recurrence: AnyRecurrence, timezone: str) -> tuple[str, ...]:
-        """What may surprise of a schedule in `timezone` whose recurrence is in another zone."""
-        if not isinstance(recurrence, Recurrence) or timezone in ("UTC", recurrence.timezone):
+    def warnings(
+        self, recurrence: AnyRecurrence, timezone: str, now: datetime, last: datetime | None = None
+    ) -> tuple[str, ...]:
+        """What may surprise of a schedule in `timezone`: that its recurrence is in another zone, and that
+        holidays end before `last` (an occurrence that is looked at), or soon."""
+        if not isinstance(recurrence, Recurrence):
             return ()
-        where = f"{recurrence.timezone}, the zone of DTSTART, and not of {timezone}"
-        return (f"The calendar {self.name} is read on the days of {where}; give a local start for those.",)
+        found = []
+        if timezone not in ("UTC", recurrence.timezone):
+            where = f"{recurrence.timezone}, the zone of DTSTART, and not of {timezone}"
+            found.append(
+                f"The calendar {self.name} is read on the days of {where}; give a local start for those."
+            )
+        if self.known is not None:
+            said = self.known.warnings(now, last)
+            found += [f"The calendar {self.name}: {warning}" for warning in said]
+        return tuple(found)
 
     def observed_by(self, recurrence: AnyRecurrence) -> AnyRecurrence:
         """A schedule's recurrence without the calendar's closed days. Raises InvalidRecurrence when the

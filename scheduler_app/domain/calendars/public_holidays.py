@@ -18,6 +18,8 @@ from scheduler_app.domain.errors import InvalidField
 FIRST_YEAR: Final = 1970
 LAST_YEAR: Final = 2100
 _SHOWN: Final = 12
+#: The library's category of working days, which are no holidays.
+_WORKDAYS: Final = "workday"
 _YEARS_KEPT: Final = 4_096
 
 Days = tuple[tuple[date, str], ...]
@@ -105,14 +107,58 @@ def exchange_code(given: str) -> str:
     return code
 
 
+def categories_of_country(country: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Categories of a country's holidays as the library writes them, in order; InvalidField with those that
+    there are."""
+    known = [each for each in getattr(_library(), country).supported_categories if each != _WORKDAYS]
+    found = {each.strip().lower().replace(" ", "_") for each in given}
+    if wrong := sorted(found - set(known)):
+        raise InvalidField(
+            "categories", f"{country} has no holidays of the category {wrong[0][:40]!r}; it has {_or(known)}"
+        )
+    return tuple(sorted(found))
+
+
+def known_years_of_country(country: str) -> tuple[int, int]:
+    """The first and the last year for which the library knows a country's holidays."""
+    return _known_years(getattr(_library(), country))
+
+
+def known_years_of_exchange(exchange: str) -> tuple[int, int]:
+    """The same of an exchange."""
+    return _known_years(getattr(_library(), exchange))
+
+
+def _known_years(entity: Any) -> tuple[int, int]:
+    return max(int(entity.start_year), FIRST_YEAR), min(int(entity.end_year), LAST_YEAR)
+
+
 @lru_cache(maxsize=_YEARS_KEPT)
-def holidays_of_country(country: str, subdivision: str | None, year: int) -> Days:
-    """The public holidays of a year, with their English names where the library has them."""
-    library = _library()
-    found = library.country_holidays(
-        country, subdiv=subdivision, years=year, expand=False, language=_language(country)
+def holidays_of_country(
+    country: str, subdivision: str | None, year: int, categories: tuple[str, ...] = ()
+) -> Days:
+    """The holidays of a year of some categories (the public ones if none is named), with their English names
+    where the library has them."""
+    return tuple(sorted(_of_country(country, subdivision, year, categories).items()))
+
+
+@lru_cache(maxsize=_YEARS_KEPT)
+def working_weekend_days(country: str, subdivision: str | None, year: int) -> frozenset[date]:
+    """The days of a year on which people work although they are days of the weekend, in return for a bridge
+    day."""
+    found = getattr(_of_country(country, subdivision, year, ()), "weekend_workdays", ())
+    return frozenset(day for day in found if day.year == year)
+
+
+def _of_country(country: str, subdivision: str | None, year: int, categories: tuple[str, ...]) -> Any:
+    return _library().country_holidays(
+        country,
+        subdiv=subdivision,
+        years=year,
+        expand=False,
+        language=_language(country),
+        categories=categories or None,
     )
-    return tuple(sorted(found.items()))
 
 
 @lru_cache(maxsize=_YEARS_KEPT)

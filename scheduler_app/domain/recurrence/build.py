@@ -91,7 +91,7 @@ def _start(written: ParsedText, choices: Choices, now: int) -> Start:
         local = written.start.time.second
         zone = find_zone("UTC") if written.start.time.utc else written.start.zone or zone
     elif written.rules:
-        local = now + zone.offset(now)
+        local = _unsaid_start(written.rules, now, choices)
     else:
         first = min(_instant(date, zone, choices.last_in_overlap)[0] for date in written.dates)
         local = first + zone.offset(first)
@@ -99,6 +99,23 @@ def _start(written: ParsedText, choices: Choices, now: int) -> Start:
     if not FIRST_SECOND <= min(instant, local) <= max(instant, local) <= LAST_SECOND:
         raise InvalidRecurrence("DTSTART", "lies outside of the years 1 to 9999 in UTC; use one within them")
     return Start(local, zone, instant, choices.skip_gap, choices.last_in_overlap)
+
+
+def _unsaid_start(rules: Iterable[Rule], now: int, choices: Choices) -> int:
+    """The local second of `now`, to which a missing DTSTART is pinned.
+
+    In a repeated hour that wall-clock time may name the pass that `now` does not lie in: an hour too late, or
+    an hour ago. Rules that say their times of day themselves then begin with the repeated times or after them
+    instead, so that none that is still to come is lost and none that is over is counted.
+    """
+    zone = choices.zone
+    local = now + zone.offset(now)
+    instant, _ = _read(local, zone, choices.last_in_overlap)
+    named = all(rule.by_hour and rule.by_minute and rule.by_second and not rule.elapsed for rule in rules)
+    if instant == now or not named:
+        return local
+    since, change, _ = zone.segment(now)
+    return change + zone.offset(change) if instant > now else since + zone.offset(since - 1)
 
 
 def _read(local: int, zone: Zone, last: bool) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 A schedule stores it and gives it back to `Recurrence.parse`. It is bound to the text, to the choices at
 clock changes and to the zone data by a fingerprint, because another rule would have counted otherwise; one
-that does not fit is not used, and the count is made anew from DTSTART, which is slower but right.
+that does not fit is not used, and instances are counted from DTSTART, which is slower but right.
 """
 
 from hashlib import sha256

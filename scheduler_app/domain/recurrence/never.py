@@ -45,6 +45,10 @@ class Never:
         """Always empty, and nothing follows."""
         return self.between(start, end, limit), None
 
+    def count(self, start: datetime, end: datetime) -> int:
+        """Always 0."""
+        return len(self.between(start, end))
+
     def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
         """Always empty."""
         self.between(start, end, limit)
@@ -53,7 +57,7 @@ class Never:
     def why(self, instant: datetime) -> Verdict:
         """It never fires by itself."""
         require_aware(instant, "instant")
-        reason = Reason("on_demand", "It has no times of its own: it runs when somebody triggers it.")
+        reason = Reason("on_demand", "It has no times of its own: it runs when it is triggered by request.")
         return Verdict(False, (reason,))
 
     def checkpoint(self, instant: datetime) -> dict[str, Any] | None:

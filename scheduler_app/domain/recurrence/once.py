@@ -54,6 +54,10 @@ class Once:
         found = self.between(start, end, limit)
         return found, None if found or self.instant < start else self.instant
 
+    def count(self, start: datetime, end: datetime) -> int:
+        """1 or 0, as `between`."""
+        return len(self.between(start, end))
+
     def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
         """As `between`."""
         return [Occurrence(instant, instant, None) for instant in self.between(start, end, limit)]
@@ -62,10 +66,15 @@ class Once:
         """Whether it is the aware `instant`."""
         require_aware(instant, "instant")
         if instant == self.instant:
-            return Verdict(fires=True)
+            return Verdict(True, causes=(Reason("run_at", f"{self.description}."),))
         reason = Reason("run_at", f"It fires once only. {self.description}.")
         earlier = self.instant < instant
-        return Verdict(False, (reason,), self.instant if earlier else None, None if earlier else self.instant)
+        return Verdict(
+            False,
+            (reason,),
+            previous=self.instant if earlier else None,
+            following=None if earlier else self.instant,
+        )
 
     def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
         """None: there is nothing to count."""

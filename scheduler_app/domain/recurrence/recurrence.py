@@ -15,11 +15,12 @@ from .rules.bound_rule import Start
 from .rules.closed_days import Observance, is_closed
 from .rules.counted_rule import CountedRule
 from .rules.instance_count import Mark
+from .rules.open_days import on_open_days
 from .rules.recurrence_set import RecurrenceSet
 from .rules.rolling import RolledSet
 from .rules.step_budget import ListingBudget, StepBudget
 from .text.parsed_text import read_text, zone_named
-from .timeline import DAY, ceil_second, floor_second, local_datetime, require_aware, to_datetime
+from .timeline import DAY, LAST_SECOND, ceil_second, floor_second, local_datetime, require_aware, to_datetime
 from .warnings.closed_day_warnings import closed_day_warnings
 from .warnings.warnings import Warnings, outlook
 from .why import Verdict
@@ -96,10 +97,13 @@ class Recurrence:
         """This recurrence with a calendar: occurrences on its closed days are dropped or moved.
 
         They are counted, ended and excluded before that: COUNT, UNTIL and EXDATE mean the rule's own days.
+        With "uncounted" the rule's own days are open ones alone.
         """
         of: RecurrenceSet | RolledSet
         if observed.on_holiday == "skip":
             of = replace(self._set, closed=observed.closed)
+        elif observed.on_holiday == "uncounted":
+            of = replace(on_open_days(self._set, observed), closed=observed.closed)
         else:
             of = RolledSet(self._set, self._start, observed.closed, observed.on_holiday == "next")
         return replace(self, observed=observed, _observing=of)
@@ -115,11 +119,16 @@ class Recurrence:
         return local_datetime(self._start.local, self._start.zone.info, fold)
 
     @property
+    def is_once(self) -> bool:
+        """Whether it is one date and has no rules: DTSTART is its only occurrence."""
+        return not self._set.rules and self._set.dates == (self._start.instant,)
+
+    @property
     def description(self) -> str:
         """The recurrence in plain English; a rule that there are no words for is quoted."""
         from .description.set_sentence import describe
 
-        # A DTSTART that nobody wrote is the second after the creation.
+        # A DTSTART that was not given is the second after the creation.
         later = self._start.instant > self._warnings.now + 1
         written = describe(self._set, self._start, later)
         return written if self.observed is None else f"{written}, {self.observed.words}"
@@ -127,9 +136,9 @@ class Recurrence:
     @cached_property
     def warnings(self) -> tuple[str, ...]:
         """What may surprise the person who wrote it, seen from the time of creation, and what to do."""
-        found = self._warnings.sentences()
         if self.observed is None:
-            return found
+            return self._warnings.sentences()
+        found = self._warnings.sentences(days_known=self.observed.on_holiday != "uncounted")
         return (*found, *closed_day_warnings(self._set, self._fires, self.observed, self._warnings.now))
 
     def after(self, instant: datetime, *, inclusive: bool = False) -> datetime | None:
@@ -158,6 +167,23 @@ class Recurrence:
             found.append(to_datetime(second))
         return found, None
 
+    def count(self, start: datetime, end: datetime) -> int:
+        """How many occurrences lie from `start` (inclusive) to `end` (exclusive), both aware. Those that a
+        calendar moves are counted one by one; others cost the same, however many they are. Raises
+        InvalidRecurrence where there are too many to be counted so, or where it takes too many steps."""
+        first = ceil_second(require_aware(start, "start"))
+        stop = ceil_second(require_aware(end, "end"))
+        if isinstance(self._fires, RolledSet):
+            return sum(1 for _ in self._between(start, end, None, None))
+        # A day is counted by its times, of which those before the start do not occur.
+        whole = min(max(first, self._start.instant), max(first, stop))
+        found, steps = 0, ListingBudget()
+        for second in self._fires.instants(first, steps):
+            if second >= whole:
+                break
+            found += 1
+        return found + self._fires.count(whole, min(stop, LAST_SECOND), steps)
+
     def occurrences(self, start: datetime, end: datetime, limit: int | None = None) -> list[Occurrence]:
         """As `between`, each with its local time and what a clock change did to it."""
         shifted: set[int] = set()
@@ -171,9 +197,10 @@ class Recurrence:
         """
         from .why.set_reasons import Asked, verdict
 
-        return verdict(
-            Asked(self._set, self._fires, self._start, self.observed), require_aware(instant, "instant")
-        )
+        own = self._set
+        if self.observed is not None and self.observed.on_holiday == "uncounted":
+            own = on_open_days(own, self.observed)
+        return verdict(Asked(own, self._fires, self._start, self.observed), require_aware(instant, "instant"))
 
     def left_out(self, start: datetime, end: datetime, limit: int) -> list[datetime]:
         """The local times from `start` up to `end` (both aware), `limit` at most, at which nothing fires
@@ -193,11 +220,12 @@ class Recurrence:
     def checkpoint(self, instant: datetime) -> dict[str, Any] | None:
         """What a schedule stores so that a rule with COUNT is counted on from an aware `instant`.
 
-        A JSON and BSON value; None when no rule has a COUNT.
+        A JSON and BSON value; None when no rule has a COUNT, or when the days of a calendar, which may
+        change, decide what is counted.
         """
         second = ceil_second(require_aware(instant, "instant"))
         counted = _counted(self._set)
-        if not counted:
+        if not counted or (self.observed is not None and self.observed.on_holiday == "uncounted"):
             return None
         if isinstance(self._observing, RolledSet):
             second = self._observing.earliest(second)

@@ -1,19 +1,22 @@
 """A recurrence for programs that read RFC 5545 as most do: one rule from its next occurrence on.
 
 Readers differ in what several rules together mean, in EXRULE, in week numbers, in positions within a period
-that has begun, in steps of hours across clock changes. What needs any of these is shown as instants.
+that has begun, in steps of hours across clock changes, in times that clocks leave out. What needs any of
+these is shown as instants.
 """
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from scheduler_app.domain.recurrence.rules.calendar_rule import CalendarRule
 from scheduler_app.domain.recurrence.rules.counted_rule import CountedRule
 from scheduler_app.domain.recurrence.rules.rule import Skip, Until
 from scheduler_app.domain.recurrence.rules.step_budget import StepBudget
+from scheduler_app.domain.recurrence.rules.times_of_day import first_from
 
 from .text.time_text import write_time
-from .timeline import ceil_second, local_datetime, to_datetime
+from .timeline import DAY, FIRST_DAY, LAST_DAY, LAST_SECOND, ceil_second, local_datetime, to_datetime
 
 if TYPE_CHECKING:
     from .recurrence import Recurrence
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 COMPARED: Final = 50
 MAX_DATES: Final = 500
 _FOREVER: Final = timedelta(days=366 * 400)
+_GAPS_LOOKED_AT: Final = 20 * 366 * DAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class StandardRule:
 
 
 def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | None:
-    """What `recurrence` gives from an aware `after` on; None where one rule cannot say it exactly, or where
+    """What `recurrence` gives from an aware `after` on; None if one rule cannot say it exactly, or where
     nothing is left of its rule.
 
     Raises InvalidRecurrence where it takes too many steps to tell."""
@@ -67,7 +71,7 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
         return None
     steps = StepBudget()
     start = next(rule.instants(first, steps), None)
-    if start is None:
+    if start is None or (isinstance(bound.endless, CalendarRule) and _meets_a_gap(bound.endless, start)):
         return None
     if isinstance(rule, CountedRule):
         parts = replace(parts, count=rule.count - rule.done_before(start, StepBudget()))
@@ -86,6 +90,22 @@ def standard_rule(recurrence: "Recurrence", after: datetime) -> StandardRule | N
         tuple(map(to_datetime, exceptions)),
     )
     return found if _same(found, recurrence, after) else None
+
+
+def _meets_a_gap(rule: CalendarRule, start: int) -> bool:
+    """Whether clocks leave out a time of the rule within some years of the UTC second `start`: programs take
+    such a time for different instants."""
+    zone = rule.zone
+    if zone.fixed:
+        return False
+    end = min(start + _GAPS_LOOKED_AT, LAST_SECOND)
+    for begin, after in zone.gaps(start + zone.offset(start), end + zone.offset(end)):
+        for day in range(begin // DAY, (after - 1) // DAY + 1):
+            if FIRST_DAY <= day <= LAST_DAY and rule.days.allows(day):
+                index = first_from(rule.times, max(begin - day * DAY, 0))
+                if index < len(rule.times) and day * DAY + rule.times[index] < after:
+                    return True
+    return False
 
 
 def _same(found: StandardRule, recurrence: "Recurrence", after: datetime) -> bool:

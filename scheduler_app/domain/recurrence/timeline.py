@@ -25,7 +25,7 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def require_aware(instant: datetime, name: str) -> datetime:
-    """`instant` itself; ValueError when it is naive, because nobody could say which instant it is."""
+    """`instant` itself; ValueError when it is naive, because its instant is unknown."""
     if instant.tzinfo is None or instant.utcoffset() is None:
         raise ValueError(f"{name} must be an aware datetime, not a naive one")
     return instant

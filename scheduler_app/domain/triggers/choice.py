@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.local_time import timezone_named
 from scheduler_app.domain.triggers.kind import TriggerContext, TriggerKind, Value
 from scheduler_app.domain.triggers.registry import BY_NAME, FIELDS, KINDS, ONE_OF
 from scheduler_app.domain.triggers.trigger import Trigger
@@ -37,8 +38,11 @@ def edited_trigger(
     choices = (context.timezone, context.gap, context.overlap)
     if restated and choices == (old.timezone, old.gap, old.overlap):
         return old
-    if restated and not old.kind.uses_timezone(old.written):
+    if restated and (old.pinned is None or not old.kind.uses_timezone(old.written)):
+        timezone_named(context.timezone)
         return replace(old, timezone=context.timezone, gap=context.gap, overlap=context.overlap)
+    if restated:
+        return old.reread(context, created_at)
     return Trigger.translated(kind, written, context)
 
 

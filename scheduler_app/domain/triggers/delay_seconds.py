@@ -1,4 +1,4 @@
-"""`delay_seconds`: one occurrence, so many seconds after the trigger was given."""
+"""`delay_seconds`: one occurrence, that many seconds after the trigger was given."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ MAX_DELAY_SECONDS: Final = 36_525 * 86_400
 _DELAY_SECONDS: Final = TriggerField(
     "delay_seconds",
     FieldType.WHOLE,
-    "A single time: so many seconds after this is given; given again unchanged, it does not begin anew",
+    "A single time, this many seconds after the field is given; the same value given again restarts nothing",
     example=90,
     minimum=1,
     maximum=MAX_DELAY_SECONDS,
@@ -35,7 +35,7 @@ class DelaySeconds(TriggerKind):
     fields = (_DELAY_SECONDS,)
 
     def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
-        """The instant that is so much later, in whole milliseconds."""
+        """The instant after the delay, in whole milliseconds."""
         instant = context.at + timedelta(seconds=written_value(written, "delay_seconds", int))
         return Translation(instant=instant.replace(microsecond=instant.microsecond // 1000 * 1000))
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence.timeline import floor_second
+from scheduler_app.domain.recurrence.zones.zone import find_zone
 from scheduler_app.domain.triggers.kind import (
     FieldType,
     Translation,
@@ -21,11 +23,12 @@ if TYPE_CHECKING:
 
 #: The largest INTERVAL of a rule, some 31 years.
 MAX_SECONDS: Final = 1_000_000_000
+_DAY: Final = 86_400
 _SECOND: Final = timedelta(seconds=1)
 _EVERY_SECONDS: Final = TriggerField(
     "every_seconds",
     FieldType.WHOLE,
-    "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after it is given",
+    "Repeatedly, with this many seconds of elapsed time between: first at start_at, or one interval from now",
     example=300,
     minimum=1,
     maximum=MAX_SECONDS,
@@ -54,7 +57,8 @@ class EverySeconds(TriggerKind):
             whole = context.at.replace(microsecond=0)
             given_at = whole if whole == context.at else whole + _SECOND
             start = given_at + timedelta(seconds=seconds)
-        return Translation(recurrence=f"{_dtstart(start)}\nRRULE:FREQ=SECONDLY;INTERVAL={seconds}")
+        text = f"{_dtstart(start)}\nRRULE:FREQ=SECONDLY;INTERVAL={seconds}"
+        return Translation(recurrence=text, warnings=_clock_changes(seconds, context))
 
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
         """Only a local `start_at` does."""
@@ -67,6 +71,19 @@ class EverySeconds(TriggerKind):
         if "start_at" in trigger.written or not isinstance(recurrence, Recurrence):
             return trigger.written
         return {**trigger.written, "start_at": recurrence.dtstart}
+
+
+def _clock_changes(seconds: int, context: TriggerContext) -> tuple[str, ...]:
+    """A warning where whole days of elapsed time do not keep the time of day of the schedule's zone, whose
+    clocks change within a year."""
+    now = floor_second(context.at)
+    if seconds % _DAY or find_zone(context.timezone).segment(now)[1] > now + 366 * _DAY:
+        return ()
+    days = seconds // _DAY
+    every = "" if days == 1 else f";INTERVAL={days}"
+    elapsed = f"These are {seconds} seconds of elapsed time, and clocks change in {context.timezone}"
+    same = f"for the same time of day give the rrule FREQ=DAILY{every}"
+    return (f"{elapsed}: the time of day moves with them; {same}.",)
 
 
 def _dtstart(start: datetime) -> str:

@@ -98,7 +98,7 @@ class TriggerContext:
     gap: Gap = "shift"
     overlap: Overlap = "first"
     timezone_given: bool = True
-    """Whether somebody chose the timezone; a single local time is refused where nobody did."""
+    """Whether the timezone was chosen; without a choice a single local time is refused."""
     active: bool = True
     """Whether the schedule is going to run: only then is a single instant in the past refused."""
     calendar: bool = False
@@ -106,7 +106,7 @@ class TriggerContext:
     observing: Callable[[AnyRecurrence, OnHoliday | None], AnyRecurrence] | None = field(
         default=None, compare=False, repr=False
     )
-    """What that calendar leaves of a recurrence, given what its text implies for holidays; None where no
+    """What that calendar leaves of a recurrence, given what its text implies for holidays; None if no
     calendar is known."""
 
 
@@ -175,6 +175,12 @@ class TriggerKind(Protocol):
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
         """Whether timezone, gap and overlap change the meaning; if not, an edit of them keeps the old one."""
         return True
+
+    def reread(self, trigger: "Trigger", context: TriggerContext, created_at: datetime) -> Translation:
+        """What `trigger` of this kind, which was pinned to a recurrence, means in `context`, where its
+        timezone, gap or overlap alone are changed: intervals and counts that began with it go on. Raises as
+        `translate` does."""
+        return self.translate(trigger.written, context)
 
     def uses_calendar(self, written: Mapping[str, Value], context: TriggerContext) -> bool:
         """Whether `written` means something else in `context` with a calendar than without one."""

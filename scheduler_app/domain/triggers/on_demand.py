@@ -15,7 +15,7 @@ from scheduler_app.domain.triggers.kind import (
 _ON_DEMAND: Final = TriggerField(
     "on_demand",
     FieldType.TRUE,
-    "No time at all: it runs only when somebody triggers it, and stays active for ever",
+    "No time at all: it runs only when it is triggered by request, and stays active",
     example=True,
 )
 

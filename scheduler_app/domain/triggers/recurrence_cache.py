@@ -18,11 +18,11 @@ class RecurrenceText(NamedTuple):
     text: str
     created_at: datetime
     timezone: str | None
-    """None where it has no influence: the text names a zone, or an instant in UTC."""
+    """None if it has no influence: the text names a zone, or an instant in UTC."""
     gap: Gap
     overlap: Overlap
     start_implied: bool = False
-    """Nobody asked for the DTSTART in the text, so no warning speaks of it."""
+    """The DTSTART in the text was not given by the user, so no warning is about it."""
     stored: bool = False
     """The text is a pinned one, perhaps of an earlier release."""
 

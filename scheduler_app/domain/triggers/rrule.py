@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers.kind import (
     FieldType,
     Translation,
@@ -35,6 +36,17 @@ class RRule(TriggerKind):
     def translate(self, written: Mapping[str, Value], context: TriggerContext) -> Translation:
         """The text itself."""
         return Translation(recurrence=written_value(written, "rrule", str))
+
+    def reread(self, trigger: "Trigger", context: TriggerContext, created_at: datetime) -> Translation:
+        """The text with the start that it was pinned to."""
+        from scheduler_app.domain.recurrence.kept_start import kept_start
+
+        text = written_value(trigger.written, "rrule", str)
+        recurrence = trigger.recurrence(created_at)
+        if self.names_start(trigger.written) or not isinstance(recurrence, Recurrence) or recurrence.is_once:
+            return Translation(recurrence=text)
+        kept = kept_start(recurrence, context.timezone, context.at)
+        return Translation(recurrence=f"{kept.line}\n{text}", warnings=kept.warnings)
 
     def names_start(self, written: Mapping[str, Value]) -> bool:
         """Whether the text has a DTSTART."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from scheduler_app.domain.errors import InvalidField
-from scheduler_app.domain.local_time import instant_at, read_local
+from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.triggers.kind import (
     FieldType,
     Translation,
@@ -15,6 +15,7 @@ from scheduler_app.domain.triggers.kind import (
     Value,
     written_value,
 )
+from scheduler_app.domain.triggers.single_local_time import at_local_time
 
 _RUN_AT: Final = TriggerField(
     "run_at",
@@ -45,10 +46,9 @@ class RunAt(TriggerKind):
             )
         if run_at.microsecond:
             raise InvalidField("run_at", "has a fraction of a second: leave it out, or give an offset too")
-        warnings = _clock_change(run_at, context)
+        found = at_local_time("run_at", run_at, context.timezone, context.gap, context.overlap)
         _refuse_past(instant_at(run_at, context.timezone, context.overlap), context)
-        date = run_at.isoformat().replace("-", "").replace(":", "")
-        return Translation(recurrence=f"RDATE:{date}", warnings=warnings)
+        return found
 
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
         """Only a local time does."""
@@ -61,21 +61,3 @@ def _refuse_past(instant: datetime, context: TriggerContext) -> None:
             "run_at",
             f"lies in the past (it is {context.at:%Y-%m-%dT%H:%M:%SZ}); give a later instant, or trigger it",
         )
-
-
-def _clock_change(local: datetime, context: TriggerContext) -> tuple[str, ...]:
-    """What a clock change does to the local time, as warnings. Raises InvalidField for a time that the clock
-    change leaves out where `gap` is "skip": it would never run."""
-    kind = read_local(local, context.timezone).kind
-    clock = f"{local:%H:%M} on {local:%Y-%m-%d}"
-    if kind == "gap":
-        missing = f"{clock} does not exist in {context.timezone}, where clocks are put forward then"
-        if context.gap == "skip":
-            raise InvalidField(
-                "run_at", f"{missing}: with gap=skip it would never run; give another time, or gap=shift"
-            )
-        return (f"{missing}; it runs at {instant_at(local, context.timezone):%H:%M} UTC.",)
-    if kind == "overlap":
-        twice = f"{clock} comes twice in {context.timezone}, where clocks are put back then"
-        return (f"{twice}; it runs the {context.overlap} time.",)
-    return ()

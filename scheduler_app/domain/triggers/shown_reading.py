@@ -14,7 +14,8 @@ _END: Final = datetime(9999, 12, 31, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class ShownReading:
-    """A reading that can be given as `rrule` or as `run_at` instead."""
+    """A reading that can be given as `rrule` or as `run_at` instead; a single local time as either, and only
+    as a rule does it stay a local time."""
 
     recurrence: str | None
     run_at: datetime | None
@@ -42,4 +43,5 @@ def _shown(reading: Translation, context: TriggerContext) -> ShownReading:
     )
     observed = context.observing(written, reading.on_holiday) if context.observing else written
     following = observed.occurrences(context.at, _END, limit=SHOWN)
-    return ShownReading(written.text, None, observed.description, tuple(following))
+    run_at = written.after(context.at) if written.is_once else None
+    return ShownReading(written.text, run_at, observed.description, tuple(following))

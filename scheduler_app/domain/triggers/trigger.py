@@ -1,6 +1,6 @@
 """When a schedule fires: what was written, and what it was pinned to when it was given."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,13 @@ from scheduler_app.domain.recurrence import (
     zone_data_version,
 )
 from scheduler_app.domain.stored_years import OUTSIDE, check_storable
-from scheduler_app.domain.triggers.kind import NotUnderstood, TriggerContext, TriggerKind, Value
+from scheduler_app.domain.triggers.kind import (
+    NotUnderstood,
+    Translation,
+    TriggerContext,
+    TriggerKind,
+    Value,
+)
 from scheduler_app.domain.triggers.recurrence_cache import RecurrenceText, cache
 
 #: The fields that are the schedule's own: an error about one of them keeps its name.
@@ -51,14 +57,37 @@ class Trigger:
     ) -> "Trigger":
         """The trigger that `written` means in `context`. Raises InvalidField, whose field is the kind's name
         unless a choice beside it (timezone, gap, overlap) is wrong."""
+        return cls._made(kind, written, context, lambda: kind.translate(written, context))
+
+    def reread(self, context: TriggerContext, created_at: datetime) -> "Trigger":
+        """This trigger in `context`, where its timezone, gap or overlap alone are changed. Raises
+        InvalidField."""
+        kind, written = self.kind, self.written
+        implied = not kind.names_start(written)
+        return self._made(
+            kind, written, context, lambda: kind.reread(self, context, created_at), start_implied=implied
+        )
+
+    @classmethod
+    def _made(
+        cls,
+        kind: TriggerKind,
+        written: Mapping[str, Value],
+        context: TriggerContext,
+        translation: Callable[[], Translation],
+        *,
+        start_implied: bool = False,
+    ) -> "Trigger":
         timezone_named(context.timezone)
         timezone, gap, overlap = context.timezone, context.gap, context.overlap
         try:
-            found = kind.translate(written, context)
+            found = translation()
             parsed = None
             if found.recurrence is not None:
                 zone = timezone if kind.uses_timezone(written) else None
-                parsed = cache.read(RecurrenceText(found.recurrence, context.at, zone, gap, overlap))
+                parsed = cache.read(
+                    RecurrenceText(found.recurrence, context.at, zone, gap, overlap, start_implied)
+                )
         except NotUnderstood as error:
             raise error.read_in(context) from None
         except InvalidRecurrence as error:
@@ -103,7 +132,7 @@ class Trigger:
         return cache.read(text) if checkpoint is None else text.read(checkpoint)
 
     def recurrence_text(self, created_at: datetime) -> str | None:
-        """The recurrence as text that means the same to whoever takes it; None where there is none.
+        """The recurrence as text that means the same to whoever takes it; None if there is none.
 
         What an earlier release pinned may leave out a part that is read otherwise today.
         """
@@ -119,7 +148,7 @@ class Trigger:
         return self.kind.portable(self, created_at)
 
     def zone_data(self) -> str | None:
-        """The version of the zone data that occurrences are computed with; None where no zone matters."""
+        """The version of the zone data that occurrences are computed with; None if no zone matters."""
         if self.pinned is None or (self._zone in (None, "UTC") and "TZID" not in self.pinned):
             return None
         return zone_data_version()

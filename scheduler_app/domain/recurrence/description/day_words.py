@@ -9,7 +9,7 @@ from scheduler_app.domain.recurrence.rules.day_filter import DayFilter
 
 from . import vocabulary as say
 
-_DATES: Final = 4  # so many days of named months are written out one by one
+_DATES: Final = 4  # up to this many days of named months are written out one by one
 _SHORTEST: Final = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)  # lengths of the months
 _LEAP: Final = ", in leap years,"
 _WEEK_OF_MONTH: Final[dict[tuple[int, ...], int]] = {
@@ -118,7 +118,7 @@ def constraints(of: DayFilter) -> list[str]:
 
 def _all_of(of: DayFilter) -> DayWords:
     """Days that must be several things at once, each of which is named."""
-    text = f"day that is {', and also '.join(constraints(of))},"
+    text = f"day that is {say.all_of(constraints(of))},"
     return each(text)
 
 

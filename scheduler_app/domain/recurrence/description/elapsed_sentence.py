@@ -11,7 +11,7 @@ from scheduler_app.domain.recurrence.rules.rule import Frequency, Rule
 from . import vocabulary as say
 from .body import Body, quoted
 from .day_words import day_words, plain
-from .time_words import TimesOfDay, time_words, together
+from .time_words import TimesOfDay, in_each_hour, in_each_minute, time_words, together
 
 _UNITS: Final = {
     Frequency.HOURLY: ("hour", 3600),
@@ -23,16 +23,20 @@ _UNITS: Final = {
 def elapsed_body(rule: Rule, of: DayFilter, start: Start) -> Body:
     """The body of a rule that steps in elapsed time, on the days of `of`.
 
-    StepBudget that go round the hour evenly are the same times of every day; others are counted from DTSTART.
+    Steps that go round the hour evenly are the same times of every day; others are counted from DTSTART.
     """
     of = plain(of)
     times = _times_of_day(rule, start)
     if times is not None:
         at = time_words(times)
         return quoted(rule, start) if at is None else Body(together(day_words(of), at, not of.everything))
-    if _expands(rule) or rule.by_set_pos:
+    inside = _in_each_period(rule, start)
+    if inside is None:
         return quoted(rule, start)
-    return Body(_every(rule) + _only(rule, of), say.moment(start.local), exact=True)
+    # BY parts that give several instants for each period divide it by the clock, so that it begins with it.
+    unit = _UNITS[rule.freq][1] if _expands(rule) else 1
+    begin = start.local - start.local % unit
+    return Body(_every(rule) + inside + _only(rule, of), say.moment(begin), exact=begin == start.local)
 
 
 def _every(rule: Rule) -> str:
@@ -43,14 +47,28 @@ def _every(rule: Rule) -> str:
     return f"Every {unit}" if count == 1 else f"Every {count} {unit}s"
 
 
+def _in_each_period(rule: Rule, start: Start) -> str | None:
+    """Where in each of its periods the rule fires; None if there are no words for it."""
+    if not _expands(rule):
+        alone = not rule.by_set_pos or not {1, -1}.isdisjoint(rule.by_set_pos)
+        return "" if alone else None
+    minute, second = divmod(start.local % 3600, 60)
+    hourly = rule.freq == Frequency.HOURLY
+    minutes = rule.by_minute or (minute,) if hourly else (0,)
+    times = _picked(rule, TimesOfDay((0,), minutes, rule.by_second or (second,)))
+    if times is None or not times.size:
+        return None
+    return in_each_hour(times.minutes, times.seconds) if hourly else in_each_minute(times.seconds)
+
+
 def _only(rule: Rule, of: DayFilter) -> str:
     """The BY parts that steps of time are tested by."""
     clauses = []
     if rule.by_hour:
         clauses.append(_hours(rule.by_hour))
-    if rule.by_minute:
+    if rule.by_minute and rule.freq != Frequency.HOURLY:
         clauses.append(f"at minute {say.numbers(rule.by_minute, 'or')}")
-    if rule.by_second:
+    if rule.by_second and rule.freq == Frequency.SECONDLY:
         clauses.append(f"at second {say.numbers(rule.by_second, 'or')}")
     if not of.everything:
         clauses.append(f"on {day_words(of).only}")
@@ -113,7 +131,7 @@ def _offsets(start: Start) -> tuple[int, ...]:
 
 
 def _picked(rule: Rule, times: TimesOfDay) -> TimesOfDay | None:
-    """What BYSETPOS leaves of them; None where that is not the same minutes with the same seconds."""
+    """What BYSETPOS leaves of them; None if that is not the same minutes with the same seconds."""
     if not rule.by_set_pos or rule.freq == Frequency.SECONDLY:
         return times
     if rule.freq == Frequency.MINUTELY:

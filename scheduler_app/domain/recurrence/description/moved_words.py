@@ -23,7 +23,7 @@ _OF_YEAR: Final = {
 
 
 def moved_words(rule: Rule, of: DayFilter) -> str | None:
-    """`, or the last day where it is missing,`; empty where SKIP moves nothing, None where there are no words
+    """`, or the last day where it is missing,`; empty where SKIP moves nothing, None if there are no words
     for what it does."""
     days, places = (of.by_month_day, _OF_MONTH) if of.by_month_day else (of.by_year_day, _OF_YEAR)
     rare = [day for day in days if abs(day) > 28]

@@ -25,7 +25,7 @@ class Picked(NamedTuple):
 
 
 def picked(rule: Rule, times: TimesOfDay) -> Picked | None:
-    """The positions of a calendar rule as days and times; None where they are no product of the two."""
+    """The positions of a calendar rule as days and times; None if they are no product of the two."""
     positions = rule.by_set_pos
     if not positions:
         return Picked((), times)
@@ -76,7 +76,7 @@ def simpler(rule: Rule, of: DayFilter, days: tuple[int, ...]) -> tuple[DayFilter
 
 
 def position_words(rule: Rule, of: DayFilter, days: tuple[int, ...]) -> DayWords | None:
-    """The words for the n-th days of each period that `of` allows; None where there are none."""
+    """The words for the n-th days of each period that `of` allows; None if there are none."""
     if not days:
         moved = moved_words(rule, of)
         return None if moved is None else day_words(of, moved)
@@ -98,7 +98,7 @@ def _period(rule: Rule, of: DayFilter) -> tuple[str, bool]:
 
 
 def _pool(of: DayFilter) -> str | None:
-    """What there is to pick from: `weekday (Monday to Friday)`, `day that is …`; None where it is too much to
+    """What there is to pick from: `weekday (Monday to Friday)`, `day that is …`; None if it is too much to
     keep in mind."""
     must = constraints(of)
     if not must:
@@ -114,4 +114,4 @@ def _pool(of: DayFilter) -> str | None:
     rest = constraints(replace(of, by_day=())) if noun != "day" else must
     if not rest:
         return noun
-    return f"{noun} that is {', and also '.join(rest)}" + ("," if len(must) > 1 else "")
+    return f"{noun} that is {say.all_of(rest)}" + ("," if len(must) > 1 else "")

@@ -15,7 +15,7 @@ _RULES: Final = 4  # more rules are counted
 
 
 def describe(of: RecurrenceSet, start: Start, later: bool) -> str:
-    """The sentence, without a full stop. `later`: DTSTART lies in the future of whoever gave the rule."""
+    """The sentence, without a full stop. `later`: DTSTART lies after the instant when the rule was given."""
     zone = f" ({start.zone.name})"
     if not of.rules:
         return _dates_alone(of) + zone

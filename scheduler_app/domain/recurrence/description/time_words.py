@@ -46,7 +46,7 @@ class TimeWords:
 
 
 def time_words(times: TimesOfDay) -> TimeWords | None:
-    """The words for `times`; None where there are none that a person would read."""
+    """The words for `times`; None if there are none that a person would read."""
     if times.size <= _SHORT:
         return _list(times)
     stepped = _stepped(times)
@@ -61,6 +61,22 @@ def together(days: DayWords, at: TimeWords, some_days: bool) -> str:
         return f"{days.lead} {at.text}"
     steps = at.text[0].upper() + at.text[1:]
     return f"{steps}, {days.after}" if some_days or at.windows else steps
+
+
+def in_each_hour(minutes: tuple[int, ...], seconds: tuple[int, ...]) -> str | None:
+    """Where in an hour these minutes and seconds are, after "Every 5 hours"; None if nothing reads well."""
+    if len(minutes) == len(seconds) == 1:
+        return _into_hour(minutes[0], seconds[0], 0)
+    if max(len(say.runs(each)) for each in (minutes, seconds)) > _ITEMS:
+        return None
+    return f" at {_of_seconds(seconds)}{_counted('minute', minutes)}"
+
+
+def in_each_minute(seconds: tuple[int, ...]) -> str | None:
+    """Where in a minute these seconds are, after "Every 7 minutes"; None if nothing reads well."""
+    if len(seconds) == 1:
+        return _into_minute(seconds[0], 0)
+    return f" at {_counted('second', seconds)}" if len(say.runs(seconds)) <= _ITEMS else None
 
 
 def _list(times: TimesOfDay) -> TimeWords:
@@ -103,7 +119,7 @@ def _hours(hours: tuple[int, ...], into: int) -> str | None:
 
 def _between(every: str, hours: tuple[int, ...], first: int, last: int, whole: bool) -> str | None:
     """`every` in each span of neighbouring hours, or in each hour where the steps do not fill a whole one;
-    None where those are too many."""
+    None if those are too many."""
     spans = say.spans(hours) if whole else [(hour, hour) for hour in hours]
     if len(spans) > _WINDOWS:
         return None
@@ -122,7 +138,7 @@ def _step(values: tuple[int, ...]) -> int:
 
 
 def _into_hour(minute: int, second: int, step: int) -> str:
-    """Where in the hour steps of so many minutes begin; a step of 0 is the whole hour."""
+    """Where in the hour steps of that many minutes begin; a step of 0 is the whole hour."""
     if step == 1:
         return _into_minute(second, 0)
     begin = ", starting" if step else ""
@@ -133,7 +149,7 @@ def _into_hour(minute: int, second: int, step: int) -> str:
 
 
 def _into_minute(second: int, step: int) -> str:
-    """Where in the minute steps of so many seconds begin; a step of 0 is the whole minute."""
+    """Where in the minute steps of that many seconds begin; a step of 0 is the whole minute."""
     if step == 1 or (not step and not second):
         return ""
     begin = ", starting" if step else ""
@@ -148,8 +164,11 @@ def _apart(times: TimesOfDay) -> TimeWords | None:
         return None
     minutes = "every minute" if len(times.minutes) == 60 else _counted("minute", times.minutes)
     hours = "every hour" if len(times.hours) == 24 else f"the {_counted('hour', times.hours)}"
-    seconds = "" if times.seconds == (0,) else f"{_counted('second', times.seconds)} of "
-    return TimeWords(f"at {seconds}{minutes} of {hours}")
+    return TimeWords(f"at {_of_seconds(times.seconds)}{minutes} of {hours}")
+
+
+def _of_seconds(seconds: tuple[int, ...]) -> str:
+    return "" if seconds == (0,) else f"{_counted('second', seconds)} of "
 
 
 def _counted(unit: str, values: tuple[int, ...]) -> str:

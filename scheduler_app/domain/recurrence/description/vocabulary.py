@@ -22,12 +22,19 @@ MONTHS: Final = (
     "December",
 )
 _RANKS: Final = ("first", "second", "third", "fourth", "fifth")
-_RUN: Final = 3  # from so many neighbours on, "the 1st to the 3rd" reads better than a list
+_RUN: Final = 3  # from this many neighbours on, "the 1st to the 3rd" reads better than a list
 
 
 def listed(items: Sequence[str], last: str = "and") -> str:
     """`a`, `a and b`, `a, b and c`."""
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def all_of(items: Sequence[str]) -> str:
+    """`both a and b`, `at the same time a, b and c`: what must hold together; a list alone may be a union."""
+    if len(items) == 1:
+        return items[0]
+    return f"{'both' if len(items) == 2 else 'at the same time'} {listed(items)}"
 
 
 def spans(numbers: Iterable[int]) -> list[tuple[int, int]]:

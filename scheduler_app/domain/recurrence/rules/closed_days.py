@@ -1,6 +1,7 @@
 """Days on which nothing should fire, and what becomes of an occurrence on one of them."""
 
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from typing import Final, Literal, Protocol
 
@@ -8,13 +9,15 @@ from scheduler_app.domain.recurrence.timeline import DAY, FIRST_DAY, LAST_DAY
 from scheduler_app.domain.recurrence.year_kinds import first_day, year_of
 from scheduler_app.domain.recurrence.zones.zone import Zone
 
-#: What becomes of an occurrence on a closed day: it is dropped, or moved to an open day.
-OnHoliday = Literal["skip", "next", "previous"]
+#: What becomes of an occurrence on a closed day: it is dropped, or moved to an open day, or the day is not
+#: even counted, as if the rule did not know it.
+OnHoliday = Literal["skip", "next", "previous", "uncounted"]
 
 _WORDS: Final[dict[OnHoliday, str]] = {
     "skip": "but not on",
     "next": "or on the next business day after",
     "previous": "or on the last business day before",
+    "uncounted": "not counting",
 }
 
 
@@ -28,6 +31,10 @@ class ClosedDays(Protocol):
 
     def of_year(self, year: int) -> int:
         """The closed days of a year as a set (see `year`): bit 0 is 1 January."""
+        ...
+
+    def name_of(self, at: date) -> str:
+        """What a closed day is called; "" where it has no name."""
         ...
 
 

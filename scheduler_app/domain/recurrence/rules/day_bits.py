@@ -63,7 +63,7 @@ def seconds_of(rule: RuleOfSet, window: Window, steps: StepBudget) -> int:
 
 
 def _of_calendar(rule: CalendarRule, window: Window) -> int | None:
-    """None where the instants have to be listed."""
+    """None if the instants have to be listed."""
     if rule.rule.by_set_pos or not window.plain:
         return None
     if not rule.days.allows(window.day):

@@ -232,7 +232,7 @@ def _inner(rule: Rule, unit: int, into: int) -> tuple[int, ...]:
 
 
 def _test(rule: Rule, unit: int) -> TimeTest | None:
-    """What a period's beginning is tested for; None where every time of day passes."""
+    """What a period's beginning is tested for; None if every time of day passes."""
     minutes = rule.by_minute if unit <= 60 else ()
     seconds = rule.by_second if unit == 1 else ()
     weekdays = tuple(day.weekday for day in rule.by_day) if rule.interval % 7 == 0 else ()

@@ -24,7 +24,7 @@ from .step_budget import StepBudget
 from .taken_times import taken_times, times_of, touched_by_gaps
 
 _PATIENCE: Final = 8  # excluded instants in a row before the day is decided at once
-_NEAR: Final = 4  # instants of an EXRULE that are walked before it is started anew at the candidate
+_NEAR: Final = 4  # instants of an EXRULE that are walked before it is restarted at the candidate
 _GROUPS: Final = 64  # sets of days that EXRULEs may divide a year into
 _KEPT: Final = 256
 
@@ -209,7 +209,7 @@ class _Asked:
 
 
 class _Cursor:
-    """A place in an EXRULE. Where the next question lies far ahead it starts anew there."""
+    """A place in an EXRULE. Where the next question lies far ahead, it restarts there."""
 
     def __init__(self, rule: RuleOfSet) -> None:
         self._rule = rule

@@ -28,7 +28,7 @@ class Mark(NamedTuple):
 
 
 def count_ahead(rule: CalendarRule | ElapsedRule, second: int, enough: int, steps: StepBudget) -> Mark | None:
-    """A mark at `second` or shortly before it; None where counting one by one is as good.
+    """A mark at `second` or shortly before it; None if counting one by one is as good.
 
     Years are counted until `enough` instances are found, which the mark may then exceed or stop at: a step
     each, of a few operations on sets of a year's days.
@@ -74,7 +74,7 @@ def _readings(rule: CalendarRule, day: int, enough: int, steps: StepBudget) -> i
 
 
 def _picks(rule: CalendarRule, day: int, enough: int, steps: StepBudget) -> int | None:
-    """As `_readings`, for a rule with BYSETPOS; None where a gap in a zone's clock would move picked times
+    """As `_readings`, for a rule with BYSETPOS; None if a gap in a zone's clock would move picked times
     into another day."""
     first_end = rule.period(rule.start // DAY)[1]
     last_begin = rule.period(day)[0]

@@ -71,9 +71,11 @@ class RolledSet:
         """The UTC second from which on the set's own occurrences matter to what fires from `second` on."""
         if not self.forward:
             return second
-        day = window_from(self.own.zone, second).day
-        run = self.run_around(day) or self.run_around(day - 1)
-        return second if run is None else min(second, self._begin(run.first))
+        window = window_from(self.own.zone, second)
+        # Where clocks go forward over midnight, what moved to the day before may fire on this one.
+        last = 1 if window.plain else 2
+        runs = [self.run_around(window.day - back) for back in range(last + 1)]
+        return min([second, *(self._begin(run.first) for run in runs if run is not None)])
 
     def source(self, second: int) -> int | None:
         """The local second at which an occurrence would have fired, had its day been open; None when it is
@@ -94,6 +96,21 @@ class RolledSet:
                 if times >> time & 1:
                     return window_day * DAY + time
         return None
+
+    def target(self, second: int, steps: StepBudget) -> int | None:
+        """The UTC second to which the set's own occurrence at `second`, on a closed day, moves. It is None
+        if the new day does not have its time of day and `gap` skips that."""
+        zone, moved = self.own.zone, set[int]()
+        next(self.own.instants(second, steps, moved), None)
+        offset = zone.offset(second)
+        day = (second + offset) // DAY
+        if second in moved:
+            offset = zone.offset(zone.segment(second)[0] - 1)
+        run = self.run_around(day)
+        if run is None:
+            return second
+        new_day = run.last + 1 if self.forward else run.first - 1
+        return next(self._read(iter([new_day * DAY + (second + offset) % DAY]), None), None)
 
     def run_around(self, day: int) -> Run | None:
         """The run of closed days that a day belongs to; None for an open one."""
@@ -149,6 +166,7 @@ class RolledSet:
                 behind = self._begin(run.last + 1)
                 at = behind if run != done else max(behind, window.end)
             done = run
+        yield from waiting  # from the last day of all to one before it
 
     def _moved(self, run: Run, second: int, steps: StepBudget, shifted: set[int] | None) -> Iterator[int]:
         """The UTC seconds to which the occurrences of a run move, in ascending order; perhaps without those
@@ -220,7 +238,7 @@ class RolledSet:
 
     def _day(self, second: int) -> int:
         """The local day of a UTC second."""
-        return (second + self.own.zone.offset(second)) // DAY if second <= LAST_SECOND else LAST_DAY + 1
+        return (second + self.own.zone.offset(second)) // DAY if second <= LAST_SECOND else LAST_DAY
 
     def _begin(self, day: int) -> int:
         """A UTC second that is not after the first one of a local day, and hardly before it."""

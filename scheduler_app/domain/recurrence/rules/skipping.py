@@ -57,17 +57,30 @@ class SkippingDays(Days):
                 days |= 1 << (day - first + shift)
         return first - shift, days
 
+    def missing_at(self, day: int) -> tuple[int, int] | None:
+        """`(number, first day of the period)` of a day that its period does not have and that was moved to
+        `day`; None for a day that is named as it is."""
+        year = _year(day)
+        if self.named(year) >> (day - first_day(year)) & 1:
+            return None
+        found = (each for each in self._moved_numbers(year - 1, year + 1) if each[0] == day)
+        return next(((number, source) for _, source, number in found), None)
+
     def _moved(self, first: int, last: int) -> list[tuple[int, int]]:
         """`(day, first day of the period that named it)` for the moved days that the years from `first` to
         `last` name."""
+        return [(day, source) for day, source, _ in self._moved_numbers(first, last)]
+
+    def _moved_numbers(self, first: int, last: int) -> list[tuple[int, int, int]]:
+        """As `_moved`, with the number that named the day."""
         found = []
         for year in range(first, last + 1):
             january = first_day(year)
             periods = -1 if self.phase is None else self.phase(year)
-            for source, target in _targets(self.rule, year):
+            for source, target, number in _targets(self.rule, year):
                 day = january + target
                 if periods >> source & 1 and self._allowed(day):
-                    found.append((day, january + source))
+                    found.append((day, january + source, number))
         return found
 
     def _allowed(self, day: int) -> bool:
@@ -98,9 +111,9 @@ def limits_of(rule: Rule) -> DayFilter:
     )
 
 
-def _targets(rule: Rule, year: int) -> set[tuple[int, int]]:
-    """`(first day of the period, the day moved to)`, as days after 1 January, for the days that a year named
-    in vain."""
+def _targets(rule: Rule, year: int) -> set[tuple[int, int, int]]:
+    """`(first day of the period, the day moved to, its number)`, the days as days after 1 January, for the
+    days that a year named in vain."""
     leap = is_leap(year)
     forward = rule.skip is Skip.FORWARD
     found = set()
@@ -108,14 +121,14 @@ def _targets(rule: Rule, year: int) -> set[tuple[int, int]]:
         length = 366 if leap else 365
         for number in rule.by_year_day:
             if abs(number) > length:
-                found.add((0, _moved_to(number, 0, length, forward)))
+                found.add((0, _moved_to(number, 0, length, forward), number))
         return found
     spans = month_spans(leap)
     for month in rule.by_month or range(1, 13):
         start, length = spans[month - 1]
         for number in rule.by_month_day:
             if abs(number) > length:
-                found.add((start, _moved_to(number, start, length, forward)))
+                found.add((start, _moved_to(number, start, length, forward), number))
     return found
 
 

@@ -12,7 +12,7 @@ from scheduler_app.domain.recurrence.year_kinds import first_day, year_of
 
 
 def to_first_week(days_into_week: int) -> int:
-    """Days from 1 January, which is so many days into its week, to the first day of week 1: from -3 to 3."""
+    """Days from 1 January, given its day of the week, to the first day of week 1: from -3 to 3."""
     return -days_into_week if days_into_week <= 3 else 7 - days_into_week
 
 

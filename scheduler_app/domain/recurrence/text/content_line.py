@@ -69,7 +69,7 @@ def _read_line(line: str) -> ContentLine:
 
 
 def _no_line(line: str) -> str:
-    """What to say of a line that is none of a recurrence, as it was written."""
+    """The refusal of a line that does not belong to a recurrence, as it was written."""
     shown = repr(line if len(line) <= 40 else line[:40] + "…")
     if (hint := cron_hint(line)) is not None:
         return f"{line!r} {hint}"

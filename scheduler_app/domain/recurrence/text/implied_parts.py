@@ -17,7 +17,7 @@ from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES, Frequency, Rul
 def explicit(rule: Rule, start: date, *, stored: bool) -> tuple[Rule, str | None]:
     """The rule with the part spelled out that earlier releases read otherwise, and what to say of that.
 
-    `start` is DTSTART's local day; `stored` tells a pinned text from one that somebody gives now.
+    `start` is DTSTART's local day; `stored` tells a pinned text from one that is given now.
     """
     if rule.freq != Frequency.YEARLY:
         return rule, None

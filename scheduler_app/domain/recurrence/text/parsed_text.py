@@ -18,7 +18,7 @@ _TYPES = ("DATE", "DATE-TIME")
 
 @dataclass(frozen=True)
 class ParsedDate:
-    """One DTSTART, RDATE or EXDATE value; `zone` is its own TZID's, None where it names none."""
+    """One DTSTART, RDATE or EXDATE value; `zone` is its own TZID's, None if it names none."""
 
     time: ParsedTime
     zone: Zone | None

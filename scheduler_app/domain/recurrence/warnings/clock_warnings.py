@@ -1,4 +1,4 @@
-"""Warnings about the time of day: one that nobody gave, that drifts, or that does not exist on some day."""
+"""Warnings about the time of day: one that was not given, that drifts, or that does not exist on some day."""
 
 from collections.abc import Iterator
 from typing import Final

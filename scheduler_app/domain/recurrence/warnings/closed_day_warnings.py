@@ -24,10 +24,16 @@ def closed_day_warnings(
     if own is None:
         return
     if first is None:
-        yield (
-            f"Every occurrence falls on a closed day of the calendar {observed.name}, so none will fire; "
-            "take other days, or let on_holiday be next or previous."
-        )
+        if observed.on_holiday == "uncounted":
+            yield (
+                f"The calendar {observed.name} leaves this rule no days, or fewer than it counts, so none"
+                " will fire; take other days."
+            )
+        else:
+            yield (
+                f"Every occurrence falls on a closed day of the calendar {observed.name}, so none will"
+                " fire; take other days, or let on_holiday be next or previous."
+            )
     elif first - own > _LONG:
         yield (
             f"The calendar {observed.name} closes the days of this rule: the first occurrence is on "

@@ -50,8 +50,12 @@ class Warnings:
     outlook: Outlook
     notes: tuple[str, ...]
 
-    def sentences(self) -> tuple[str, ...]:
-        """The warnings as sentences. The search is bounded: a warning that would take longer is left out."""
+    def sentences(self, *, days_known: bool = True) -> tuple[str, ...]:
+        """The warnings as sentences. The search is bounded: a warning that would take longer is left out.
+
+        Where the days depend on a calendar (`days_known` is false), none speaks of the first occurrence or of
+        the last.
+        """
         built = self.built
         found = list(self.notes)
         for rule in built.set.rules:
@@ -59,11 +63,12 @@ class Warnings:
             found += _of_rule(bound, built)
             found += missing_days(bound.rule, date.fromordinal(built.start.local // DAY))
             found += moved_by_clock_changes(bound, built.start, self.now)
-        found += _of_start(built, self.start_asked_for, self.outlook.first)
+        if days_known:
+            found += _of_start(built, self.start_asked_for, self.outlook.first)
         found += exception_warnings(built)
-        if self.outlook.over:
+        if days_known and self.outlook.over:
             found.append("All occurrences lie in the past, so none will fire; give a later start or end.")
-        elif self.outlook.known and self.outlook.first is None:
+        elif days_known and self.outlook.known and self.outlook.first is None:
             found.append("There are no occurrences at all; check the end of the rule and its exceptions.")
         return tuple(dict.fromkeys(found))
 

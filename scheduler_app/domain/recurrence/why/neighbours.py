@@ -18,7 +18,7 @@ _ROLLED: Final = 4_000 * DAY
 
 
 def last_before(of: AnySet, second: int, steps: StepBudget) -> int | None:
-    """The last occurrence before a UTC second; None where there is none."""
+    """The last occurrence before a UTC second; None if there is none."""
     found, high = _some_before(of, second, steps)
     if found is None:
         return None

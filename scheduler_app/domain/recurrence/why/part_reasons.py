@@ -6,10 +6,12 @@ from typing import Final
 
 from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule
 from scheduler_app.domain.recurrence.rules.day_filter import DayFilter
+from scheduler_app.domain.recurrence.rules.open_days import OpenDays
 from scheduler_app.domain.recurrence.rules.rule import DAY_NAMES
 from scheduler_app.domain.recurrence.timeline import DAY
 from scheduler_app.domain.recurrence.year_kinds import first_day, year_of
 
+from .causes import closed_on
 from .reason import Reason
 from .sentences import UNITS, day_in_words, part_text, rule_text
 
@@ -41,7 +43,7 @@ def interval_reason(bound: BoundRule, local: int) -> Reason:
 
 
 def day_reason(bound: BoundRule, day: int) -> Reason | None:
-    """The first part that leaves a local day out; None where the rule allows the day."""
+    """The first part that leaves a local day out; None if the rule allows the day."""
     days = bound.endless.days
     if days.allows(day):
         return None
@@ -60,6 +62,13 @@ def day_reason(bound: BoundRule, day: int) -> Reason | None:
             part,
             f"The rule has no {part}, so DTSTART implies {part}={_listed(days.filter, name)}, which does not"
             f" name {day_in_words(day * DAY)}.",
+            rule_text(bound),
+        )
+    if isinstance(days, OpenDays) and days.is_closed(day):
+        closed = closed_on(days.observed, day * DAY)
+        return Reason(
+            "holiday",
+            f"{closed[0].upper()}{closed[1:]}, and on_holiday=uncounted does not count that day.",
             rule_text(bound),
         )
     return None
@@ -89,9 +98,13 @@ def time_reason(bound: BoundRule, local: int, implied: dict[str, int]) -> Reason
 def position_reason(bound: BoundRule) -> Reason:
     """What the other parts name, and BYSETPOS does not pick."""
     unit = UNITS[bound.rule.freq]
+    days, of_open = bound.endless.days, ""
+    if isinstance(days, OpenDays):
+        of_open = f", of those on which the calendar {days.observed.name} is open"
     return Reason(
         "BYSETPOS",
-        f"The other parts name it, but {part_text(bound, 'BYSETPOS')} picks other times of the {unit}.",
+        f"The other parts name it, but {part_text(bound, 'BYSETPOS')} picks other times of the {unit}"
+        f"{of_open}.",
         rule_text(bound),
     )
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something does not fire at an instant."""
+    """Why something fires at an instant, or does not."""
 
     code: str
     """A part of RFC 5545 in capitals (`BYDAY`, `INTERVAL`, `EXDATE`, …), or a word of ours in small letters
@@ -14,7 +14,7 @@ class Reason:
     message: str
     """A sentence for people."""
     rule: str | None = None
-    """The rule that the reason is about; None where it is about none."""
+    """The rule that the reason is about; None if it is about none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,8 @@ class Verdict:
     fires: bool
     reasons: tuple[Reason, ...] = ()
     """One for each rule, in their order; those of exceptions first. Empty where it fires."""
+    causes: tuple[Reason, ...] = ()
+    """What names the instant, or moved an occurrence to it. Empty where it does not fire."""
     previous: datetime | None = None
     """The last occurrence before the instant, in UTC."""
     following: datetime | None = None

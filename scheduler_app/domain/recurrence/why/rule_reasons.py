@@ -23,7 +23,7 @@ def gives(rule: RuleOfSet | CalendarRule | ElapsedRule, second: int, steps: Step
 
 
 def rule_reason(rule: RuleOfSet, second: int, steps: StepBudget) -> Reason | None:
-    """The first reason for which a rule does not give a UTC second; None where it gives it."""
+    """The first reason for which a rule does not give a UTC second; None if it gives it."""
     if gives(rule, second, steps):
         return None
     bound = rule.bound if isinstance(rule, CountedRule) else rule
@@ -60,6 +60,22 @@ def _calendar_reason(bound: BoundRule, rule: CalendarRule, second: int) -> Reaso
         )
     if local < rule.start:
         return _before_start(bound, rule.start)
+    found = _left_out(bound, rule, local)
+    if missing is not None and missing >= rule.start and found.code == "BYHOUR":
+        # A question about 02:15, which clocks leave out, is about that reading, too.
+        other = _left_out(bound, rule, missing)
+        if other.code != "BYHOUR":
+            return Reason(
+                other.code,
+                f"{found.message} It is also what {on_the_clock(missing)} would be moved to, which does not"
+                f" exist in {zone.name}, where clocks are put forward then: {other.message}",
+                other.rule,
+            )
+    return found
+
+
+def _left_out(bound: BoundRule, rule: CalendarRule, local: int) -> Reason:
+    """The first part that leaves a wall-clock time out."""
     time = rule.start % DAY
     implied = {"BYHOUR": time // 3600, "BYMINUTE": time // 60 % 60, "BYSECOND": time % 60}
     return day_reason(bound, local // DAY) or time_reason(bound, local, implied) or position_reason(bound)

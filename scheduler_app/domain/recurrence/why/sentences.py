@@ -3,11 +3,13 @@
 from datetime import datetime
 from typing import Final
 
-from scheduler_app.domain.recurrence.description.vocabulary import MONTHS, WEEKDAYS
+from scheduler_app.domain.recurrence.description.vocabulary import MONTHS, WEEKDAYS, ordinal
 from scheduler_app.domain.recurrence.rules.bound_rule import BoundRule
 from scheduler_app.domain.recurrence.rules.rule import Frequency
 from scheduler_app.domain.recurrence.text.time_text import write_time
 from scheduler_app.domain.recurrence.timeline import local_datetime
+
+__all__ = ["MONTHS", "UNITS", "day_in_words", "on_the_clock", "ordinal", "part_text", "rule_text"]
 
 UNITS: Final = {
     Frequency.YEARLY: "year",
@@ -42,5 +44,5 @@ def rule_text(bound: BoundRule) -> str:
 
 
 def part_text(bound: BoundRule, name: str) -> str | None:
-    """A part of the rule as it is written, such as `BYDAY=MO`; None where the rule does not have it."""
+    """A part of the rule as it is written, such as `BYDAY=MO`; None if the rule does not have it."""
     return next((part for part in rule_text(bound).split(";") if part.startswith(f"{name}=")), None)

@@ -1,5 +1,6 @@
 """Why a recurrence set fires at an instant, or does not."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -7,9 +8,11 @@ from scheduler_app.domain.recurrence.rules.bound_rule import Start
 from scheduler_app.domain.recurrence.rules.closed_days import Observance
 from scheduler_app.domain.recurrence.rules.counted_rule import CountedRule
 from scheduler_app.domain.recurrence.rules.recurrence_set import RecurrenceSet
+from scheduler_app.domain.recurrence.rules.rolling import RolledSet
 from scheduler_app.domain.recurrence.rules.step_budget import OutOfSteps, StepBudget
 from scheduler_app.domain.recurrence.timeline import DAY, ceil_second, floor_second, to_datetime
 
+from .causes import causes_of, closed_on, moved_by_calendar
 from .neighbours import AnySet, last_before
 from .reason import Reason, Verdict
 from .rule_reasons import gives, rule_reason
@@ -53,6 +56,8 @@ def verdict(asked: Asked, instant: datetime, steps: StepBudget | None = None) ->
     elif next(asked.fires.instants(second, steps), None) != second:
         reasons = tuple(_reasons(asked, second, steps))
     following = next(asked.fires.instants(second + 1, steps), None)
+    # Before the search backwards, which may use up all steps.
+    causes = () if reasons else tuple(_causes(asked, second, steps))
     try:
         previous, searched = last_before(asked.fires, later, steps), True
     except OutOfSteps:
@@ -60,6 +65,7 @@ def verdict(asked: Asked, instant: datetime, steps: StepBudget | None = None) ->
     return Verdict(
         not reasons,
         reasons,
+        causes,
         None if previous is None else to_datetime(previous),
         None if following is None else to_datetime(following),
         searched,
@@ -70,7 +76,7 @@ def _reasons(asked: Asked, second: int, steps: StepBudget) -> list[Reason]:
     of, start = asked.own, asked.start
     local = second + of.zone.offset(second)
     if asked.observed is not None and next(of.instants(second, steps), None) == second:
-        return [_holiday(asked.observed, local)]
+        return [_holiday(asked, second, local, steps)]
     found = [reason for rule in of.rules if (reason := rule_reason(rule, second, steps)) is not None]
     if len(found) < len(of.rules) or second in of.dates:
         return _exceptions(of, second, local, steps)
@@ -95,9 +101,30 @@ def _exceptions(of: RecurrenceSet, second: int, local: int, steps: StepBudget) -
     return found
 
 
-def _holiday(observed: Observance, local: int) -> Reason:
+def _holiday(asked: Asked, second: int, local: int, steps: StepBudget) -> Reason:
     """The rules name the instant, and the calendar is closed."""
-    closed = f"The calendar {observed.name} is closed on {day_in_words(local)}, and on_holiday="
-    if observed.on_holiday == "skip":
-        return Reason("holiday", f"{closed}skip leaves it out.")
-    return Reason("holiday", f"{closed}{observed.on_holiday} moves it to the {observed.on_holiday} open day.")
+    observed = asked.observed
+    assert observed is not None  # noqa: S101 - the calendar is why we are here
+    closed = closed_on(observed, local)
+    closed = closed[0].upper() + closed[1:]
+    if not isinstance(asked.fires, RolledSet):
+        return Reason("holiday", f"{closed}, and on_holiday={observed.on_holiday} leaves it out.")
+    way = observed.on_holiday
+    target = asked.fires.target(second, steps)
+    if target is None:
+        return Reason(
+            "holiday",
+            f"{closed}, and on_holiday={way} moves it to the {way} open day, whose clocks leave its time"
+            " out.",
+        )
+    new = on_the_clock(target + asked.own.zone.offset(target))
+    return Reason("holiday", f"{closed}, and on_holiday={way} moves it to {new}.")
+
+
+def _causes(asked: Asked, second: int, steps: StepBudget) -> Iterator[Reason]:
+    """Why an instant fires."""
+    of, fires = asked.own, asked.fires
+    source = fires.source(second) if isinstance(fires, RolledSet) else None
+    if source is not None and asked.observed is not None:
+        yield moved_by_calendar(asked.observed, source)
+    yield from causes_of(of, second, last=asked.start.last_in_overlap, steps=steps)

@@ -74,11 +74,15 @@ class Zone:
         return self.offsets[bisect_right(self.starts, second - self._shift(second))]
 
     def lowest_offset(self, second: int) -> int:
-        """The lowest offset of the two days before a UTC second: no later wall clock can name an earlier
-        one."""
+        """The lowest offset within two days of a UTC second: a wall-clock reading that names this second or a
+        later one is not earlier than the second by this offset.
+
+        The days before matter to readings of a gap, which are taken with the offset before it; the days
+        after to the second pass of a repeated hour, whose readings the first pass has shown already.
+        """
         shift = self._shift(second)
         first = bisect_right(self.starts, second - shift - _TWO_DAYS)
-        last = bisect_right(self.starts, second - shift)
+        last = bisect_right(self.starts, second - shift + _TWO_DAYS)
         return self.offsets[first] if first == last else min(self.offsets[first : last + 1])
 
     def read(self, local: int) -> Reading:

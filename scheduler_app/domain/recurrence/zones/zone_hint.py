@@ -1,4 +1,4 @@
-"""What somebody may have meant by a name that is no time zone."""
+"""What may have been meant by a name that is not a time zone."""
 
 import re
 from difflib import get_close_matches

@@ -17,14 +17,14 @@ from .day_sets import DaySets, day_sets
 from .fields import HOURS, MINUTES, MONTH_DAYS, MONTHS, SECONDS, WEEKDAYS, FieldSpec
 from .reading import reading_of
 
-_RUN: Final = 3  # so many numbers in a row are a range
+_RUN: Final = 3  # this many numbers in a row are a range
 _EVERY: Final = frozenset(range(1, 32))
 _WORKING: Final = range(5)
 
 
 def as_cron(recurrence: Recurrence) -> str | None:
     """The cron expression that fires at the same instants as `recurrence` from its DTSTART on, read with the
-    same timezone, gap and overlap; None where there is none.
+    same timezone, gap and overlap; None if there is none.
 
     Cron has no start: whether a DTSTART that is still to come matters is for the caller to tell. Six fields
     are given with the seconds first, and so that they have no other reading.

@@ -31,7 +31,7 @@ class DaySets:
 
 
 def day_sets(rules: Iterable[Rule], start: datetime) -> DaySets | None:
-    """The form of rules with DTSTART at the local time `start`; None where they have none."""
+    """The form of rules with DTSTART at the local time `start`; None if they have none."""
     found: dict[tuple[int, int], set[int | tuple[int, int]]] = {}
     times: set[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]] = set()
     for rule in rules:
@@ -92,7 +92,7 @@ def _implied_months(rule: Rule, start: datetime) -> tuple[int, ...]:
 
 
 def _pieces(rule: Rule, start: datetime, times: int) -> list[tuple[int, set[int]]] | None:
-    """`(weekday, days of the month)` of a rule; None where BYSETPOS picks something else."""
+    """`(weekday, days of the month)` of a rule; None if BYSETPOS picks something else."""
     if rule.by_set_pos:
         return _picked(rule, times)
     days = set(rule.by_month_day)

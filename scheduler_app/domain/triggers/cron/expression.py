@@ -107,7 +107,7 @@ def _shorthand(text: str) -> list[str]:
         return SHORTHANDS[name].split()
     if name == "@reboot":
         raise refused(
-            "'@reboot' is no time; let what starts the machine call POST /api/schedules/{id}/run, or give "
+            "'@reboot' is no time; let what starts the machine call POST /api/v1/schedules/{id}/run, or give "
             "run_at for a single instant"
         )
     if name.startswith("@every"):

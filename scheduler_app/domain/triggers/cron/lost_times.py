@@ -15,7 +15,7 @@ _AHEAD = 2 * 366 * DAY  # how far clock changes are looked for; the next ones te
 
 
 def lost_times(of: Expression, context: TriggerContext) -> str | None:
-    """A sentence about the first coming day whose times are all left out; None where there is none."""
+    """A sentence about the first coming day whose times are all left out; None if there is none."""
     if not of.follows_clock:
         return None
     zone = find_zone(context.timezone)

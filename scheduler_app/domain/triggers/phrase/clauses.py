@@ -5,6 +5,7 @@ in its result, or the phrase is refused.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from .moments import Date, Day, Time
 
@@ -31,11 +32,13 @@ class Often:
 
 @dataclass(frozen=True, slots=True)
 class Weekdays:
-    """Days of the week that repeat; `step` 2 for "every other"; `business` where business days were named."""
+    """Days of the week that repeat; `step` 2 for "every other"; `business` where business days were named;
+    `listed` for several single days without "every", which may mean the next ones alone."""
 
     days: tuple[int, ...]
     step: int = 1
     business: bool = False
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,22 @@ class MonthDays:
 
 
 @dataclass(frozen=True, slots=True)
+class WithinMonth:
+    """Only on days of the month with these numbers, in the order in which they come; `every` where the phrase
+    says so."""
+
+    days: tuple[int, ...]
+    every: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Weeks:
+    """Only in the ISO weeks of the year with these numbers."""
+
+    weeks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Period:
     """Of every month, of the quarter, of every other year."""
 
@@ -85,9 +104,10 @@ class Months:
 
 @dataclass(frozen=True, slots=True)
 class YearlyDates:
-    """Days of the year that repeat."""
+    """Days of the year that repeat; `every` where the phrase says so."""
 
     dates: tuple[Date, ...]
+    every: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +115,20 @@ class On:
     """The one day on which a single callback comes."""
 
     days: tuple[Day, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OnEach:
+    """Several single days, on each of which a callback comes once."""
+
+    days: tuple[Day, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """An instant that is written with its offset."""
+
+    instant: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +148,12 @@ class PartOfDay:
 
 @dataclass(frozen=True, slots=True)
 class PastHour:
-    """So many minutes past the hour; `of_every_hour` where the clause itself says "every hour"."""
+    """So many minutes past the hour; `of_every_hour` where the clause itself says "every hour", `of_the_hour`
+    where it says "the hour"."""
 
     minutes: tuple[int, ...]
     of_every_hour: bool
+    of_the_hour: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +171,13 @@ class WorkingHours:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The day or the time from which on; `at` is a time that follows the day."""
+    """The day or the time from which on; `at` is a time that follows the day; `week`: from the Monday of its
+    week."""
 
     day: Day | None
     time: Time | None = None
     at: Time | None = None
+    week: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +214,19 @@ class After:
 
 @dataclass(frozen=True, slots=True)
 class Roll:
-    """ "or the business day before": what becomes of a day that is none ("previous" or "next")."""
+    """ "or the business day before": what becomes of a day that is none ("previous", "next" or "nearest");
+    `weekday` where it says weekday, which no calendar changes."""
 
     direction: str
+    weekday: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class InZone:
-    """The IANA name of the zone in which the times are meant."""
+    """The IANA names of the zones in which the times may be meant: one, unless the phrase's name for it has
+    several."""
 
-    name: str
+    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +256,14 @@ Clause = (
     | WeekdayAndDay
     | Nth
     | MonthDays
+    | WithinMonth
+    | Weeks
     | Period
     | Months
     | YearlyDates
     | On
+    | OnEach
+    | At
     | Times
     | PartOfDay
     | PastHour

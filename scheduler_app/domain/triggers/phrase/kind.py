@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from scheduler_app.domain.errors import InvalidField
+from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.triggers.kind import (
     FieldType,
     NotUnderstood,
@@ -16,6 +17,7 @@ from scheduler_app.domain.triggers.kind import (
     Value,
     written_value,
 )
+from scheduler_app.domain.triggers.single_local_time import at_local_time
 
 if TYPE_CHECKING:
     from scheduler_app.domain.triggers.trigger import Trigger
@@ -47,10 +49,25 @@ class Phrase(TriggerKind):
         return translate(written_value(written, "phrase", str), context)
 
     def uses_timezone(self, written: Mapping[str, Value]) -> bool:
-        """Not for a single instant: with another timezone, "tomorrow" would be said again, on another day."""
-        from .translation import is_repeated
+        """Not for "in 10 minutes", and not where the phrase names a zone."""
+        from .translation import uses_timezone
 
-        return is_repeated(written_value(written, "phrase", str))
+        return uses_timezone(written_value(written, "phrase", str))
+
+    def reread(self, trigger: "Trigger", context: TriggerContext, created_at: datetime) -> Translation:
+        """The dates and times that it was pinned to: said again, "tomorrow" would be another day."""
+        from scheduler_app.domain.recurrence.kept_start import without_zone
+
+        recurrence = trigger.recurrence(created_at)
+        if not isinstance(recurrence, Recurrence):
+            return self.translate(trigger.written, context)
+        if recurrence.is_once:
+            local = recurrence.dtstart.replace(tzinfo=None)
+            return at_local_time("phrase", local, context.timezone, context.gap, context.overlap)
+        if recurrence.timezone != trigger.timezone:
+            return Translation(recurrence.text, warnings=trigger.warnings, on_holiday=trigger.on_holiday)
+        text, warnings = without_zone(recurrence, context.timezone, context.at)
+        return Translation(text, warnings=(*trigger.warnings, *warnings), on_holiday=trigger.on_holiday)
 
     def uses_calendar(self, written: Mapping[str, Value], context: TriggerContext) -> bool:
         """For business days, which are Monday to Friday without a calendar."""
@@ -68,6 +85,9 @@ class Phrase(TriggerKind):
         """The phrase where it means the same at any time; else the instant or the recurrence it became."""
         if trigger.instant is not None:
             return {"run_at": trigger.instant}
+        recurrence = trigger.recurrence(created_at)
+        if isinstance(recurrence, Recurrence) and recurrence.is_once:
+            return _once(recurrence, trigger.timezone)
         if self._timeless(trigger, created_at):
             return trigger.written
         return {"rrule": trigger.recurrence_text(created_at) or ""}
@@ -90,3 +110,12 @@ class Phrase(TriggerKind):
             line.startswith(("RRULE:", "EXRULE:")) and "UNTIL=" not in line and "COUNT=" not in line
             for line in lines
         )
+
+
+def _once(recurrence: Recurrence, timezone: str) -> Mapping[str, Value]:
+    """The fields of a single local time for a schedule in `timezone`."""
+    if recurrence.timezone == "UTC":
+        return {"run_at": recurrence.dtstart}
+    if recurrence.timezone == timezone:
+        return {"run_at": recurrence.dtstart.replace(tzinfo=None)}
+    return {"rrule": recurrence.text}

@@ -79,4 +79,32 @@ class EndOf:
     this: bool = False
 
 
-Day = DaysAway | NamedDay | Date | NumericDate | DayNumber | MonthOfYear | EndOf
+@dataclass(frozen=True, slots=True)
+class NthDay:
+    """The first Monday of next month: an ordinal, what it counts (0 is Monday; else as an ordinal that
+    repeats), and the month: "this", "next", or its number with `year`."""
+
+    number: int
+    what: int | str
+    month: str | int
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EasterDay:
+    """A day that moves with Easter Sunday, so many days after it."""
+
+    days: int
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A week from Tuesday, 3 days before Christmas (`count` is negative)."""
+
+    count: int
+    unit: str
+    day: "Day"
+
+
+Day = DaysAway | NamedDay | Date | NumericDate | DayNumber | MonthOfYear | EndOf | NthDay | EasterDay | Later

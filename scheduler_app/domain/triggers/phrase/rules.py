@@ -45,6 +45,8 @@ class Plan:
     """DTSTART itself (aware), for steps of elapsed time."""
     until: datetime | None = None
     total: int | None = None
+    counts_open_days: bool = False
+    """Which days it names depends on a calendar: that of the first occurrence is not known here."""
 
 
 def bodies(days: Iterable[DayRule], seconds: Iterable[int]) -> tuple[str, ...]:
@@ -131,9 +133,15 @@ def _start(plan: Plan, moment: Moment) -> str | None:
     if plan.first is None and plan.interval == 1 and not moment.names_zone:
         return None
     lowest = plan.first or moment.at + timedelta(seconds=1)
-    # Steps are counted from the first occurrence that there would be without them.
     without = replace(moment, at=lowest - timedelta(seconds=1))
-    text = "\n".join([_dtstart(lowest, moment), *(f"RRULE:{body}" for body in plan.rules)])
+    # Steps are counted from the first occurrence that there would be without them. Which day that is, only a
+    # calendar knows where it counts: then it is not before the first of its times of day.
+    bodies_ = [
+        f"FREQ=DAILY;{body[body.index('BYHOUR=') :]}" if plan.counts_open_days else body
+        for body in plan.rules
+    ]
+    # The rule begins a day earlier: in an hour that comes twice, `lowest` has no name of its own.
+    text = "\n".join([_dtstart(lowest - timedelta(days=1), moment), *(f"RRULE:{body}" for body in bodies_)])
     first = parse(text, without).after(lowest, inclusive=True)
     if first is None:
         raise Refused("this never happens; look at the dates")
@@ -148,6 +156,17 @@ def _dtstart(instant: datetime, moment: Moment, *, exact: bool = False) -> str:
         return f"DTSTART:{instant.astimezone(UTC):%Y%m%dT%H%M%SZ}"
     zone = f";TZID={moment.zone_name}" if moment.names_zone else ""
     return f"DTSTART{zone}:{local:%Y%m%dT%H%M%S}"
+
+
+def dates_text(local: Sequence[datetime], moment: Moment) -> str:
+    """The lines of two or more single local times (naive, in order), as `at_local_time` writes one."""
+    stamps = [f"{each:%Y%m%dT%H%M%S}" for each in local]
+    if not moment.names_zone:
+        return f"RDATE:{','.join(stamps)}"
+    if moment.zone_name == "UTC":
+        return f"DTSTART:{stamps[0]}Z\nRDATE:{','.join(f'{stamp}Z' for stamp in stamps[1:])}"
+    zone = f"TZID={moment.zone_name}"
+    return f"DTSTART;{zone}:{stamps[0]}\nRDATE;{zone}:{','.join(stamps[1:])}"
 
 
 def _last_of(plan: Plan, moment: Moment, head: list[str], tail: list[str]) -> datetime:

@@ -11,9 +11,14 @@ from .words import MONTHS, WEEKDAYS
 MAX_TOKENS: Final = 80
 
 _AREAS: Final = "africa|america|antarctica|arctic|asia|atlantic|australia|europe|indian|pacific|etc"
+_OFFSET: Final = r"z|[+-]\d{2}:?\d{2}"
 _TOKEN: Final = re.compile(
     rf"""
-      (?P<stamp>\d{{4}}-\d{{2}}-\d{{2}}t\d{{2}}:\d{{2}}(?::\d{{2}})?(?![\w+:.]))
+      (?P<stamp>
+          \d{{4}}-\d{{2}}-\d{{2}}t\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.0+)?)?(?:{_OFFSET})?(?![\w+:.])
+        | \d{{8}}t\d{{4}}(?:\d{{2}})?(?:{_OFFSET})?(?![\w+:.])
+        | \d{{4}}-\d{{2}}-\d{{2}}\ \d{{2}}:\d{{2}}(?::\d{{2}}(?:\.0+)?)?\ ?(?:{_OFFSET})(?![\w+:.])
+      )
     | (?P<iso>\d{{4}}-\d{{1,2}}-\d{{1,2}}(?![\w-])|\d{{4}}/\d{{1,2}}/\d{{1,2}}(?![\w/]))
     | (?P<numeric>\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{4}}(?!\w) | \d{{1,2}}/\d{{1,2}}(?![\w/]))
     | (?P<clock>\d{{1,2}}:\d{{2}}(?::\d{{2}})?(?![\d:]))

@@ -43,6 +43,41 @@ MONTHS: Final = {
     for name in names.split()
 }
 
+#: Feasts of a fixed date, by their names: the month and the day. Of two that begin alike the longer is first.
+FEASTS: Final = {
+    "christmas eve": (12, 24),
+    "christmas day": (12, 25),
+    "christmas": (12, 25),
+    "boxing day": (12, 26),
+    "new year's eve": (12, 31),
+    "new years eve": (12, 31),
+    "new year's day": (1, 1),
+    "new years day": (1, 1),
+    "epiphany": (1, 6),
+    "valentine's day": (2, 14),
+    "valentines day": (2, 14),
+    "halloween": (10, 31),
+    "all saints' day": (11, 1),
+}
+
+#: Feasts that move with Easter Sunday, by the days after it. Of two that begin alike the longer is first.
+EASTER_FEASTS: Final = {
+    "shrove tuesday": -47,
+    "ash wednesday": -46,
+    "palm sunday": -7,
+    "maundy thursday": -3,
+    "good friday": -2,
+    "easter sunday": 0,
+    "easter monday": 1,
+    "easter": 0,
+    "ascension day": 39,
+    "whit sunday": 49,
+    "whit monday": 50,
+    "pentecost monday": 50,
+    "pentecost": 49,
+    "corpus christi": 60,
+}
+
 _UNITS: Final = {
     "second": "seconds sec secs s",
     "minute": "minutes min mins m",
@@ -112,3 +147,131 @@ STARTING: Final = frozenset(
 )
 UNTIL: Final = frozenset({"until", "till", "til", "through", "thru", "ending", "ends"})
 EXCEPT: Final = frozenset({"except", "excluding", "but", "without", "excepting", "not"})
+
+#: What may stand in front of a phrase and says nothing of when; of two that begin alike the longer is first.
+POLITE: Final = (
+    "please",
+    "kindly",
+    "can you",
+    "could you",
+    "would you",
+    "will you",
+    *(f"i {wish}{whom} to" for wish in ("want", "need", "would like") for whom in (" you", " it", "")),
+    *(f"i'd like{whom} to" for whom in (" you", " it", "")),
+    "let's",
+    "let us",
+    "make sure to",
+    "be sure to",
+    "remember to",
+    "it should",
+    "this should",
+)
+VERBS: Final = (
+    *(f"{verb} me{more}" for verb in ("remind", "tell") for more in (" to run it", " to", "")),
+    *(f"{verb} me" for verb in ("notify", "alert", "ping", "call", "email", "text", "message")),
+    "wake me up",
+    "wake me",
+    *(f"{subject} {verb}" for subject in ("it", "this") for verb in ("runs", "fires", "happens")),
+    "set it to run",
+    "have it run",
+    "make it run",
+    "start it",
+    "do",
+    "run",
+    "runs",
+    "execute",
+    "trigger",
+    "fire",
+    "fires",
+    "repeat",
+    "repeats",
+    "call",
+    "send",
+    "schedule",
+)
+DONE_TO: Final = (
+    "it",
+    "this",
+    "that",
+    *(
+        f"{article} {what}"
+        for article in ("the", "this", "my", "a")
+        for what in (
+            "job",
+            "task",
+            "callback",
+            "webhook",
+            "url",
+            "endpoint",
+            "command",
+            "schedule",
+            "reminder",
+        )
+    ),
+)
+THANKS: Final = ("please", "thanks", "thank you")
+
+#: Letters that name a zone, with every zone that people mean by them: with summer time, or of a fixed offset.
+ZONES_BY_LETTERS: Final[dict[str, tuple[str, ...]]] = {
+    "utc": ("UTC",),
+    "gmt": ("UTC",),
+    "et": ("America/New_York",),
+    "ct": ("America/Chicago",),
+    "mt": ("America/Denver",),
+    "pt": ("America/Los_Angeles",),
+    "est": ("America/New_York", "Etc/GMT+5"),
+    "edt": ("America/New_York", "Etc/GMT+4"),
+    "cst": ("America/Chicago", "Etc/GMT+6", "Asia/Shanghai"),
+    "cdt": ("America/Chicago", "Etc/GMT+5"),
+    "mst": ("America/Denver", "America/Phoenix"),
+    "mdt": ("America/Denver", "Etc/GMT+6"),
+    "pst": ("America/Los_Angeles", "Etc/GMT+8"),
+    "pdt": ("America/Los_Angeles", "Etc/GMT+7"),
+    "wet": ("Europe/Lisbon", "UTC"),
+    "cet": ("Europe/Berlin", "Etc/GMT-1"),
+    "cest": ("Europe/Berlin", "Etc/GMT-2"),
+    "eet": ("Europe/Athens", "Etc/GMT-2"),
+    "eest": ("Europe/Athens", "Etc/GMT-3"),
+    "bst": ("Europe/London", "Etc/GMT-1", "Asia/Dhaka"),
+    "msk": ("Europe/Moscow",),
+    "ist": ("Asia/Kolkata", "Europe/Dublin", "Asia/Jerusalem"),
+    "jst": ("Asia/Tokyo",),
+    "kst": ("Asia/Seoul",),
+    "hkt": ("Asia/Hong_Kong",),
+    "sgt": ("Asia/Singapore",),
+    "aest": ("Australia/Sydney", "Australia/Brisbane"),
+    "aedt": ("Australia/Sydney", "Etc/GMT-11"),
+    "awst": ("Australia/Perth",),
+    "nzst": ("Pacific/Auckland", "Etc/GMT-12"),
+}
+ZONES_BY_WORDS: Final[dict[str, tuple[str, ...]]] = {
+    **{
+        f"{name}{kind} time": zone
+        for name, zone in (
+            ("eastern", ("America/New_York",)),
+            ("central", ("America/Chicago",)),
+            ("mountain", ("America/Denver",)),
+            ("pacific", ("America/Los_Angeles",)),
+        )
+        for kind in ("", " daylight")
+    },
+    "eastern standard time": ZONES_BY_LETTERS["est"],
+    "central standard time": ZONES_BY_LETTERS["cst"],
+    "mountain standard time": ZONES_BY_LETTERS["mst"],
+    "pacific standard time": ZONES_BY_LETTERS["pst"],
+    "central european time": ("Europe/Berlin",),
+    "central european summer time": ZONES_BY_LETTERS["cest"],
+    "eastern european time": ("Europe/Athens",),
+    "british summer time": ("Europe/London", "Etc/GMT-1"),
+    "greenwich mean time": ("UTC",),
+    "universal time": ("UTC",),
+    "uk time": ("Europe/London",),
+    "british time": ("Europe/London",),
+    "swiss time": ("Europe/Zurich",),
+    "german time": ("Europe/Berlin",),
+    "french time": ("Europe/Paris",),
+    "indian time": ("Asia/Kolkata",),
+    "indian standard time": ("Asia/Kolkata",),
+    "japan time": ("Asia/Tokyo",),
+    "china time": ("Asia/Shanghai",),
+}

@@ -1,21 +1,54 @@
 """The clauses of one reading, taken out one by one: what nobody took is a word without effect."""
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar
 
+from scheduler_app.domain.triggers.phrase import clauses
 from scheduler_app.domain.triggers.phrase.clauses import Clause
 
 from .outcome import Refused, Several
 
 C = TypeVar("C", bound=Clause)
 
+#: What a refusal calls each kind of clause.
+NAMES: Final[Mapping[type[Clause], str]] = {
+    clauses.Repeat: "the interval",
+    clauses.Often: "the number of times in a unit",
+    clauses.Weekdays: "the day of the week",
+    clauses.WeekdayAndDay: "the day that is both of the week and of the month",
+    clauses.Nth: "the ordinal",
+    clauses.MonthDays: "the day of the month",
+    clauses.WithinMonth: "the part of the month",
+    clauses.Weeks: "the week of the year",
+    clauses.Period: "the unit that is counted in",
+    clauses.Months: "the month",
+    clauses.YearlyDates: "the date",
+    clauses.On: "the single day",
+    clauses.OnEach: "the list of single days",
+    clauses.At: "the instant",
+    clauses.Times: "the time of day",
+    clauses.PartOfDay: "the part of the day",
+    clauses.PastHour: "the minute of the hour",
+    clauses.Window: "the window of time",
+    clauses.WorkingHours: "“during business hours”",
+    clauses.Start: "the beginning",
+    clauses.Until: "the end",
+    clauses.For: "the duration",
+    clauses.Total: "the number of times",
+    clauses.After: "“in …” or “now”",
+    clauses.Roll: "“or the business day …”",
+    clauses.InZone: "the time zone",
+    clauses.Once: "“once”",
+    clauses.Except: "the exception",
+}
+
 
 class Bag:
     """Clauses to be taken by their kind. Each must be taken, and used, before there is a meaning."""
 
-    def __init__(self, clauses: Sequence[Clause]) -> None:
-        self.clauses = tuple(clauses)
-        self._left = list(clauses)
+    def __init__(self, found: Sequence[Clause]) -> None:
+        self.clauses = tuple(found)
+        self._left = list(found)
 
     def take(self, kind: type[C]) -> C | None:
         """The one clause of a kind; a second one is left over and will be refused."""
@@ -55,16 +88,6 @@ class Bag:
 
 
 def _odd(clause: Clause) -> str:
-    names = {
-        "Weekdays": "the days of the week",
-        "MonthDays": "the day of the month",
-        "Nth": "the ordinal",
-        "Times": "the time of day",
-        "PartOfDay": "the part of the day",
-        "On": "the single day",
-        "Repeat": "the interval",
-        "Once": "“once”",
-        "After": "“in …” or “now”",
-    }
-    what = names.get(type(clause).__name__, type(clause).__name__.lower())
-    return f"{what} does not go together with the rest; say one thing only, or make two schedules"
+    return (
+        f"{NAMES[type(clause)]} does not go together with the rest; say one thing only, or make two schedules"
+    )

@@ -116,7 +116,7 @@ def _windows(first: Time, last: Time) -> list[tuple[Time, Time]]:
         return [(early, end) for end in dict.fromkeys(after)] or [(early, late)]
     if first.bare and last.bare:
         if last.seconds <= first.seconds:
-            return [(early, evening)]
+            return [(early, evening), (afternoon, late)]
         return [(early, late), (afternoon, evening)] if first.hour <= _VAGUE else [(early, late)]
     if last.seconds < first.seconds < _NOON * 3_600 and not last.sure:
         return [(early, evening), (early, late)]

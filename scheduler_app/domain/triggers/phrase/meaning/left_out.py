@@ -16,6 +16,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Window,
     YearlyDates,
 )
+from scheduler_app.domain.triggers.phrase.moments import EasterDay
 from scheduler_app.domain.triggers.phrase.rules import DayRule
 
 from .bag import Bag
@@ -35,6 +36,8 @@ class LeftOut:
     windows: list[tuple[int, int]] = field(default_factory=list)
     rules: list[DayRule] = field(default_factory=list)
     days: list[date] = field(default_factory=list)
+    holidays: bool = False
+    """Those of the schedule's calendar."""
 
     @property
     def of_the_day(self) -> bool:
@@ -78,14 +81,18 @@ def take_left_out(bag: Bag, moment: Moment) -> LeftOut | None:
             found.rules += ordinal(one, scope.unit, (), moment).rules
         elif isinstance(one, On):
             for day in one.days:
+                if isinstance(day, EasterDay) and day.year is None:
+                    raise Refused("Easter comes on another date each year: give its date, or a calendar")
                 choices = dates_of(day, moment.today)
                 if len(choices) > 1:
                     raise Refused("the day that is left out can be read in two ways; give its date")
                 found.days.append(choices[0])
         elif isinstance(one, Holidays):
+            found.holidays = True
+            if moment.calendar:
+                continue
             raise Refused(
-                "holidays are known to calendars only: leave these words out, and give the schedule a "
-                "calendar and on_holiday",
+                "only a calendar knows the holidays: give the schedule one, or leave these words out",
                 ("holidays",),
             )
     if scope is not None and scope.step != 1:

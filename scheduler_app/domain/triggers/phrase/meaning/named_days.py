@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import date
 
 from scheduler_app.domain.triggers.phrase.clauses import (
+    BUSINESS_DAY,
     DAY,
     Clause,
     MonthDays,
@@ -18,7 +19,9 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Times,
     WeekdayAndDay,
     Weekdays,
+    Weeks,
     Window,
+    WithinMonth,
     YearlyDates,
 )
 from scheduler_app.domain.triggers.phrase.moments import Date, NamedDay
@@ -27,7 +30,7 @@ from scheduler_app.domain.triggers.phrase.rules import DayRule
 from . import day_rules
 from .bag import Bag
 from .day_rules import NamedDays, by_month
-from .outcome import Moment, Refused
+from .outcome import Moment, Refused, Several
 from .span import start_instant
 
 
@@ -38,15 +41,32 @@ def named_days(bag: Bag, step: Repeat | None, moment: Moment, start: Start | Non
     months = () if months_asked is None else months_asked.months
     weekdays, numbered, nth = bag.take(Weekdays), bag.take(MonthDays), bag.take(Nth)
     thirteenth, dated, on = bag.take(WeekdayAndDay), bag.take(YearlyDates), bag.take(On)
-    roll = bag.take(Roll)
+    roll, inside, weeks = bag.take(Roll), bag.take(WithinMonth), bag.take(Weeks)
     if sum(one is not None for one in (weekdays, numbered, nth, thirteenth, dated, on)) > 1:
         raise Refused("the days are named in two ways; name them in one, or make two schedules")
     if months_asked is not None and months_asked.quarters and weekdays is None and step is None:
-        raise Refused("say on which days of the quarter, such as “every Monday in Q1”, or name the month")
-    if on is not None:
+        raise _which_of_the_quarter(bag, months_asked)
+    if on is not None and weeks is None:
         weekdays, dated = _single_day(on, step)
     if roll is not None and numbered is None and nth is None:
         raise Refused("“or the business day …” needs a day of the month before it")
+    if roll is not None and roll.direction == "nearest" and moment.calendar and not roll.weekday:
+        ways: list[list[Clause]] = [[replace(roll, direction="previous")], [replace(roll, direction="next")]]
+        raise bag.ambiguity(roll, ways, "with a calendar, say the business day before or the one after")
+    if weeks is not None:
+        if any(one is not None for one in (numbered, nth, thirteenth, dated, inside, months_asked)):
+            raise Refused("weeks of the year go together with days of the week only")
+        if step is not None and (step.count > 1 or step.unit not in ("day", "week", "year")):
+            raise Refused("weeks of the year go together with every year only")
+        if period not in (None, Period("year")):
+            raise Refused("weeks are numbered within the year only")
+        return day_rules.in_weeks(weekdays if on is None else _single_weekday(on), weeks)
+    if inside is not None:
+        if any(one is not None for one in (numbered, nth, thirteenth, dated, on)):
+            raise Refused("the days are named in two ways; name them in one, or make two schedules")
+        if (step is not None and step.count > 1) or (period is not None and period != Period("month")):
+            raise Refused("days between two days of the month go together with every month only")
+        return day_rules.within_month(weekdays, inside, months, moment)
     if period is not None and numbered is None and nth is None and (weekdays is None or period.step > 1):
         raise Refused(f"say on which day of the {period.unit}")
     if weekdays is not None:
@@ -59,15 +79,28 @@ def named_days(bag: Bag, step: Repeat | None, moment: Moment, start: Start | Non
         if scope == "month" or months or scope == "quarter":
             found = day_rules.monthly(numbered.days, within, roll, moment)
             return _apart(found, interval, scope if not months else "month")
+        raise Refused("a day of the month does not go together with several days or weeks")
     if nth is not None:
         return _ordinals(bag, nth, scope, interval, months, roll, moment, step)
     if thirteenth is not None:
+        if step is not None and step.count > 1 and step.unit != "month":
+            raise Refused("a day that is both of the week and of the month goes together with months only")
         return day_rules.friday_the_13th(thirteenth, months)
     if dated is not None:
         if months or unit not in ("day", "year") or (unit == "day" and step is not None and step.count > 1):
             raise Refused("dates do not go together with other units or months")
         return _apart(day_rules.yearly(dated, "YEARLY"), 1 if step is None else step.count, "year")
     return _only_units(bag, step, months, moment, start)
+
+
+def _which_of_the_quarter(bag: Bag, asked: Months) -> Several:
+    """The first Monday in Q1: of the quarter, or of each of its months? In Q1 alone: each day?"""
+    named = bag.mentions(MonthDays, Nth, WeekdayAndDay, YearlyDates, On)
+    firsts = Months(tuple(month for month in asked.months if month in day_rules.QUARTER_STARTS))
+    of_each: list[Clause] = [replace(asked, quarters=False)]
+    options: list[list[Clause]] = [[firsts], of_each] if named else [[*of_each, Repeat(1, "day")]]
+    why = "say on which days of the quarter, such as “every Monday in Q1”, or name the month"
+    return bag.ambiguity(asked, options, why)
 
 
 def _single_day(on: On, step: Repeat | None) -> tuple[Weekdays | None, YearlyDates | None]:
@@ -79,6 +112,14 @@ def _single_day(on: On, step: Repeat | None) -> tuple[Weekdays | None, YearlyDat
         if step.unit == "year" and isinstance(day, Date) and day.year is None and day.weekday is None:
             return None, YearlyDates((day,))
     raise Refused("one day does not go together with what repeats; say “every”, or leave the interval out")
+
+
+def _single_weekday(on: On) -> Weekdays:
+    """ "every year on monday of week 12"."""
+    day = on.days[0]
+    if len(on.days) > 1 or not isinstance(day, NamedDay) or day.which:
+        raise Refused("weeks of the year go together with days of the week only")
+    return Weekdays((day.weekday,))
 
 
 def _weekdays(
@@ -151,6 +192,14 @@ def _ordinals(
         nth.every and all(abs(one) == 1 and isinstance(day, int) for one, day in nth.positions)
     ):
         raise bag.ambiguity(nth, [[nth, Period("month")]], "say of which month, quarter or year")
+    business = tuple(place for place in nth.positions if place[1] == BUSINESS_DAY)
+    if moment.calendar and 0 < len(business) < len(nth.positions):
+        others = tuple(place for place in nth.positions if place not in business)
+        raise bag.ambiguity(
+            nth,
+            [[replace(nth, positions=places)] for places in (business, others)],
+            "with a calendar, business days and other days need two schedules",
+        )
     if roll is not None:
         if nth.positions not in (((1, DAY),), ((-1, DAY),)) or scope != "month":
             raise Refused("“or the business day …” needs a day of the month before it")

@@ -1,73 +1,139 @@
-"""A single instant: "in 10 minutes", "tomorrow at noon", "on friday at 17:00", "at 9am"."""
+"""A single time: "in 10 minutes", "tomorrow at noon", "on friday at 17:00", "at 9am"."""
 
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import NoReturn
 
+from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import (
+    BUSINESS_DAY,
     DAY,
     After,
+    At,
     Clause,
+    For,
     MonthDays,
     Nth,
     On,
     Once,
+    OnEach,
     PartOfDay,
     Period,
+    Repeat,
+    Roll,
     Times,
+    Total,
     WeekdayAndDay,
 )
-from scheduler_app.domain.triggers.phrase.moments import Date, DayNumber, DaysAway, EndOf, NamedDay, Time
+from scheduler_app.domain.triggers.phrase.moments import (
+    Date,
+    Day,
+    DayNumber,
+    DaysAway,
+    EndOf,
+    NamedDay,
+    NthDay,
+    Time,
+)
+from scheduler_app.domain.triggers.phrase.rules import dates_text
 from scheduler_app.domain.triggers.phrase.words import MONTHS_OF, SECONDS_OF
+from scheduler_app.domain.triggers.single_local_time import at_local_time
 
 from .bag import Bag
-from .calendar_days import date_of, fixed, months_later
+from .calendar_days import date_of, dates_of, fixed, months_later
 from .clock_times import take_times
 from .outcome import Moment, Refused, Several
 
+_MAX_DATES = 100
+_PAST = "this lies in the past; say when it is to happen"
 _DAYS_OF = {"day": 1, "week": 7}
 
 
 def once(bag: Bag, moment: Moment) -> Translation:
-    """The instant that the clauses name; Refused when it is past or none."""
+    """The instant or the local time that the clauses name; Refused when it is past or none."""
     bag.take(Once)
     after = bag.take(After)
     on = bag.take(On)
     numbered = bag.take(MonthDays)
     thirteenth = bag.take(WeekdayAndDay)
     tonight = on == On((DaysAway(0),)) and bag.has(PartOfDay)
+    each, stamp = bag.take(OnEach), bag.take(At)
     times = take_times(bag)
+    _ask_how_often(bag, numbered, times, moment)
     bag.check_empty()
+    if each is not None and sum(one is not None for one in (after, on, numbered, thirteenth)) == 0:
+        return _on_each(bag, each, times, moment)
     if len(times) > 1:
         raise Refused("several times on one day need “every day”, or a schedule for each")
     at = times[0] if times else None
-    if sum(one is not None for one in (after, on, numbered, thirteenth)) > 1:
+    if sum(one is not None for one in (after, on, numbered, thirteenth, each)) > 1:
         raise Refused("two days are named; name one")
+    if stamp is not None:
+        if times or any(one is not None for one in (after, on, numbered, thirteenth, each)):
+            raise Refused("an instant with its offset needs no other day or time")
+        if stamp.instant <= moment.at:
+            raise Refused(_PAST)
+        return Translation(instant=stamp.instant)
+    if after is not None and after.unit in SECONDS_OF:
+        return Translation(instant=_elapsed(after, at, moment))
     if after is not None:
-        return Translation(instant=_later(after, at, moment))
+        return _at(_later(after, at, moment), moment)
     if on is not None and tonight and at is not None and at.hour < 6:
         # The hours after midnight of this night are tomorrow's.
-        return Translation(instant=_coming([moment.today + timedelta(1)], at, moment))
+        return _at(_coming([moment.today + timedelta(1)], at, moment), moment)
     if on is not None:
-        return Translation(instant=_on(bag, on, at, moment))
+        return _at(_on(bag, on, at, moment), moment)
     if numbered is not None:
-        return Translation(instant=_on(bag, On((DayNumber(numbered.days[0]),)), at, moment))
+        return _at(_on(bag, On((DayNumber(numbered.days[0]),)), at, moment), moment)
     if thirteenth is not None:
-        return Translation(
-            instant=_coming(_thirteenths(thirteenth, moment.today), _needed(bag, at, moment), moment)
-        )
+        return _at(_coming(_thirteenths(thirteenth, moment.today), _needed(bag, at, moment), moment), moment)
     if at is None:
         raise Refused("say when: a time of day, a day, or how often")
-    return Translation(instant=_coming([moment.today, moment.today + timedelta(1)], at, moment))
+    return _at(_coming([moment.today, moment.today + timedelta(1)], at, moment), moment)
+
+
+def _ask_how_often(bag: Bag, numbered: MonthDays | None, times: tuple[Time, ...], moment: Moment) -> None:
+    """For the next 5 days at 8:00; on the 15th or the next business day: each of them, or the coming one?"""
+    if bag.has(For, Total) and times and not bag.mentions(On, MonthDays, OnEach, At, After):
+        raise bag.missing([[Repeat(1, "day")]], "say how often, such as “every day”")
+    roll = next((one for one in bag.clauses if isinstance(one, Roll)), None)
+    if roll is not None and numbered is not None:
+        rest = tuple(one for one in bag.clauses if one not in (roll, numbered))
+        day = dates_of(DayNumber(numbered.days[0]), moment.today)[0]
+        options = [(*rest, replace(numbered, every=True), roll), (*rest, On((fixed(_rolled(day, roll)),)))]
+        raise Several("of every month, or of the coming one? Say “every month”, or the date", options)
+
+
+def _rolled(day: date, roll: Roll) -> date:
+    """A day, or the nearest one from Monday to Friday before it, after it, or on either side."""
+    back, ahead = max(day.weekday() - 4, 0), (7 - day.weekday()) % 7 if day.weekday() > 4 else 0
+    if roll.direction == "nearest":
+        return day - timedelta(back) if back <= ahead else day + timedelta(ahead)
+    return day - timedelta(back) if roll.direction == "previous" else day + timedelta(ahead)
+
+
+def _at(local: datetime, moment: Moment) -> Translation:
+    """A local time, which stays one: new zone data move it."""
+    try:
+        return at_local_time(
+            "phrase", local, moment.zone_name, moment.gap, moment.overlap, names_zone=moment.names_zone
+        )
+    except InvalidField as error:
+        raise Refused(error.message) from None
+
+
+def _elapsed(after: After, at: Time | None, moment: Moment) -> datetime:
+    """The instant that lies the given hours, minutes or seconds of elapsed time from now."""
+    if at is not None:
+        raise Refused("a time of day does not go together with so many hours or minutes from now")
+    seconds = after.count * SECONDS_OF[after.unit]
+    # "Now" is the next whole second: what is scheduled lies in the future.
+    return _checked(moment, seconds if seconds else 1)
 
 
 def _later(after: After, at: Time | None, moment: Moment) -> datetime:
-    if after.unit in SECONDS_OF:
-        if at is not None:
-            raise Refused("a time of day does not go together with so many hours or minutes from now")
-        seconds = after.count * SECONDS_OF[after.unit]
-        # "Now" is the next whole second: what is scheduled lies in the future.
-        return _checked(moment, seconds if seconds else 1)
+    """The local time that lies the given days, weeks, months or years from now."""
     days = _DAYS_OF.get(after.unit)
     if after.count < 1 or after.count > 100_000:
         raise Refused("this is too far away, or not in the future")
@@ -76,8 +142,8 @@ def _later(after: After, at: Time | None, moment: Moment) -> datetime:
         if days is not None
         else months_later(moment.today, MONTHS_OF[after.unit] * after.count)
     )
-    clock = moment.now.time().replace(tzinfo=None) if at is None else _clock(at)
-    return moment.local(datetime.combine(day, clock))
+    clock = moment.now.time().replace(microsecond=0) if at is None else _clock(at)
+    return datetime.combine(day, clock)
 
 
 def _checked(moment: Moment, seconds: int) -> datetime:
@@ -112,17 +178,43 @@ def _on(bag: Bag, on: On, at: Time | None, moment: Moment) -> datetime:
             raise bag.ambiguity(on, options, "the end of this one, or of every one? Say the date, or “every”")
         raise bag.ambiguity(on, options[:1], "say the day")
     found = date_of(bag, on, day, moment.today)
+    if moment.calendar and isinstance(day, NthDay) and day.what == BUSINESS_DAY:
+        why = "a calendar does not move a single day; give its date"
+        raise bag.ambiguity(on, [[On((fixed(found),))]], why)
     at = _needed(bag, at, moment)
     if at == Time(0, sure=True):
         _ask_which_midnight(bag, on, found)
-    candidates = [found]
+    return _coming(_this_or_later(day, found, moment), at, moment)
+
+
+def _this_or_later(day: Day, found: date, moment: Moment) -> list[date]:
+    """The date that was found for a day, and the one to take where its time of day is past."""
     if isinstance(day, NamedDay) and day.which in ("", "coming"):
-        candidates.append(found + timedelta(7))
-    elif isinstance(day, Date) and day.year is None and found == moment.today:
-        candidates.append(months_later(found, 12))
-    elif isinstance(day, DayNumber) and not day.month:
-        candidates.append(months_later(found, 1))
-    return _coming(candidates, at, moment)
+        return [found, found + timedelta(7)]
+    if isinstance(day, Date) and day.year is None and found == moment.today:
+        return [found, months_later(found, 12)]
+    if isinstance(day, DayNumber) and not day.month:
+        return [found, months_later(found, 1)]
+    return [found]
+
+
+def _on_each(bag: Bag, each: OnEach, times: tuple[Time, ...], moment: Moment) -> Translation:
+    """Local times on each of several days, which stay local times."""
+    times = times or (_needed(bag, None, moment),)
+    found: set[datetime] = set()
+    for day in each.days:
+        choices = dates_of(day, moment.today)
+        if len(choices) > 1:
+            raise Refused("one of the days can be read in two ways; give its date")
+        days = _this_or_later(day, choices[0], moment)
+        found |= {_coming(days, at, moment) for at in times}
+    if len(found) > _MAX_DATES:
+        raise Refused(f"these are more than {_MAX_DATES} dates; make several schedules")
+    single = [_at(local, moment) for local in sorted(found)]
+    warnings = tuple(dict.fromkeys(warning for one in single for warning in one.warnings))
+    if len(single) == 1:
+        return single[0]
+    return Translation(dates_text(sorted(found), moment), warnings=warnings)
 
 
 def _ask_which_midnight(bag: Bag, on: On, day: date) -> NoReturn:
@@ -150,9 +242,9 @@ def _thirteenths(wanted: WeekdayAndDay, today: date) -> list[date]:
 
 
 def _coming(days: list[date], at: Time, moment: Moment) -> datetime:
-    """The first of several days at a time that is still to come."""
+    """The local time on the first of several days on which it is still to come."""
     for day in days:
-        found = moment.local(datetime.combine(day, _clock(at)))
-        if found > moment.at:
+        found = datetime.combine(day, _clock(at))
+        if moment.local(found) > moment.at:
             return found
-    raise Refused("this lies in the past; say when it is to happen")
+    raise Refused(_PAST)

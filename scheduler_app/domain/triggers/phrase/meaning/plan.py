@@ -15,6 +15,7 @@ from .outcome import Moment, Refused
 from .span import end_after, start_instant, until_instant
 
 MAX_TOTAL = 100_000
+_WEEKENDS = "The calendar's weekend days are left out with its holidays; to keep them give it the weekend []."
 
 
 @dataclass
@@ -40,6 +41,12 @@ def end_of(
     return None, None if total is None else total.times
 
 
+def _on_workdays_only(rule: DayRule) -> bool:
+    """Whether a rule names only days from Monday to Friday."""
+    days = dict(rule.parts).get("BYDAY", "")
+    return bool(days) and not any(weekend in days for weekend in ("SA", "SU"))
+
+
 def finished(
     bag: Bag,
     named: NamedDays,
@@ -60,13 +67,30 @@ def finished(
     excluded: list[DayRule] = []
     if left_out is not None:
         rules, excluded = without(rules, interval, left_out)
+    on_holiday = named.on_holiday
+    if left_out is not None and left_out.holidays:
+        if on_holiday in ("next", "previous"):
+            raise Refused("a day is moved off holidays or left out on them; say one of the two")
+        on_holiday = on_holiday or "skip"
+        if not all(_on_workdays_only(rule) for rule in rules):
+            warnings = (*warnings, _WEEKENDS)
+    rule_bodies = bodies(rules, seconds)
+    if total is not None and moment.calendar and on_holiday in ("skip", "uncounted"):
+        if len(rule_bodies) > 1:
+            raise Refused(
+                "with a calendar, so many times cannot be counted over several times of day; give an end"
+            )
+        on_holiday = "uncounted"  # days that the calendar closes are none of so many times
+    if on_holiday == "uncounted" and interval > 1:
+        raise Refused("with a calendar, business days are counted in each period; name the months")
     plan = Plan(
-        bodies(rules, seconds),
+        rule_bodies,
         interval,
         bodies(excluded, seconds) if excluded else (),
         tuple(sorted(left_out.days)) if left_out is not None else (),
         first=first,
         until=end,
         total=total,
+        counts_open_days=on_holiday == "uncounted",
     )
-    return Translation(text_of(plan, moment), warnings=warnings, on_holiday=named.on_holiday)
+    return Translation(text_of(plan, moment), warnings=warnings, on_holiday=on_holiday)

@@ -6,11 +6,14 @@ from typing import Final
 from scheduler_app.domain.triggers.kind import Translation
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
+    Except,
     For,
     MonthDays,
     Months,
     Nth,
     Often,
+    On,
+    OnEach,
     PartOfDay,
     PastHour,
     Period,
@@ -22,20 +25,24 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     WeekdayAndDay,
     Weekdays,
     Window,
+    WithinMonth,
     WorkingHours,
     YearlyDates,
 )
-from scheduler_app.domain.triggers.phrase.moments import Time
+from scheduler_app.domain.triggers.phrase.moments import Day, DayNumber, EasterDay, NamedDay, Time
 from scheduler_app.domain.triggers.phrase.words import SECONDS_OF
 
 from .bag import Bag
+from .calendar_days import fixed, next_easter_days
 from .clock_times import take_times
 from .left_out import take_left_out
 from .named_days import named_days
-from .outcome import Moment, Refused
+from .outcome import Moment, Refused, Several
 from .plan import Steps, finished
 from .within_day import within_the_day
 
+_DAY_SECONDS: Final = 86_400
+_EASTERS: Final = 10
 _MIDNIGHT: Final = "The phrase names no time of day: it fires at 00:00; say for example “at 9:00”."
 
 
@@ -56,20 +63,40 @@ def repeats(clauses: tuple[Clause, ...]) -> bool:
 def repeated(bag: Bag, moment: Moment) -> Translation:
     """The recurrence of clauses that repeat."""
     _check_total(bag)
-    _check_dates(bag)
+    _check_listed(bag)
+    _check_movable(bag, moment)
+    _check_within(bag)
     steps = _steps(bag)
     past = bag.take(PastHour)
-    if (
-        past is not None
-        and not past.of_every_hour
-        and (steps.short is None or steps.short != Repeat(1, "hour"))
-    ):
+    if past is not None and not past.of_every_hour and steps.short is None:
         raise Refused("minutes past the hour need “every hour”, or an hour")
+    if _names_each_step(bag, steps):
+        steps.short, steps.long = None, Repeat(1, "day")
     if steps.short is None and past is None:
         return _daily(bag, steps, moment)
-    if past is not None and steps.short not in (None, Repeat(1, "hour")):
-        raise Refused("minutes past the hour need “every hour”")
+    if past is not None and steps.short is not None:
+        steps.short = _hours(past, steps.short)
     return within_the_day(bag, steps, past, moment)
+
+
+def _hours(past: PastHour, step: Repeat) -> Repeat:
+    """So many hours; every 3 hours at :20 goes by the clock, from 0:20 on."""
+    hours, rest = divmod(step.count * SECONDS_OF[step.unit], 3_600)
+    if rest or (hours > 1 and past.of_every_hour and not past.of_the_hour):
+        raise Refused("minutes past the hour need “every hour”")
+    if 24 % hours:
+        raise Refused("so many hours do not divide a day; say at which hours")
+    return Repeat(hours, "hour")
+
+
+def _names_each_step(bag: Bag, steps: Steps) -> bool:
+    """Whether times of day say what an interval says already: every 8 hours at 6, 14 and 22."""
+    times = [time for one in bag.clauses if isinstance(one, Times) for time in one.times]
+    if steps.short is None or steps.long is not None or len(times) < 2 or bag.mentions(Window, WorkingHours):
+        return False
+    step = steps.short.count * SECONDS_OF[steps.short.unit]
+    even = (times[0].seconds + step * index for index in range(len(times)))
+    return step * len(times) == _DAY_SECONDS and [time.seconds for time in times] == list(even)
 
 
 def _check_total(bag: Bag) -> None:
@@ -82,19 +109,54 @@ def _check_total(bag: Bag) -> None:
         )
 
 
-def _check_dates(bag: Bag) -> None:
-    """1, 8 and 15 December: of this year, or of every year? Days of several months repeat."""
-    dated = next((one for one in bag.clauses if isinstance(one, YearlyDates)), None)
-    if dated is None or len(dated.dates) == 1 or len({each.month for each in dated.dates}) > 1:
+def _check_listed(bag: Bag) -> None:
+    """Several days without "every": the next ones alone, or every week, month or year from now on?"""
+    for one in bag.clauses:
+        again: Clause
+        days: tuple[Day, ...]
+        if isinstance(one, YearlyDates) and not one.every and len(one.dates) > 1:
+            again, days, unit = replace(one, every=True), one.dates, "year"
+        elif isinstance(one, MonthDays) and not one.every and len(one.days) > 1:
+            again, unit = replace(one, every=True), "month"
+            days = tuple(DayNumber(day) for day in one.days)
+        elif isinstance(one, Weekdays) and one.listed:
+            again, unit = replace(one, listed=False), "week"
+            days = tuple(NamedDay(day) for day in one.days)
+        else:
+            continue
+        others = tuple(other for other in bag.clauses if other is not one)
+        bounded = any(isinstance(other, Start | Until | For | Total | Except) for other in others)
+        if not (bounded or repeats(others) or _names_months(others)):
+            why = f"these days once, or every {unit}? Say “every”, or the date of each"
+            raise bag.ambiguity(one, [[again], [OnEach(days)]], why)
+
+
+def _check_movable(bag: Bag, moment: Moment) -> None:
+    """Easter comes on another date each year, and no rule names it: the next one, or a list of dates."""
+    on = next((one for one in bag.clauses if isinstance(one, On)), None)
+    day = on.days[0] if on is not None else None
+    yearly = Repeat(1, "year")
+    if isinstance(day, EasterDay) and yearly in bag.clauses:
+        rest = tuple(one for one in bag.clauses if one not in (on, yearly))
+        dates = tuple(map(fixed, next_easter_days(day, moment.today, _EASTERS)))
+        why = "Easter comes on another date each year, and no rule can name it: give its dates"
+        raise Several(why, [(*rest, OnEach(dates)), (*rest, On((day,)))])
+
+
+def _check_within(bag: Bag) -> None:
+    """Between the 10th and the 20th: of every month, or of the coming one?"""
+    within = next((one for one in bag.clauses if isinstance(one, WithinMonth)), None)
+    if within is None or within.every or bag.mentions(Period, Months):
         return
-    others = tuple(one for one in bag.clauses if one is not dated)
-    if repeats(others) or any(isinstance(one, Start | Until | For | Total) for one in others):
+    if any(isinstance(one, Repeat) and one.unit == "month" for one in bag.clauses):
         return
-    raise bag.ambiguity(
-        dated,
-        [[Repeat(1, "year"), dated]],
-        "the days of this year alone, or of every year? Make a schedule for each day, or say “every year”",
-    )
+    dates: list[Clause] = [Start(DayNumber(within.days[0])), Until(DayNumber(within.days[-1]))]
+    options: list[list[Clause]] = [[replace(within, every=True)], dates]
+    raise bag.ambiguity(within, options, "on these days of every month, or of the coming one alone?")
+
+
+def _names_months(clauses: tuple[Clause, ...]) -> bool:
+    return any(isinstance(one, Months) and len(one.months) > 1 for one in clauses)
 
 
 def _steps(bag: Bag) -> Steps:
@@ -139,12 +201,23 @@ def _often(bag: Bag, steps: Steps) -> None:
     if asked.times != named and not (asked.times == 1 and named == 0):
         often = f"{asked.times} times {'an' if asked.unit == 'hour' else 'a'} {asked.unit}"
         if named == 0:
-            raise Refused(f"{often}: say when each of them is")
-        raise Refused(f"{often} does not fit what is named; name as many")
+            raise bag.ambiguity(asked, _evenly(asked), f"{often}: say when each of them is")
+        why = f"{often} does not fit what is named; name as many"
+        raise bag.ambiguity(asked, [[replace(asked, times=named)]], why)
     which = "short" if asked.unit in SECONDS_OF else "long"
     if getattr(steps, which) is not None:
         raise Refused("two intervals are given; give one")
     setattr(steps, which, Repeat(1, asked.unit))
+
+
+def _evenly(asked: Often) -> list[list[Clause]]:
+    """Twice a day may mean every 12 hours; a week and a month have no such even parts but these."""
+    seconds = {"minute": 60, "hour": 3_600, "day": 86_400}.get(asked.unit, 0)
+    if seconds and seconds % asked.times == 0:
+        return [[Repeat(seconds // asked.times, "second")]]
+    if asked.times == 2 and asked.unit == "week":
+        return [[Weekdays((0, 3))], [Weekdays((1, 4))]]
+    return [[MonthDays((1, 15), True)]] if asked.times == 2 and asked.unit == "month" else []
 
 
 def _daily(bag: Bag, steps: Steps, moment: Moment) -> Translation:

@@ -36,6 +36,8 @@ def start_instant(bag: Bag, start: Start, moment: Moment, clock: Time | None) ->
         assert start.time is not None  # noqa: S101 - the grammar reads a day or a time
         return next_time(start.time, moment)
     day = date_of(bag, start, start.day, moment.today)
+    if start.week:
+        day -= timedelta(day.weekday())
     at = start.time or clock
     found = moment.local(datetime.combine(day, time() if at is None else _at(at)))
     return found if day < moment.today else max(found, moment.at + _SECOND)

@@ -54,7 +54,11 @@ def within_the_day(bag: Bag, steps: Steps, past: PastHour | None, moment: Moment
     chosen = bag.has(Weekdays, MonthDays, Nth, Months, YearlyDates, Period, WeekdayAndDay, On)
     if bag.has(On):
         _ask_about_the_day(bag, moment)
-    if not chosen and window is None and left_out is None and steps.long in (None, Repeat(1, "day")):
+    by_the_clock = past is not None and steps.short not in (None, Repeat(1, "hour"))
+    if by_the_clock and window is not None:
+        raise Refused("so many hours apart, the hours between which it is meant do not say which; name them")
+    free = not chosen and window is None and left_out is None and not by_the_clock
+    if free and steps.long in (None, Repeat(1, "day")):
         return _elapsed(bag, steps.short, past, (start, until), moment)
     if start is not None and (start.time or start.at):
         raise Refused(
@@ -91,7 +95,8 @@ def _clock_steps(bag: Bag, short: Repeat | None, past: PastHour | None, window: 
     """Seconds since midnight at which it happens within the hours that are meant."""
     first, last = _ALL_DAY if window is None else take_window(bag, window)
     if past is not None:
-        hours = [hour * 3_600 + minute * 60 for hour in range(24) for minute in past.minutes]
+        step = 1 if short is None else short.count
+        hours = [hour * 3_600 + minute * 60 for hour in range(0, 24, step) for minute in past.minutes]
         return [second for second in hours if _inside(second, first, last)]
     assert short is not None  # noqa: S101 - one of the two is why we are here
     step = short.count * SECONDS_OF[short.unit]

@@ -2,18 +2,37 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from scheduler_app.domain.triggers.phrase.clauses import Clause, On, PartOfDay, Times, YearlyDates
+from scheduler_app.domain.triggers.phrase.clauses import (
+    At,
+    Clause,
+    InZone,
+    On,
+    OnEach,
+    PartOfDay,
+    Times,
+    YearlyDates,
+)
 from scheduler_app.domain.triggers.phrase.moments import Date, Time
 from scheduler_app.domain.triggers.phrase.tokens import Token
-from scheduler_app.domain.triggers.phrase.words import AND, EVERY, PARTS_OF_DAY
+from scheduler_app.domain.triggers.phrase.words import (
+    AND,
+    DONE_TO,
+    EVERY,
+    PARTS_OF_DAY,
+    POLITE,
+    THANKS,
+    VERBS,
+)
 
-from . import bounds, days, edges, months, points, steps, times
+from . import bounds, days, edges, months, points, steps, times, within_month
 from .cursor import Found, Tokens
 
 #: More clauses than any phrase has; beyond it nothing is read.
 MAX_CLAUSES: Final = 16
+_LARGEST_OFFSET: Final = timedelta(hours=14)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +53,33 @@ class Reading:
 
 
 def _dates(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """on 24 december: the day of a single callback, or days that repeat when there are several."""
+    """on 24 december: the day of a single callback, or several days, which may repeat if none has a year."""
     found = points.dates(tokens, tokens.skip(position, "on", "the"))
     if found is None:
         return None
     if len(found[0]) == 1:
         return (On(found[0]),), found[1]
-    return ((YearlyDates(found[0]),), found[1]) if days.yearly_dates(found[0]) else None
+    each = YearlyDates(found[0]) if days.yearly_dates(found[0]) else OnEach(found[0])
+    return (each,), found[1]
 
 
 def _stamp(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """2026-12-24T18:30."""
+    """[at] 2026-12-24T18:30, with a Z in UTC; with an offset it is an instant."""
+    position = tokens.skip(position, "at", "on")
+    stamp = tokens.text(position).upper().replace(" ", "")
     if tokens.at(position).kind != "stamp":
         return None
-    day, _, clock = tokens.text(position).partition("t")
-    year, month, number = (int(piece) for piece in day.split("-"))
-    hour, minute, *second = (int(piece) for piece in clock.split(":"))
-    if hour > 23 or minute > 59 or any(value > 59 for value in second):
+    try:
+        moment = datetime.fromisoformat(stamp if "T" in stamp else f"{stamp[:10]}T{stamp[10:]}")
+    except ValueError:
         return None
-    time = Time(hour, minute, second[0] if second else 0)
-    return (On((Date(month, number, year),)), Times((time,))), position + 1
+    offset = moment.utcoffset()
+    if offset is not None and not stamp.endswith("Z"):
+        within = abs(offset) <= _LARGEST_OFFSET
+        return ((At(moment.astimezone(UTC)),), position + 1) if within else None
+    time = Time(moment.hour, moment.minute, moment.second)
+    clauses: tuple[Clause, ...] = (On((Date(moment.month, moment.day, moment.year),)), Times((time,)))
+    return (*clauses, InZone(("UTC",))) if offset is not None else clauses, position + 1
 
 
 def _part_of_day(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -71,6 +97,8 @@ _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (
     steps.every,
     days.friday_the_13th,
     days.nth,
+    within_month.span_of_days,
+    within_month.beside_a_day,
     edges.edge_of_every,
     edges.before_the_end,
     days.weekdays,
@@ -78,6 +106,7 @@ _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (
     days.month_days,
     months.months,
     months.quarters,
+    months.weeks,
     days.period,
     _stamp,
     points.on,
@@ -91,6 +120,7 @@ _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (
     bounds.in_so_long,
     bounds.once,
     bounds.roll,
+    bounds.next_few,
     bounds.left_out,
     bounds.zone,
 )
@@ -98,31 +128,45 @@ _RULES: Final[Sequence[Callable[[Tokens, int], Found[tuple[Clause, ...]]]]] = (
 
 def read(tokens: Sequence[Token]) -> Reading:
     """The clauses in the order in which they stand. Takes time in proportion to the number of tokens."""
-    line = Tokens(tokens)
+    line = Tokens(tokens[: _before_the_thanks(Tokens(tokens))])
     clauses: list[Read] = []
     unknown: list[str] = []
-    position, joined = _after_the_verb(line), False
+    position, joined, lost = _after_the_verb(line), False, False
     while position < len(line):
         found = _longest(line, position) if len(clauses) < MAX_CLAUSES else None
         if found is not None:
             words = tuple(line.at(index).written for index in range(position, found[1]))
             clauses += [Read(clause, words, joined) for clause in found[0]]
-            position, joined = found[1], False
+            position, joined, lost = found[1], False, False
             continue
-        if line.text(position) in AND and not unknown and position > 0 and position + 1 < len(line):
+        if line.text(position) in AND and not lost and position > 0 and position + 1 < len(line):
             joined = True
         elif not (line.text(position) == "," and position > 0):
             unknown.append(line.at(position).written)
+            lost = True
         position += 1
     return Reading(tuple(clauses), tuple(unknown))
 
 
 def _after_the_verb(line: Tokens) -> int:
-    """The position after "please run it", which says that something is done, and not when."""
-    position = line.skip(0, "please")
-    if line.text(position) in ("run", "execute", "trigger", "fire", "repeat", "call", "schedule"):
-        return line.skip(position + 1, "it", "this")
-    return 0
+    """The position after "please run it", "could you remind me to": that something is done, and not when."""
+    position = 0
+    while (after := line.any_of(position, *POLITE)) is not None:
+        position = after
+    verb = line.any_of(position, *VERBS)
+    if verb is None:
+        return position
+    done = line.any_of(verb, *DONE_TO)
+    return verb if done is None else done
+
+
+def _before_the_thanks(line: Tokens) -> int:
+    """The position at which "please" or "thanks" ends the phrase."""
+    for words in THANKS:
+        begin = len(line) - len(words.split())
+        if begin > 0 and line.says(begin, words) is not None:
+            return begin
+    return len(line)
 
 
 def _longest(line: Tokens, position: int) -> Found[tuple[Clause, ...]]:

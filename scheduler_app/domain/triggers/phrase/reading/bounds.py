@@ -17,6 +17,7 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     On,
     Once,
     Period,
+    Repeat,
     Roll,
     Start,
     Times,
@@ -26,12 +27,19 @@ from scheduler_app.domain.triggers.phrase.clauses import (
     Window,
     YearlyDates,
 )
-from scheduler_app.domain.triggers.phrase.moments import Day, DaysAway, MonthOfYear, NamedDay, Time
-from scheduler_app.domain.triggers.phrase.words import EXCEPT, STARTING, TO, UNTIL
+from scheduler_app.domain.triggers.phrase.moments import Day, DayNumber, DaysAway, MonthOfYear, NamedDay, Time
+from scheduler_app.domain.triggers.phrase.words import (
+    EXCEPT,
+    STARTING,
+    TO,
+    UNTIL,
+    ZONES_BY_LETTERS,
+    ZONES_BY_WORDS,
+)
 
 from .amounts import amount
 from .cursor import Found, Tokens, joined, number, several
-from .days import business_days, day_group, month_days, nth, period, weekday_list, yearly_dates
+from .days import WEEKEND, business_days, day_group, month_days, nth, period, weekday_list, yearly_dates
 from .months import month_list
 from .points import dates, day, month_of_year
 from .times import time, times, window
@@ -42,7 +50,10 @@ _HOLIDAYS = ("public holidays", "bank holidays", "public holiday", "bank holiday
 def start(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """starting tomorrow, from 1 december [to 10 december], starting at 6:00."""
     between = tokens.text(position) == "between"
-    if (after := tokens.any_of(position, "as of", "as from")) is None:
+    if (week := tokens.says(position, "counted from the week of")) is not None:
+        named = dates(tokens, week)
+        return None if named is None or len(named[0]) > 1 else ((Start(named[0][0], week=True),), named[1])
+    if (after := tokens.any_of(position, "as of", "as from", "counted from")) is None:
         if not between and tokens.text(position) not in STARTING:
             return None
         after = tokens.skip(position + 1, "from", "on")
@@ -62,6 +73,10 @@ def start(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return None if between else ((first,), after)
     if _names_a_range(first.day) and _names_a_range(last[0][0]):
         return None  # "from monday to friday", "from june to august" repeat
+    if all(isinstance(one, DayNumber) and not one.month for one in (first.day, last[0][0])) and (
+        to not in UNTIL
+    ):
+        return None  # "from the 8th to the 14th" may mean those days of every month
     return (first, Until(*last[0])), last[1]
 
 
@@ -77,6 +92,11 @@ def until(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         if tokens.text(position) not in UNTIL:
             return None
         after = tokens.skip(position + 1, "on", "and", "including")
+    # Our own sentences say "until the end of 31 December 2026", which a day without a time is.
+    whole = tokens.says(after, "the end of")
+    dated = dates(tokens, whole) if whole is not None else None
+    if dated is not None and len(dated[0]) == 1:
+        return (Until(dated[0][0]),), dated[1]
     point = _point(tokens, after)
     return None if point is None else ((Until(*point[0]),), point[1])
 
@@ -145,20 +165,108 @@ def once(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 
 def roll(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """or the business day before, or the next business day, or the previous working day."""
-    if tokens.text(position) != "or":
+    """or the business day before, or the nearest weekday, or the next working day if it is a weekend; if it
+    is a weekend, then the monday after; the nearest weekday to (a day of the month)."""
+    near = _nearest_to(tokens, position)
+    if near is not None:
+        return near
+    condition = _if_it_is_closed(tokens, tokens.skip(position, "or", ","))
+    after = tokens.skip(position, "or") if condition is None else tokens.skip(condition, ",", "then")
+    if after == position:
         return None
-    after = tokens.skip(position + 1, "on", "the")
+    after = tokens.skip(after, "on", "to", "the")
     words = {"previous": "previous", "preceding": "previous", "next": "next", "following": "next"}
-    direction = words.get(tokens.text(after))
-    end = business_days(tokens, after + (direction is not None))
-    if end is None:
+    words |= {"nearest": "nearest", "closest": "nearest"}
+    direction = words.get(tokens.text(after), "")
+    edge = {"last": "previous", "first": "next"}.get(tokens.text(after), "")
+    found = _open_day(tokens, after + bool(direction or edge))
+    if found is None:
         return None
-    if direction is None:
-        ends = {"before": "previous", "after": "next"}
-        direction = ends.get(tokens.text(end))
-        end += 1
-    return None if direction is None else ((Roll(direction),), end)
+    (weekday, named), end = found
+    side = {"before": "previous", "after": "next"}.get(tokens.text(end), "")
+    if side and not direction:
+        direction, end = side, tokens.skip(end + 1, "it", "that")
+    if not direction or (edge and edge != direction) or (named and named != direction):
+        return None
+    given = None if condition is not None else _if_it_is_closed(tokens, tokens.skip(end, ","))
+    if named and condition is None and given is None:
+        return None  # "the 15th or the monday after" may be any Monday
+    return (Roll(direction, weekday),), end if given is None else given
+
+
+def _nearest_to(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """the weekday nearest (to) the 15th, the closest business day to the 15th: the day follows."""
+    position = tokens.skip(position, "on", "the")
+    leading = tokens.text(position) in ("nearest", "closest")
+    found = _open_day(tokens, position + leading)
+    if found is None or found[0][1] or not (leading or tokens.text(found[1]) in ("nearest", "closest")):
+        return None
+    after = found[1] + (not leading)
+    to = tokens.skip(after, "to")
+    days = month_days(tokens, tokens.skip(to, "the")) if to > after or not leading else None
+    if days is None or not isinstance(days[0][0], MonthDays):
+        return None
+    return (Roll("nearest", found[0][0]), *days[0]), days[1]
+
+
+def _open_day(tokens: Tokens, position: int) -> Found[tuple[bool, str]]:
+    """A business day, a weekday, or the Monday or Friday beside a weekend: whether no calendar changes it,
+    and the direction in which that Monday or Friday lies."""
+    if (after := business_days(tokens, position)) is not None:
+        return (False, ""), after
+    if (after := tokens.any_of(position, "weekday", "week day")) is not None:
+        return (True, ""), after
+    beside = {"monday": "next", "friday": "previous"}.get(tokens.text(position))
+    return None if beside is None else ((True, beside), position + 1)
+
+
+def _if_it_is_closed(tokens: Tokens, position: int) -> int | None:
+    """The position after "if it is a weekend", "when that falls on a saturday or sunday"."""
+    position = tokens.skip(position, "but", "and")
+    if tokens.text(position) not in ("if", "when", "where", "unless"):
+        return None
+    position += 1
+    after = tokens.any_of(position, "it's", "that's")
+    if after is None:
+        subject = tokens.any_of(position, "it", "that", "this", "the day", "the date", "that day", "this day")
+        if subject is None:
+            return None
+        after = tokens.any_of(subject, "is", "falls", "lies", "lands", "happens to be")
+    if after is None:
+        return None
+    after = tokens.skip(after, "on")
+    return tokens.any_of(
+        after,
+        "a saturday or a sunday",
+        "a saturday or sunday",
+        "saturday or sunday",
+        "a weekend day",
+        "a weekend",
+        "the weekend",
+        "weekend",
+        "not a business day",
+        "not a working day",
+        "not a weekday",
+        "no business day",
+        "no working day",
+    )
+
+
+def next_few(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """the next 4 fridays, the next 3 weekdays, the next 5 days: so many times in all."""
+    after = tokens.skip(position, "on", "for", "the")
+    count = number(tokens, after + 1) if tokens.text(after) in ("next", "coming", "following") else None
+    if count is None:
+        return None
+    if tokens.text(after - 1) != "for" and tokens.text(count[1]) == "days":
+        return (Repeat(1, "day"), Total(count[0])), count[1] + 1
+    group = day_group(tokens, count[1])
+    if group is not None and group[0].days != WEEKEND:
+        return (group[0], Total(count[0])), group[1]
+    found = weekday_list(tokens, count[1])
+    if found is None or len(found[0][0]) > 1:
+        return None
+    return (Weekdays(found[0][0]), Total(count[0])), found[1]
 
 
 def left_out(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
@@ -212,17 +320,20 @@ def _left_of(clauses: tuple[Clause, ...]) -> tuple[Left, ...]:
 
 
 def zone(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
-    """utc, europe/zurich, zurich time, new york time."""
+    """utc, europe/zurich, zurich time, new york time, eastern time, ET, CET."""
     position = tokens.skip(position, "in")
-    if tokens.text(position) in ("utc", "gmt"):
-        return (InZone("UTC"),), tokens.skip(position + 1, "time")
     if tokens.at(position).kind == "zone":
-        return (InZone(tokens.at(position).written),), tokens.skip(position + 1, "time")
+        return (InZone((tokens.at(position).written,)),), tokens.skip(position + 1, "time")
+    if (short := ZONES_BY_LETTERS.get(tokens.text(position))) is not None:
+        return (InZone(short),), tokens.skip(position + 1, "time")
+    for words, names in ZONES_BY_WORDS.items():
+        if (after := tokens.says(tokens.skip(position, "us"), words)) is not None:
+            return (InZone(names),), tokens.skip(after, "time")
     for length in (1, 2, 3):
         if tokens.text(position + length) == "time":
             city = " ".join(tokens.text(position + index) for index in range(length))
             name = _zones_by_city().get(city)
-            return None if name is None else ((InZone(name),), position + length + 1)
+            return None if name is None else ((InZone((name,)),), position + length + 1)
     return None
 
 

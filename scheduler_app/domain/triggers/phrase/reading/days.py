@@ -71,17 +71,17 @@ def weekday_list(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], 
         if tokens.text(position) == "/":
             after = position + 1
         else:
-            after = position if _weekday(tokens, position) else joined(tokens, position)
+            after = position if one_weekday(tokens, position) else joined(tokens, position)
     return ((tuple(days), plural), position) if days else None
 
 
 def _weekdays(tokens: Tokens, position: int) -> Found[tuple[tuple[int, ...], bool]]:
-    first = _weekday(tokens, position)
+    first = one_weekday(tokens, position)
     if first is None:
         return None
     (day, plural), position = first
     if tokens.text(position) in TO - {"until", "til"}:
-        last = _weekday(tokens, position + 1)
+        last = one_weekday(tokens, position + 1)
         if last is not None:
             return (_weekday_range(day, last[0][0]), True), last[1]
     return ((day,), plural), position
@@ -92,7 +92,7 @@ def _weekday_range(first: int, last: int) -> tuple[int, ...]:
     return tuple((first + step) % 7 for step in range((last - first) % 7 + 1))
 
 
-def _weekday(tokens: Tokens, position: int) -> Found[tuple[int, bool]]:
+def one_weekday(tokens: Tokens, position: int) -> Found[tuple[int, bool]]:
     word = tokens.text(position)
     if word in PLURAL_WEEKDAYS:
         return (PLURAL_WEEKDAYS[word], True), position + 1
@@ -103,7 +103,7 @@ def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """[on] mondays, monday and thursday, mon-fri, between monday and friday, weekdays: what repeats without
     "every"."""
     if tokens.text(position) == "between":
-        first, last = _weekday(tokens, position + 1), _weekday(tokens, position + 3)
+        first, last = one_weekday(tokens, position + 1), one_weekday(tokens, position + 3)
         if first is None or last is None or tokens.text(position + 2) not in ("and", "&"):
             return None
         return (Weekdays(_weekday_range(first[0][0], last[0][0])),), last[1]
@@ -121,7 +121,9 @@ def weekdays(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return None
     (days, plural), after = found
     plural = plural or _plural_part(tokens, after)
-    return ((Weekdays(days),), after) if plural or len(days) > 1 else None
+    if not plural and len(days) == 1:
+        return None
+    return (Weekdays(days, listed=not plural),), after
 
 
 def _plural_part(tokens: Tokens, position: int) -> bool:
@@ -134,7 +136,7 @@ def friday_the_13th(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """[every] friday the 13th."""
     position = tokens.skip(position, "on")
     repeated = tokens.text(position) in EVERY
-    weekday = _weekday(tokens, position + repeated)
+    weekday = one_weekday(tokens, position + repeated)
     if weekday is None or tokens.text(weekday[1]) != "the":
         return None
     day = ordinal(tokens, weekday[1] + 1)
@@ -157,7 +159,9 @@ def nth(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 def _positions(tokens: Tokens, position: int) -> Found[tuple[tuple[tuple[int, int | str], ...], bool]]:
     """Ordinals and what they count; and whether several weekdays share them."""
-    ordinals = several(tokens, tokens.skip(position, "the"), _the_ordinal)
+    ordinals = _first_or_last_few(tokens, position) or several(
+        tokens, tokens.skip(position, "the"), _the_ordinal
+    )
     if ordinals is None or any(number == 0 for number in ordinals[0]):
         return None
     what = _counted(tokens, ordinals[1])
@@ -165,6 +169,16 @@ def _positions(tokens: Tokens, position: int) -> Found[tuple[tuple[tuple[int, in
         return None
     counted, after = what
     return (tuple((number, one) for number in ordinals[0] for one in counted), len(counted) > 1), after
+
+
+def _first_or_last_few(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
+    """the first 2, the last three: each of them."""
+    position = tokens.skip(position, "the")
+    side = {"first": 1, "last": -1}.get(tokens.text(position))
+    count = number(tokens, position + 1)
+    if side is None or count is None or not 1 <= count[0] <= 31:
+        return None
+    return tuple(side * one for one in range(1, count[0] + 1)), count[1]
 
 
 def _the_ordinal(tokens: Tokens, position: int) -> Found[int]:
@@ -178,12 +192,15 @@ def _counted(tokens: Tokens, position: int) -> Found[tuple[int | str, ...]]:
         return (WEEKDAY,), after
     if (after := tokens.any_of(position, "calendar day", "day", "days")) is not None:
         return (DAY,), after
-    first = _weekday(tokens, position)
+    first = one_weekday(tokens, position)
     if first is None:
         return None
     found: list[int | str] = [first[0][0]]
     position = first[1]
-    while (after := joined(tokens, position)) is not None and (more := _weekday(tokens, after)) is not None:
+    while (after := joined(tokens, position)) is not None:
+        more = one_weekday(tokens, after)
+        if more is None:
+            break
         found.append(more[0][0])
         position = more[1]
     return tuple(found), position
@@ -201,6 +218,10 @@ def month_days(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         if numbers is None or not all(1 <= day <= 31 for day in numbers[0]):
             return None
         return (MonthDays(numbers[0], every),), numbers[1]
+    parity = {"odd": 1, "even": 2}.get(tokens.text(position))
+    if parity is not None:
+        after = tokens.any_of(position + 1, "numbered days", "days", "day", "dates")
+        return None if after is None else ((MonthDays(tuple(range(parity, 32, 2)), every=True),), after)
     found = several(tokens, position, _day_numbers)
     if found is None or tokens.text(found[1]) in UNITS:
         return None

@@ -1,9 +1,9 @@
 """Months of the year, one by one or as quarters: in June, from June to August, in Q1."""
 
-from scheduler_app.domain.triggers.phrase.clauses import Clause, Months
+from scheduler_app.domain.triggers.phrase.clauses import Clause, Months, Weeks
 from scheduler_app.domain.triggers.phrase.words import EVERY, MONTHS, TO
 
-from .cursor import Found, Tokens, ordinal, several
+from .cursor import Found, Tokens, number, ordinal, several
 
 
 def month_list(tokens: Tokens, position: int) -> Found[tuple[int, ...]]:
@@ -64,6 +64,22 @@ def _quarter(tokens: Tokens, position: int) -> Found[int]:
     if found is None or not 1 <= found[0] <= 4 or tokens.text(found[1]) != "quarter":
         return None
     return found[0], found[1] + 1
+
+
+def weeks(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
+    """in week 12, of weeks 1 and 20 [of the year], in odd weeks."""
+    led = tokens.text(position) in ("in", "of", "during", "on")
+    position = tokens.skip(position + led, *EVERY)
+    parity = {"odd": 1, "even": 2}.get(tokens.text(position))
+    if parity is not None:
+        after = tokens.any_of(position + 1, "numbered weeks", "weeks", "week", "calendar weeks")
+        return None if after is None or not led else ((Weeks(tuple(range(parity, 54, 2))),), after)
+    if not led or tokens.text(position) not in ("week", "weeks"):
+        return None
+    found = several(tokens, position + 1, number)
+    if found is None or not all(1 <= week <= 53 for week in found[0]):
+        return None
+    return (Weeks(tuple(dict.fromkeys(found[0]))),), found[1]
 
 
 def _months_of_quarter(number: int) -> range:

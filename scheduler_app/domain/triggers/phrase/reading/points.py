@@ -2,20 +2,39 @@
 
 import re
 
-from scheduler_app.domain.triggers.phrase.clauses import Clause, On, PartOfDay
+from scheduler_app.domain.triggers.phrase.clauses import (
+    BUSINESS_DAY,
+    WEEKDAY,
+    Clause,
+    On,
+    PartOfDay,
+)
+from scheduler_app.domain.triggers.phrase.clauses import DAY as _DAY
 from scheduler_app.domain.triggers.phrase.moments import (
     Date,
     Day,
     DayNumber,
     DaysAway,
+    EasterDay,
     EndOf,
+    Later,
     MonthOfYear,
     NamedDay,
+    NthDay,
     NumericDate,
 )
-from scheduler_app.domain.triggers.phrase.words import MONTHS, PARTS_OF_DAY, UNITS, WEEKDAYS
+from scheduler_app.domain.triggers.phrase.words import (
+    EASTER_FEASTS,
+    FEASTS,
+    MONTHS,
+    PARTS_OF_DAY,
+    UNITS,
+    WEEKDAYS,
+)
 
-from .cursor import Found, Tokens, joined, number, ordinal, several
+from .amounts import amount
+from .cursor import Found, Tokens, joined, number, ordinal, several, signed_ordinal
+from .days import business_days, one_weekday
 
 _NEXT = ("next", "this", "coming")
 
@@ -38,6 +57,10 @@ def _dates(tokens: Tokens, position: int) -> Found[tuple[Date, ...]]:
     weekday = WEEKDAYS.get(tokens.text(position))
     if weekday is not None:
         position = tokens.skip(position + 1, ",", "the")
+    for name, (month, number_) in FEASTS.items():
+        if (after := tokens.says(position, name)) is not None:
+            year = _year(tokens, after)
+            return (Date(month, number_, year[0], weekday),), year[1]
     iso = _iso(tokens, position)
     if iso is not None:
         return (Date(iso[0].month, iso[0].day, iso[0].year, weekday),), iso[1]
@@ -109,13 +132,91 @@ def day(tokens: Tokens, position: int) -> Found[Day]:
     """A single day, after "on", "starting", "until" or alone."""
     position = tokens.skip(position, "on")
     return (
-        _relative(tokens, position)
+        _later(tokens, position)
+        or _relative(tokens, position)
+        or _easter(tokens, position)
+        or _nth_of_month(tokens, position)
         or _end(tokens, position)
         or _numeric(tokens, tokens.skip(position, "the"))
         or _single_date(tokens, position)
         or _named(tokens, position)
         or _numbered(tokens, position)
     )
+
+
+def _later(tokens: Tokens, position: int) -> Found[Day]:
+    """a week from tuesday, 3 days before christmas, a week on friday, tuesday week, a week tomorrow."""
+    weekday = WEEKDAYS.get(tokens.text(position))
+    if (
+        weekday is not None
+        and tokens.text(position + 1) == "week"
+        and tokens.at(position + 2).kind != "number"
+    ):
+        return Later(1, "week", NamedDay(weekday)), position + 2
+    length = amount(tokens, position)
+    if length is None or length[0][1] not in ("day", "week", "month", "year"):
+        return None
+    (count, unit), after = length
+    side = tokens.text(after)
+    if side in ("from", "after", "before"):
+        base = _base(tokens, after + 1)
+    elif count <= 2 and unit == "week" and (side == "on" or side in ("today", "tomorrow")):
+        base = _base(tokens, after + (side == "on"))
+    else:
+        return None
+    if base is None or (side == "from" and base[0] == DaysAway(0)):
+        return None
+    return Later(-count if side == "before" else count, unit, base[0]), base[1]
+
+
+def _base(tokens: Tokens, position: int) -> Found[Day]:
+    """The day from which others are counted."""
+    found = _relative(tokens, position) or _easter(tokens, position) or _single_date(tokens, position)
+    return found or _named(tokens, position)
+
+
+def _easter(tokens: Tokens, position: int) -> Found[Day]:
+    """easter monday, good friday 2027."""
+    for name, days in EASTER_FEASTS.items():
+        if (after := tokens.says(position, name)) is not None:
+            year = _year(tokens, after)
+            return EasterDay(days, year[0]), year[1]
+    return None
+
+
+def _nth_of_month(tokens: Tokens, position: int) -> Found[Day]:
+    """the first monday of next month, the last friday of june 2027, the end of next month."""
+    position = tokens.skip(position, "at", "the")
+    what: int | str
+    if (end := tokens.says(position, "end of")) is not None:
+        number, what, after = -1, _DAY, tokens.skip(end, "the")
+        after -= tokens.text(after - 1) == "of"
+    else:
+        ordered = signed_ordinal(tokens, position)
+        counted = None if ordered is None else _one_counted(tokens, ordered[1])
+        if ordered is None or counted is None or ordered[0] == 0:
+            return None
+        (number, _), (what, after) = ordered, counted
+    for words, which in (("next month", "next"), ("this month", "this")):
+        if end is not None and which == "this":
+            continue
+        found = tokens.any_of(after, f"of {words}", f"in {words}", f"of the {words}", words)
+        if found is not None:
+            return NthDay(number, what, which), found
+    month = _month(tokens, after + 1) if tokens.text(after) in ("of", "in") else None
+    year = (None, 0) if month is None else _year(tokens, month[1])
+    return None if month is None or year[0] is None else (NthDay(number, what, month[0], year[0]), year[1])
+
+
+def _one_counted(tokens: Tokens, position: int) -> Found[int | str]:
+    if (after := business_days(tokens, position)) is not None:
+        return BUSINESS_DAY, after
+    if (after := tokens.any_of(position, "weekday", "week day")) is not None:
+        return WEEKDAY, after
+    if tokens.text(position) == "day":
+        return _DAY, position + 1
+    weekday = one_weekday(tokens, position)
+    return None if weekday is None else (weekday[0][0], weekday[1])
 
 
 def _relative(tokens: Tokens, position: int) -> Found[Day]:

@@ -3,19 +3,20 @@
 from scheduler_app.domain.triggers.phrase.clauses import (
     Clause,
     Often,
+    On,
     PartOfDay,
     Repeat,
     Times,
     Weekdays,
     YearlyDates,
 )
-from scheduler_app.domain.triggers.phrase.moments import Date, Time
+from scheduler_app.domain.triggers.phrase.moments import Date, EasterDay, Time
 from scheduler_app.domain.triggers.phrase.words import ADVERBS, DOUBTFUL_ADVERBS, EVERY, PARTS_OF_DAY, UNITS
 
 from .amounts import amount
 from .cursor import Found, Tokens, number, ordinal, unit
 from .days import day_group, weekday_list, yearly_dates
-from .points import dates
+from .points import dates, day
 
 _TIMES = {"once": 1, "twice": 2, "thrice": 3}
 
@@ -41,7 +42,7 @@ def _every_group(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     if tokens.text(position) in PARTS_OF_DAY:
         return (PartOfDay(PARTS_OF_DAY[tokens.text(position)], daily=True),), position + 1
     if (after := tokens.says(position, "leap day")) is not None:
-        return (YearlyDates((Date(2, 29),)),), after
+        return (YearlyDates((Date(2, 29),), every=True),), after
     if tokens.text(position) in ("noon", "midnight"):
         return (
             Repeat(1, "day"),
@@ -89,10 +90,13 @@ def _every_length(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
 
 def _every_date(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
     """every 25 december, every january 1st and july 1st, every january."""
+    movable = day(tokens, position)
+    if movable is not None and isinstance(movable[0], EasterDay):
+        return (Repeat(1, "year"), On((movable[0],))), movable[1]
     found = dates(tokens, position)
     if found is None or not yearly_dates(found[0]):
         return None
-    return (YearlyDates(found[0]),), found[1]
+    return (YearlyDates(found[0], every=True),), found[1]
 
 
 def often(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:

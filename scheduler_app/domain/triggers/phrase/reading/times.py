@@ -208,7 +208,9 @@ def past_hour(tokens: Tokens, position: int) -> Found[tuple[Clause, ...]]:
         return None
     found, after = minutes
     hour = _of_every_hour(tokens, after)
-    return (PastHour(found, of_every_hour=hour is not None),), after if hour is None else hour
+    if hour is None:
+        return (PastHour(found, of_every_hour=False),), after
+    return (PastHour(found, of_every_hour=True, of_the_hour=tokens.text(hour - 2) == "the"),), hour
 
 
 def _of_every_hour(tokens: Tokens, position: int) -> int | None:
