@@ -16,7 +16,7 @@ class Outcome(Enum):
     RETRY = auto()
     """Another attempt may succeed: it follows if the schedule's retries are not spent."""
     PERMANENT = auto()
-    """No attempt can succeed before somebody changes the schedule."""
+    """No attempt can succeed until the schedule is changed."""
 
 
 class Verdict(NamedTuple):

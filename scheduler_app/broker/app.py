@@ -4,14 +4,14 @@ from functools import cache
 from typing import Any
 
 from celery import Celery
-from celery.signals import setup_logging
+from celery.signals import import_modules, setup_logging
 
-from scheduler_app.broker import task
+from scheduler_app.broker import flower_metrics, log_lines, task
 from scheduler_app.broker.backend import Backend
 from scheduler_app.broker.backends import backend_of
 from scheduler_app.broker.options import celery_settings
 from scheduler_app.broker.worker_steps import FastTimers
-from scheduler_app.config import Settings, load_settings
+from scheduler_app.config import Settings, conceal_secrets, load_settings
 from scheduler_app.health.startup import starting
 from scheduler_app.telemetry import configure_logs
 
@@ -25,15 +25,23 @@ class Application(Celery):  # type: ignore[misc]
     settings: Settings
     broker: Backend
 
+    @property
+    def Beat(self) -> Any:
+        return log_lines.beat_of(super().Beat, self.settings)
 
-def make_app(settings: Settings) -> Application:
-    """A Celery application for these settings, with the task. It connects to nothing yet. Raises
-    InvalidSetting for an unusable BROKER_URL."""
+
+def make_app(settings: Settings, *, answer_seconds: float | None = None) -> Application:
+    """A Celery application for these settings, with the task. It connects to nothing yet. A broker that takes
+    longer than `answer_seconds` for a step is away; None: it is waited for longer. Raises InvalidSetting for
+    an unusable BROKER_URL."""
     backend = backend_of(settings.broker)
     app = Application("rrule-scheduler", include=[WORKER_PROCESS], set_as_current=True)
     app.settings = settings
     app.broker = backend
     app.conf.update(celery_settings(settings))
+    if answer_seconds is not None:
+        app.conf.broker_connection_timeout = answer_seconds
+        app.conf.broker_transport_options |= backend.impatient_options(answer_seconds)
     app.steps["worker"].update({FastTimers, *backend.worker_steps})
     task.register(app)
     return app
@@ -47,11 +55,19 @@ def current() -> Application:
 
     with starting():
         settings = load_settings()
+        conceal_secrets(settings)
         app = make_app(settings)
+    log_lines.of_workers(settings)
 
     @setup_logging.connect(weak=False)
     def configure(loglevel: Any = None, **_: Any) -> None:
         # LOG_LEVEL rules; Celery's own --loglevel has a default that would win over it.
         configure_logs(settings.log_level, settings.log_format)
+
+    @import_modules.connect(weak=False)
+    def loaded(**_: Any) -> None:
+        # Flower sends this signal too, once its own modules are loaded.
+        flower_metrics.ask_for_login()
+        log_lines.of_flower(settings)
 
     return app

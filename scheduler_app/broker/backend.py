@@ -43,13 +43,20 @@ class Backend:
         return {}
 
     def impatient_options(self, seconds: float) -> dict[str, Any]:
-        """Returns options that let each step of a connection fail after so many seconds."""
+        """Returns options that let each step of a connection fail after that many seconds."""
         return {"read_timeout": seconds, "write_timeout": seconds}
 
-    def limiter(self, settings: Settings) -> Limiter | None:
-        """Returns what counts for all workers what destinations may be sent. None: this broker cannot, and
-        destinations with limits are not served."""
+    def limiter(self, settings: Settings, *, seconds: float = 2.0) -> Limiter | None:
+        """Returns what counts for all workers what destinations may be sent; it waits `seconds` for an
+        answer. None: this broker cannot, and destinations with limits are not served."""
         return None
+
+    #: Which settings lead to it.
+    remedy = "start it, or see that BROKER_URL is right"
+
+    def check_publishing(self, connection: Any) -> None:
+        """Raises what publishing raises, for a broker that may answer questions and yet take no messages.
+        `connection` asks for nothing else: such a broker reads nothing more from it."""
 
     def queue_length(self, channel: Any, queue: str = QUEUE) -> int:
         """Returns how many messages of a queue no worker has fetched."""

@@ -53,6 +53,6 @@ def celery_settings(settings: Settings) -> dict[str, Any]:
         "worker_concurrency": settings.worker_concurrency,
         "enable_utc": True,
         "timezone": "UTC",
-        "beat_scheduler": "beat.scheduler:MongoScheduler",
+        "beat_scheduler": "scheduler_app.beat.scheduler:MongoScheduler",
         "beat_max_loop_interval": settings.prequeuer_ticker_interval_seconds,
     }

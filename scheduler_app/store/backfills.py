@@ -1,12 +1,11 @@
 """Backfills: one document for each schedule that has or had one, claimed by beats."""
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from pymongo.errors import AutoReconnect, DuplicateKeyError
+from pymongo.errors import DuplicateKeyError
 
 from scheduler_app.domain.backfill import MAX_RATE, Backfill, BackfillState, RunOverlap
 from scheduler_app.domain.event import LIVING, Kind, State
@@ -29,7 +28,7 @@ from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.events.documents import finish, sources
-from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token, written_by_token
 from scheduler_app.store.schedules.owed_documents import from_owed_document, to_owed_document
 
 DOCUMENT_VERSION = 1
@@ -73,13 +72,14 @@ class Backfills:
         if not ids:
             return "", []
         token = new_token()
-        # Read back by the token: `update_many` is not retryable after a broken connection.
-        with suppress(AutoReconnect):
-            self._backfills.update_many(
+        # Claimed backfills are read back by the token.
+        written_by_token(
+            lambda: self._backfills.update_many(
                 free | {"_id": {"$in": ids}},
                 [{"$set": {"owner": token, "lease_until": lease(lease_seconds)}}],
                 hint=BY_ID,
             )
+        )
         rows = self._majority.find({"_id": {"$in": ids}, "owner": token})
         return token, [self._read(row) for row in rows]
 
@@ -90,7 +90,7 @@ class Backfills:
         return self._backfills.replace_one(which, _to_document(backfill)).matched_count == 1
 
     def set_aside(self, schedule_id: Any, token: str, reason: str, now: datetime) -> bool:
-        """Ends one that cannot go on, with the reason."""
+        """Ends one that cannot continue, with the reason."""
         said = {"state": BackfillState.ERROR.value, "reason": {"$literal": reason[:1000]}, "ended_at": now}
         result = self._backfills.update_one(
             {"_id": schedule_id, "owner": token},
@@ -129,6 +129,12 @@ class Backfills:
         which = _own(backfill) | {"due_at": {"$exists": True}}
         return self._events.count_documents(which, hint="pending_v1", limit=most)
 
+    def overdue(self, backfill: Backfill, now: datetime, *, most: int) -> int:
+        """How many of its events were due and no worker has begun; no more than `most` are counted."""
+        states = {"$in": [State.READY_QUEUE.value, State.WORKER_QUEUE.value]}
+        which = _own(backfill) | {"due_at": {"$lt": now}, "state": states}
+        return self._events.count_documents(which, hint="pending_v1", limit=most)
+
     def ended(self, backfill: Backfill, state: State, *, most: int) -> int:
         """How many of its events are in a final state; no more than `most` are counted."""
         which = _own(backfill) | {"state": state.value}
@@ -156,7 +162,7 @@ class Backfills:
     def _read(self, row: Document) -> Backfill | tuple[str, str]:
         try:
             found = _from_document(row)
-        except Exception as error:  # somebody bent the document by hand: any error may come of it
+        except Exception as error:  # a document edited by hand may cause any error
             return row["_id"], f"{type(error).__name__}: {error}"
         if found.rest is not None and found.rest.calendar is not None:
             use = self._calendars.attached_use(found.rest.calendar, tenant=found.tenant)

@@ -51,7 +51,7 @@ class Policies(NamedTuple):
 
     catch_up: str = CatchUp.ALL
     expires: bool = False
-    """Whether what is late by so much is given up: `expire_after_seconds`."""
+    """The lateness beyond which an event is given up: `expire_after_seconds`."""
     run_overlap: str = "allow"
 
 
@@ -149,7 +149,7 @@ class Backlogs:
 
 
 def _word(written: object, usual: str) -> str:
-    """`usual` also for what somebody bent: its schedule says so elsewhere."""
+    """`usual` also for a corrupt one: its schedule says so elsewhere."""
     return written if isinstance(written, str) else usual
 
 

@@ -33,7 +33,7 @@ class BlackoutDocuments:
         self._blackouts = mongo.collection("blackouts")
         self._majority = mongo.majority("blackouts")
         self._reports = CorruptReports(
-            "blackout.corrupt", "A blackout cannot be read and stops nothing; set it anew", "blackout"
+            "blackout.corrupt", "A blackout cannot be read and stops nothing; set it again", "blackout"
         )
 
     def put(self, blackout: Blackout) -> bool:

@@ -53,7 +53,7 @@ class CalendarFeeds:
         return [_read(row) for row in rows.limit(MAX_FEEDS)]
 
     def find(self, feed_id: str) -> CalendarFeed | None:
-        """The feed of that id, whoever's it is: for a token, which names its feed. None where there is none,
+        """The feed of that id, whoever's it is: for a token, which names its feed. None if there is none,
         or where its document is corrupt."""
         row = self._majority.find_one({"_id": feed_id})
         found = _read(row) if row else None

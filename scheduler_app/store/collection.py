@@ -8,6 +8,7 @@ from pymongo.collection import Collection
 from pymongo.cursor import Cursor
 from pymongo.errors import OperationFailure
 
+from scheduler_app.store.answer_limit import limited
 from scheduler_app.store.faults import raise_judged
 
 Document = dict[str, Any]
@@ -18,7 +19,8 @@ class Found(Cursor[Document]):
 
     def __next__(self) -> Document:
         try:
-            return self.next()
+            with limited(self.collection.database.client):
+                return self.next()
         except OperationFailure as error:
             raise_judged(error)
 
@@ -49,7 +51,8 @@ def _telling(verb: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(verb)
     def told(self: Documents, *args: Any, **options: Any) -> Any:
         try:
-            return verb(self, *args, **options)
+            with limited(self.database.client):
+                return verb(self, *args, **options)
         except OperationFailure as error:
             raise_judged(error)
 

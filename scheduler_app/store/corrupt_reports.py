@@ -6,7 +6,7 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: Beyond that many it begins anew, and may repeat itself.
+#: With more of them it forgets all, and may repeat a report.
 MOST_REMEMBERED: Final = 1_000
 
 

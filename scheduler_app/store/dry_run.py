@@ -2,7 +2,7 @@
 
 Writes are judged by the same conditions as real ones, so that a use case with such a store takes the same
 path and gives the same answer, refusals included. Every verb that is not known here as a read or as a write
-raises `NotInDryRun`: a new kind of write must not happen because somebody forgot it.
+raises `NotInDryRun`: a kind of write that was forgotten here must not happen.
 """
 
 import sys
@@ -35,6 +35,8 @@ class NotInDryRun(Exception):
 
 class DryRunMongo(Mongo):
     """The same connection, for one request. It remembers what the request would have written."""
+
+    is_dry_run = True
 
     def __init__(self, real: Mongo) -> None:
         self.client, self.db = real.client, real.db

@@ -16,7 +16,7 @@ DOCUMENT_VERSION = 1
 BY_SCHEDULE = "schedule_v1"
 #: Edits of one schedule that are kept; beyond them, the oldest go.
 MOST_KEPT = 200
-#: So many of the oldest go at a time.
+#: How many of the oldest are removed at a time.
 MOST_DROPPED = 200
 
 
@@ -62,7 +62,7 @@ class Edits:
         return Page(list(map(_read, found.rows)), found.next)
 
     def get(self, edit_id: str, schedule_id: str, *, tenant: str) -> EditRecord | None:
-        """One edit of a tenant's schedule; None where there is none of that id."""
+        """One edit of a tenant's schedule; None if there is none of that id."""
         row = self._edits.find_one({"_id": edit_id})
         found = _read(row) if row and tenant_of(schedule_id) == tenant else None
         return found if found and found.schedule_id == schedule_id else None

@@ -1,7 +1,7 @@
 """Errors of MongoDB, told apart by what helps against them.
 
 *Transient*: MongoDB is away, electing, full, slow, or does not let this process in. The same command succeeds
-later: these are `STORE_FAULTS`, and whoever catches them tries again.
+later: these are `STORE_FAULTS`, after which callers try again.
 
 *Rejected*: MongoDB, or the encoder in front of it, will never do this command on this document: an expression
 over a wrong type, a document that grew too large, failed validation. Trying again is in vain, and holds up
@@ -78,7 +78,7 @@ def judged(error: OperationFailure) -> PyMongoError:
     if codes & _TRANSIENT_CODES or any(map(error.has_error_label, _TRANSIENT_LABELS)):
         return Unavailable(str(error))
     if _BAD_VALUE in codes and _NO_SUCH_INDEX in str(error):
-        # The first requests to a new database come before the index, or somebody dropped it by hand.
+        # The first requests to a new database come before the index, or it was dropped by hand.
         return Unavailable(
             "an index is missing; every process builds the indexes when it starts, so try again in a moment,"
             f" and restart a process if this lasts: {(error.details or {}).get('errmsg', '')!s:.200}"

@@ -29,8 +29,8 @@ LEASE_SECONDS = 60
 class Begun:
     """This process has the request to do.
 
-    `request_seed`, 24 hex digits, is the same when the request is begun again after a crash. Ids are made of
-    it, so that what the first try has made is found, and not made twice.
+    `request_seed`, 24 hex digits, is the same when the request is begun again after a crash or a server
+    error. Ids are made of it, so that what the first try has made is found, and not made twice.
     """
 
     id: str
@@ -109,7 +109,8 @@ class Idempotency:
             return Begun(identity, token, request_seed, owner)
         except DuplicateKeyError:
             pass
-        # Its first process died before there was an answer: the lease is over by mongod's clock.
+        # Its first process died before there was an answer, or released it: the lease is over by mongod's
+        # clock.
         self._records.update_one(
             {
                 "_id": identity,
@@ -126,11 +127,13 @@ class Idempotency:
         record: Document | None, request: str, token: str, owner: str
     ) -> Begun | InFlight | Different | Answered:
         if record is None:
-            return InFlight()  # it was given up this very moment; whoever asks again begins it anew
+            return (
+                InFlight()
+            )  # it was given up this very moment; the next request with the key begins it again
         try:
             return _read(record, request, token, owner)
         except Corrupt as error:
-            # Nobody knows any more whether it was done; to do it again may be to do it twice.
+            # It is unknown whether it was done; doing it again may be doing it twice.
             raise Conflict(
                 f"what is kept under this Idempotency-Key is corrupt ({error}): look whether the request was"
                 " done, and take a new key"
@@ -160,11 +163,18 @@ class Idempotency:
         for number, row in enumerate(newest.limit(MAX_ANSWERS + 1)):
             kept += row.get("size") or 0
             if number == MAX_ANSWERS or kept > MAX_BYTES:
-                # What has no answer yet is at work, and under a lease.
+                # What has no answer yet and is under a lease is at work.
                 beyond = {"owner": owner, "created_at": {"$lte": row["created_at"]}}
-                self._records.delete_many(beyond | {"answer": {"$exists": True}})
+                over = [{"answer": {"$exists": True}}, *lease_over("lease_until")["$or"]]
+                self._records.delete_many(beyond | {"$or": over})
                 return
 
+    def release(self, begun: Begun) -> None:
+        """Ends the lease of a request that a fault has broken off: what it has written may be there, so the
+        next try goes on with its seed."""
+        which = {"_id": begun.id, "token": begun.token, "answer": {"$exists": False}}
+        self._records.update_one(which, [{"$set": {"lease_until": "$$NOW"}}])
+
     def give_up(self, begun: Begun) -> None:
-        """Forgets the request, whose answer is not worth keeping: the next try begins anew."""
+        """Forgets the request, whose answer is not worth keeping: the next try starts from the beginning."""
         self._records.delete_one({"_id": begun.id, "token": begun.token, "answer": {"$exists": False}})

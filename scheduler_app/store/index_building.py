@@ -9,7 +9,7 @@ from pymongo import ASCENDING, IndexModel
 from pymongo.collection import Collection
 from pymongo.errors import NetworkTimeout, OperationFailure
 
-from scheduler_app.store.faults import Unavailable
+from scheduler_app.store.faults import Unavailable, told_apart
 from scheduler_app.store.idempotency import KEPT_SECONDS
 from scheduler_app.store.indexes import (
     BACKFILLS,
@@ -24,9 +24,9 @@ from scheduler_app.store.indexes import (
     REPLACED,
     SCHEDULES,
     SESSIONS,
+    UNUSED_COLLECTIONS,
 )
 from scheduler_app.store.mongo import Document, Mongo
-from scheduler_app.store.sessions import ATTEMPTS_SECONDS
 
 #: The same index exists with other options, or another process is making it this very moment.
 LOST_RACE_CODES = {85, 86, 68, 276, 117}
@@ -78,7 +78,6 @@ def ensure_indexes(mongo: Mongo, *, retention_days: int, message_retention_days:
         partial(_ensure_ttl, mongo, "edits", "at", "retention_v1", retention_days * DAY_SECONDS),
         partial(_ensure_ttl, mongo, "idempotency", "created_at", "kept_v1", KEPT_SECONDS),
         partial(_ensure_ttl, mongo, "sessions", "expires_at", "expired_v1", 0),
-        partial(_ensure_ttl, mongo, "sign_in_attempts", "started_at", "over_v1", ATTEMPTS_SECONDS),
         partial(_ensure_ttl, mongo, "nodes", "seen_at", "alive_v1", NODE_TTL_SECONDS),
         partial(_ensure_archive_view, mongo),
     ]
@@ -97,7 +96,7 @@ def _create(collection: Collection[Document], models: list[IndexModel]) -> None:
         if error.code not in LOST_RACE_CODES:
             raise
     except NetworkTimeout:
-        # mongod goes on with a build whose client has left; whoever asks for the same index waits for it.
+        # mongod continues a build whose client has left; a second request for the same index waits for it.
         if names := index_builds(collection):
             raise IndexBuildGoesOn(
                 f"MongoDB builds {', '.join(names)} of {collection.name}{_progress(collection)}"
@@ -129,7 +128,10 @@ def _progress(collection: Collection[Document]) -> str:
 
 
 def _drop_replaced(mongo: Mongo) -> None:
-    """Drops replaced indexes, after their replacements exist."""
+    """Drops replaced indexes, after their replacements exist, and collections that nothing uses any more."""
+    for unused in UNUSED_COLLECTIONS:
+        with told_apart():
+            mongo.db.drop_collection(unused)
     for name, replaced in REPLACED.items():
         collection = mongo.collection(name)
         for index in replaced:

@@ -106,7 +106,7 @@ EVENTS = [
         name=OWED_NOTIFICATIONS,
         partialFilterExpression={"notify.since": {"$exists": True}},
     ),
-    # Unfinished messages that name a destination to be told, for whoever wants to delete it.
+    # Unfinished messages that name a destination to be notified: its deletion asks for them.
     IndexModel(
         [("tenant", ASCENDING), ("notifies.destination", ASCENDING)],
         name=NOTIFIES,
@@ -165,7 +165,7 @@ SCHEDULES = [
         [("tenant", ASCENDING), ("tags", ASCENDING), ("created_at", DESCENDING), ("_id", DESCENDING)],
         name="list_tag_v1",
     ),
-    # The schedules that name a destination, for whoever wants to delete it; others are not written to it.
+    # The schedules that name a destination, for its deletion; other schedules are not in this index.
     IndexModel(
         [("tenant", ASCENDING), ("action.destination", ASCENDING)],
         name="destination_v1",
@@ -187,6 +187,12 @@ SCHEDULES = [
         ],
         name="list_outcome_v1",
         partialFilterExpression={"last_run.outcome": {"$gt": "completed"}},
+    ),
+    # Those that do something else than an HTTP request: the names of the other kinds all sort before "http".
+    IndexModel(
+        [("action.type", ASCENDING), ("_id", ASCENDING)],
+        name="other_actions_v1",
+        partialFilterExpression={"action.type": {"$lt": "http"}},
     ),
 ]
 
@@ -211,6 +217,8 @@ CALENDARS = [
 
 #: Each would be a write for each event. Older releases work with the indexes that replaced them.
 REPLACED = {"events": ("due_v1", "retention_v1"), "schedules": ("expand_v1",)}
+#: An older release counted attempts to sign in here, each address for a minute.
+UNUSED_COLLECTIONS = ("sign_in_attempts",)
 
 #: What is kept for each owner is counted by it, newest first.
 IDEMPOTENCY = [

@@ -1,5 +1,5 @@
 """Finds documents that no other query returns, because a field that the queries filter by is wrong. Without
-this, nothing would ever happen to them, and nobody would hear of it."""
+this, nothing would ever happen to them, and no log would say so."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -48,7 +48,7 @@ class Inspections:
 
     def array_fields(self) -> list[str]:
         """Fields of which `due_v2` holds arrays, or once held one. Since then it reads more than it has to,
-        until it is built anew."""
+        until it is rebuilt."""
         find = {"find": "events", "filter": {"state": State.READY_QUEUE, "due_at": {"$exists": True}}}
         asked = find | {"hint": "due_v2", "limit": 1}
         plan = self._mongo.command("explain", asked, verbosity="queryPlanner")

@@ -6,7 +6,9 @@ from typing import Final
 
 from pymongo.errors import BulkWriteError
 
+from scheduler_app.domain.event import UNCLAIMED
 from scheduler_app.domain.field_types import Corrupt, instant, optional, text, version
+from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target
 from scheduler_app.domain.schedule import ScheduleState
 from scheduler_app.domain.tenants import whole_id
@@ -19,8 +21,24 @@ DOCUMENT_VERSION = 1
 MAX_SWITCHES: Final = 100
 #: What a process reads at most.
 _MAX_READ: Final = 10_000
-#: Schedules that are looked at to say how many one stops.
+#: Schedules, and events, that are looked at to say how many one stops.
 MOST_COUNTED: Final = 10_000
+#: Schedules with a tag whose events are counted.
+SCHEDULES_COUNTED: Final = 1_000
+#: Tags that are looked at to find one that comes near.
+MOST_TAGS: Final = 500
+BY_TAG: Final = "list_tag_v1"
+DUE: Final = "due_v2"
+OF_DESTINATION: Final = "destination_v1"
+PENDING: Final = "pending_v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many there are; with `at_least`, there may be more."""
+
+    count: int
+    at_least: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +54,7 @@ class KillSwitchDocuments:
         self._switches = mongo.collection("kill_switches")
         self._majority = mongo.majority("kill_switches")
         self._schedules = mongo.collection("schedules")
+        self._events = mongo.collection("events")
         self._reports = CorruptReports(
             "kill_switch.corrupt", "The id of a kill switch names nothing that it could stop", "kill_switch"
         )
@@ -79,7 +98,7 @@ class KillSwitchDocuments:
         for key in self._keys():
             target = Target.of(key)
             if target is None:
-                self._reports.report(key, "its id is none of a kill switch of this release")
+                self._reports.report(key, "its id is not that of a kill switch of this release")
             else:
                 targets.add(target)
         return KillSwitches(frozenset(targets))
@@ -105,20 +124,58 @@ class KillSwitchDocuments:
             )
         return found
 
-    def stopped_schedules(self, target: Target) -> tuple[int, bool]:
-        """How many active schedules it stops, and whether there may be more: `MOST_COUNTED` are looked at."""
+    def stopped_schedules(self, target: Target) -> Counted:
+        """How many active schedules it stops; `MOST_COUNTED` schedules are looked at."""
+        which, hint = self._schedules_of(target)
+        rows = self._schedules.find(which, {"state": 1, "_id": 0}, hint=hint).limit(MOST_COUNTED)
+        states = [row.get("state") for row in rows.batch_size(MOST_COUNTED)]
+        return Counted(states.count(ScheduleState.ACTIVE.value), len(states) == MOST_COUNTED)
+
+    def stopped_events(self, target: Target) -> Counted:
+        """How many events that wait it stops, `MOST_COUNTED` at most; of a tag, those of the first
+        `SCHEDULES_COUNTED` schedules."""
+        which: Document = {"due_at": {"$exists": True}, "state": {"$in": sorted(UNCLAIMED)}}
+        more = False
+        if target.scope is Scope.TAG:
+            tagged, hint = self._schedules_of(target)
+            rows = self._schedules.find(tagged, {"_id": 1}, hint=hint).limit(SCHEDULES_COUNTED)
+            ids = [row["_id"] for row in rows.batch_size(SCHEDULES_COUNTED)]
+            which["schedule_id"], hint, more = {"$in": ids}, PENDING, len(ids) == SCHEDULES_COUNTED
+        elif target.scope is Scope.DESTINATION:
+            own_id = whole_id(target.tenant, target.name)
+            which["origin"], hint = destination_key(own_id), OF_DESTINATION
+        else:
+            which["tenant"], hint = target.tenant, DUE
+        count = self._events.count_documents(which, hint=hint, limit=MOST_COUNTED)
+        return Counted(count, more or count == MOST_COUNTED)
+
+    def tags(self, *, tenant: str) -> list[str]:
+        """Tags that schedules have, `MOST_TAGS` at most, in their order."""
+        found: list[str] = []
+        last = ""
+        while len(found) < MOST_TAGS:
+            which = {"tenant": tenant, "tags": {"$gt": last}}
+            row = self._schedules.find_one(which, {"tags": 1}, hint=BY_TAG)
+            # The index has each tag of a schedule by itself: the row is that of the next one.
+            tags = [tag for tag in (row or {}).get("tags", ()) if isinstance(tag, str) and tag > last]
+            if not tags:
+                break
+            last = min(tags)
+            found.append(last)
+        return found
+
+    def _schedules_of(self, target: Target) -> tuple[Document, str]:
+        """The schedules that a target is about, active or not, and the index for them."""
         which: Document = {"tenant": target.tenant}
         hint = "list_state_v1"
         if target.scope is Scope.ALL:
             which["state"] = ScheduleState.ACTIVE.value
         elif target.scope is Scope.TAG:
-            which["tags"], hint = target.name, "list_tag_v1"
+            which["tags"], hint = target.name, BY_TAG
         else:
             which["action.destination"] = whole_id(target.tenant, target.name)
             hint = "destination_v1"
-        rows = self._schedules.find(which, {"state": 1, "_id": 0}, hint=hint).limit(MOST_COUNTED)
-        states = [row.get("state") for row in rows.batch_size(MOST_COUNTED)]
-        return states.count(ScheduleState.ACTIVE.value), len(states) == MOST_COUNTED
+        return which, hint
 
 
 def _read(row: Document) -> KillSwitch | CorruptSwitch | None:

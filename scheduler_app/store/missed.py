@@ -1,7 +1,7 @@
 """Missed occurrences, written together with the cursor that passes them: all of a step, or nothing of it.
 
 Other occurrences become events first, and the cursor follows: a crash in between expands once more, onto the
-same ids. What is counted in a record has no id of its own, and a beat that began anew would count it twice.
+same ids. What is counted in a record has no id of its own, and a beat that starts again would count it twice.
 """
 
 from collections.abc import Callable
@@ -23,6 +23,9 @@ from scheduler_app.store.events.fields import DOCUMENT_VERSION, read_missed
 from scheduler_app.store.events.history import line
 from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, told_apart
 from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.telemetry import get_logger
+
+log = get_logger(__name__)
 
 #: Moves the cursor within the session's transaction; False when the claim was lost.
 Move = Callable[[ClientSession], bool]
@@ -42,7 +45,7 @@ class MissedOccurrences:
 
         Returns how many occurrences expired by it: those that are events already are left to their workers.
         None when another beat was quicker, or MongoDB broke the transaction off: nothing is written then, and
-        whoever has the claim next begins anew.
+        the next beat that claims it begins again.
         """
         try:
             with told_apart(), self._client.start_session() as session, _transaction(session):
@@ -52,7 +55,13 @@ class MissedOccurrences:
                 return self._write(step, now, session)
         except _Lost:
             return None
-        except STORE_FAULTS:
+        except STORE_FAULTS as error:
+            log.warning(
+                "missed.broken_off",
+                message="MongoDB broke off the write of missed occurrences; the next page of a beat makes it",
+                schedule_id=step.schedule_id,
+                error=str(error)[:300],
+            )
             return None
         except BulkWriteError as error:
             if not only_duplicates(error):
@@ -60,7 +69,7 @@ class MissedOccurrences:
             return None  # an older beat's insert came in between
 
     def at(self, schedule_id: str, instant: datetime, *, tenant: str) -> tuple[int, str] | None:
-        """The revision and the sentence of the record that tells of an instant; None where there is none."""
+        """The revision and the sentence of the record that tells of an instant; None if there is none."""
         if tenant_of(schedule_id) != tenant:
             return None
         row = self._events.find_one(

@@ -1,19 +1,19 @@
 """The connection to MongoDB: durable by default, and its clock measured."""
 
 import secrets
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
-import pymongo
 from bson.codec_options import CodecOptions, DatetimeConversion
 from pymongo import MongoClient
 from pymongo.database import Database
-from pymongo.errors import ConfigurationError, PyMongoError
+from pymongo.errors import AutoReconnect, ConfigurationError, PyMongoError
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from scheduler_app.config import InvalidSetting
+from scheduler_app.store.answer_limit import limited
 from scheduler_app.store.collection import Document, Documents, documents
 from scheduler_app.store.faults import STORE_FAULTS, only_duplicates, told_apart
 
@@ -25,9 +25,14 @@ CONNECT_MS = 5_000
 #: No command takes longer; a silent connection must not hold a thread for ever.
 SOCKET_MS = 30_000
 
+Written = TypeVar("Written")
+
 
 class Mongo:
     """One client for each process, made after any fork. Threads share it."""
+
+    is_dry_run = False
+    """Whether writes only report what they would do."""
 
     def __init__(self, uri: str, database: str, *, app_name: str = "rrule-scheduler") -> None:
         """Raises InvalidSetting for an unusable MONGO_URI."""
@@ -72,29 +77,41 @@ class Mongo:
 
     def command(self, name: str, value: Any = 1, **options: Any) -> Document:
         """A command on the database. Raises a STORE_FAULT, and OperationFailure where it is refused."""
-        with told_apart():
+        with told_apart(), limited(self.client):
             return self.db.command(name, value, **options)
+
+    def hello(self) -> Document:
+        """What mongod says of itself. Raises a STORE_FAULT, and OperationFailure where it refuses that."""
+        with told_apart(), limited(self.client):
+            return self.client.admin.command("hello")
 
     def server_time(self) -> datetime:
         """mongod's clock, in whole milliseconds. Raises a STORE_FAULT."""
-        with told_apart():
-            hello = self.client.admin.command("hello")
-        moment: datetime = hello["localTime"]
+        moment: datetime = self.hello()["localTime"]
         return moment.replace(tzinfo=UTC)
 
     def close(self) -> None:
         self.client.close()
 
 
-def within(seconds: float) -> AbstractContextManager[None]:
-    """Bounds the time of everything that this thread asks MongoDB inside of it, together; what takes longer
-    is a STORE_FAULT. It is for callers who would rather know at once that MongoDB is away than wait."""
-    return pymongo.timeout(seconds)
-
-
 def new_token() -> str:
     """A claim's token: 64 random bits, fresh for each claim."""
     return secrets.token_hex(8)
+
+
+def written_by_token(write: Callable[[], Written]) -> Written | None:
+    """Does an `update_many` that writes a token into what it changes, and repeats it where its connection
+    breaks: pymongo repeats only writes of one document.
+
+    Returns None then: what was written has to be read back by the token, because it may have been written
+    before the connection broke. Raises a STORE_FAULT when the second one fails, too. `write` must leave alone
+    what it has written already.
+    """
+    try:
+        return write()
+    except AutoReconnect:
+        write()
+        return None
 
 
 __all__ = [
@@ -105,5 +122,5 @@ __all__ = [
     "PyMongoError",
     "new_token",
     "only_duplicates",
-    "within",
+    "written_by_token",
 ]

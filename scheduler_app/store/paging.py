@@ -50,7 +50,7 @@ class Page(Generic[Row]):
 class Window:
     """The part of a list that is asked for: `since` inclusive, `until` exclusive, strictly after `after`.
 
-    Where a filter is looked for row by row, the page ends after so many `seconds`, and `Page.next` goes on.
+    Where a filter is looked for row by row, the page ends after that many `seconds`; `Page.next` continues.
     """
 
     limit: int

@@ -65,7 +65,7 @@ class ProcessRecord:
     clock_offset_seconds: float = 0.0
     """mongod's clock minus the process's."""
     clock_jump_seconds: float = 0.0
-    """By how much mongod's clock has jumped, while the process goes on by monotonic time."""
+    """By how much mongod's clock has jumped, while the process follows monotonic time."""
     consuming: bool = True
     """Whether a worker takes messages."""
     queues: tuple[str, ...] = (CALLBACKS,)
@@ -128,7 +128,7 @@ class Processes:
 
 
 def _record(row: Document) -> ProcessRecord | None:
-    """The process, without what is wrong in its document, which it writes again in a few seconds; None where
+    """The process, without what is wrong in its document, which it writes again in a few seconds; None if
     not even its role is known."""
     right = {field: row[field] for field in _CHECKS if _is_right(field, row.get(field))}
     if not {"_id", "role", "seen_at", "age_seconds"} <= right.keys():

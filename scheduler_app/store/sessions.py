@@ -1,4 +1,4 @@
-"""Sessions of browsers: who has signed in with which API key, and how often an address has tried.
+"""Sessions of browsers: who has signed in with which API key.
 
 Only digests are stored: neither a token nor a key can be read from the database.
 """
@@ -6,12 +6,11 @@ Only digests are stored: neither a token nor a key can be read from the database
 import hashlib
 import secrets
 from collections.abc import Collection
-from typing import cast
 
-from pymongo import DESCENDING, ReturnDocument
+from pymongo import DESCENDING
 
 from scheduler_app.store.documents.leases import lease
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import Mongo
 
 DOCUMENT_VERSION = 1
 BY_KEY = "key_v1"
@@ -19,14 +18,11 @@ BY_KEY = "key_v1"
 SESSION_SECONDS = 12 * 3600
 #: Sessions that one key may have at a time: beyond that, the oldest end.
 MAX_SESSIONS = 100
-#: Attempts to sign in are counted for each address from the first one on, for so long.
-ATTEMPTS_SECONDS = 60
 
 
 class Sessions:
     def __init__(self, mongo: Mongo) -> None:
         self._sessions = mongo.collection("sessions")
-        self._attempts = mongo.collection("sign_in_attempts")
 
     def open(self, key_digest: str) -> str:
         """Begins a session of the key with this digest; returns its token, which is stored nowhere."""
@@ -43,7 +39,7 @@ class Sessions:
         return token
 
     def key_of(self, token: str, key_digests: Collection[str]) -> str | None:
-        """The digest of the key that the session belongs to; None where it is over, or its key is none of
+        """The digest of the key that the session belongs to; None if it is over, or its key is none of
         `key_digests`: a key that was taken out of the settings ends its sessions."""
         which = {
             "_id": _digest(token),
@@ -60,23 +56,6 @@ class Sessions:
     def close_all(self, key_digest: str) -> int:
         """Ends every session of a key; returns how many there were."""
         return self._sessions.delete_many({"key": key_digest}, hint=BY_KEY).deleted_count
-
-    def count_attempt(self, address: str) -> int:
-        """Counts an attempt to sign in; returns how many the address has made within the last minute."""
-        over = {"$subtract": ["$$NOW", ATTEMPTS_SECONDS * 1000]}
-        goes_on = {"$gt": ["$started_at", over]}
-        counted: Document = {
-            "v": DOCUMENT_VERSION,
-            "count": {"$cond": [goes_on, {"$add": ["$count", 1]}, 1]},
-            "started_at": {"$cond": [goes_on, "$started_at", "$$NOW"]},
-        }
-        row = self._attempts.find_one_and_update(
-            {"_id": _digest(address)},
-            [{"$set": counted}],
-            upsert=True,
-            return_document=ReturnDocument.AFTER,
-        )
-        return int(cast("Document", row)["count"])
 
     def _end_oldest(self, key_digest: str) -> None:
         newest_first = [("created_at", DESCENDING)]

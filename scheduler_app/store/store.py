@@ -7,6 +7,7 @@ from scheduler_app.store.backlogs import Backlogs
 from scheduler_app.store.blackouts import BlackoutDocuments
 from scheduler_app.store.calendar_feeds import CalendarFeeds
 from scheduler_app.store.calendars.calendars import Calendars
+from scheduler_app.store.cancel_requests import CancelRequests
 from scheduler_app.store.destinations.destinations import Destinations
 from scheduler_app.store.dry_run import DryRunMongo
 from scheduler_app.store.edits import Edits
@@ -62,6 +63,7 @@ class Store:
         self.blacked_out = BlackedOut(self.mongo)
         self.holding = Holding(self.mongo)
         self.kill_switches = KillSwitchDocuments(self.mongo)
+        self.cancel_requests = CancelRequests(self.mongo)
         self.claims = Claims(self.mongo, self.secret_box)
         self.messages = Messages(self.mongo, self.secret_box)
         self.cancellations = Cancellations(self.mongo)

@@ -1,5 +1,6 @@
 """Backfill: people ask for past occurrences, and beats make their events page by page."""
 
+import hashlib
 import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -105,10 +106,17 @@ class BackfillService:
             ).intersection(found)
         return Progress(made, there=len(there))
 
-    def start(self, schedule: Schedule, asked: Asked, now: datetime) -> Progress:
-        """Stores what beats then do. Raises as `plan`, and Conflict while the schedule has one at work, or
-        the tenant as many as it may have."""
+    def start(
+        self, schedule: Schedule, asked: Asked, now: datetime, *, request_seed: str | None = None
+    ) -> Progress:
+        """Stores what beats then do; once for a `request_seed`, as in `Creation.create`. Raises as `plan`,
+        and Conflict while the schedule has another one at work, or the tenant as many as it may have."""
+        number = None if request_seed is None else _number_of(request_seed)
+        if number is not None and self._has_started(schedule, number):
+            return self.progress(schedule.id, tenant=schedule.tenant)
         planned = self.plan(schedule, asked, now)
+        if number is not None:
+            planned = replace(planned, backfill=replace(planned.backfill, number=number))
         backfills = self.store.backfills
         if backfills.running(tenant=schedule.tenant, most=MAX_RUNNING) >= MAX_RUNNING:
             raise Conflict(f"{MAX_RUNNING} backfills are at work; wait for one to end, or cancel one")
@@ -157,6 +165,13 @@ class BackfillService:
             )
         return self.progress(schedule_id, tenant=tenant)
 
+    def _has_started(self, schedule: Schedule, number: str) -> bool:
+        try:
+            found = self.store.backfills.get(schedule.id, tenant=schedule.tenant)
+        except Corrupt:
+            return False
+        return found is not None and found.number == number
+
     def _check_caught_up(self, schedule: Schedule, asked: Asked) -> None:
         """Beats may be about to make what a backfill would find missing. Raises Conflict."""
         behind = (
@@ -171,11 +186,19 @@ class BackfillService:
             raise Conflict("beats are still making occurrences of that time; try again in a moment")
 
 
+def _number_of(request_seed: str) -> str:
+    """The number of the backfill that the request of this seed starts."""
+    return hashlib.sha256(request_seed.encode()).hexdigest()[:8]
+
+
 class BackfillDuty:
     """Makes the events of backfills; any number of beats may do it at once."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, ahead_seconds: float) -> None:
+        """Events are made so long before they fall due, the rest waits in the rule: at least the time between
+        two calls of `work_page`."""
         self._store = store
+        self._ahead = timedelta(seconds=ahead_seconds)
 
     def work_page(self, now: datetime) -> bool:
         """Makes the next events of each backfill, or withdraws what waits of a cancelled one; True when there
@@ -222,7 +245,9 @@ class BackfillDuty:
             ended = replace(backfill, state=BackfillState.CANCELLED, ended_at=now, sweeping=True)
             return replace(ended, reason="The schedule was deleted.")
         waiting = backfills.waiting(backfill, most=MAX_WAITING)
-        room = min(OCCURRENCES_A_PAGE, backfill.room(now, waiting))
+        overdue = backfills.overdue(backfill, now, most=MAX_WAITING)
+        room = backfill.room(now, ahead=self._ahead, waiting=waiting, overdue=overdue)
+        room = min(OCCURRENCES_A_PAGE, room)
         if room <= 0:
             return backfill
         recurrence = rest.recurrence(backfill.schedule_created_at)
@@ -266,7 +291,7 @@ class BackfillDuty:
             metrics.set_aside.inc()
             log.error(
                 "backfill.set_aside",
-                message="A backfill cannot go on and is ended",
+                message="A backfill cannot continue and was ended",
                 schedule_id=schedule_id,
                 reason=reason,
             )

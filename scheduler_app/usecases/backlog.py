@@ -17,10 +17,10 @@ log = get_logger(__name__)
 
 Name = TypeVar("Name")
 
-#: Beyond so many late events their owners are told by the oldest of them.
+#: Of more late events than this, owners are counted among the oldest alone.
 MAX_LOOKED_AT = 50_000
 MAX_COUNTED = 1_000_000
-#: How fast events end is told by so much time.
+#: The time over which the speed of ending events is measured.
 MEASURED = timedelta(seconds=60)
 MAX_FINISHED = 100_000
 
@@ -43,7 +43,7 @@ class Backlog:
 
     @property
     def seconds_to_drain(self) -> float | None:
-        """How long it takes at the speed of the last minute; None where nothing ended in it."""
+        """How long it takes at the speed of the last minute; None if nothing ended in it."""
         if not self.count:
             return 0.0
         return self.count / self.finished_per_second if self.finished_per_second else None

@@ -12,6 +12,7 @@ from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event_ids import schedule_of
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.kill_switch import Scope, Target
+from scheduler_app.domain.names import check_new
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.blackouts import CorruptBlackout
@@ -46,6 +47,8 @@ class BlackoutService:
         blackout.check_end(now, [each for each in beside if each.target in targets])
         if there is None and len(known) >= MAX_BLACKOUTS:
             raise Conflict(f"there are {MAX_BLACKOUTS} blackouts: delete some that are over")
+        if there is None:
+            check_new(blackout.name)
         created = self.store.blackouts.put(blackout)
         log.info("blackout.set", message="A blackout was set", blackout=blackout.name)
         return blackout, "created" if created else "changed"

@@ -13,7 +13,7 @@ from scheduler_app.store.paging import Page, Position
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.usecases.schedules import ScheduleService, check_pause_end
 
-#: A page ends after so many seconds, finished or not: its caller goes on with the next page.
+#: A page ends after this many seconds, finished or not: its caller continues with the next page.
 PAGE_SECONDS = 5.0
 
 
@@ -64,7 +64,7 @@ def edit_page(
 
 
 def _unfit(verb: Verb, schedule: Schedule | CorruptSchedule) -> str | None:
-    """Why a schedule is not edited, as far as its listed state tells; None where it may be."""
+    """Why a schedule is not edited, as far as its listed state tells; None if it may be."""
     if verb is Verb.DELETE:
         return None
     if isinstance(schedule, CorruptSchedule):

@@ -8,10 +8,10 @@ from typing import Final
 from scheduler_app.domain.calendar_feed import CalendarFeed, feed_of, new_token
 from scheduler_app.domain.errors import Conflict, InvalidRecurrence, NotFound
 from scheduler_app.domain.event import UNSENT, Kind
-from scheduler_app.domain.recurrence import Recurrence
+from scheduler_app.domain.recurrence import AnyRecurrence, Once, Recurrence
 from scheduler_app.domain.recurrence.standard_rule import StandardRule, standard_rule
 from scheduler_app.domain.schedule import Schedule, ScheduleState
-from scheduler_app.ics import Entry, write_calendar
+from scheduler_app.ics import Entry, When, write_calendar
 from scheduler_app.store import Store
 from scheduler_app.store.calendar_feeds import MAX_FEEDS, CorruptFeed
 from scheduler_app.store.events.lists import Narrowing
@@ -29,11 +29,13 @@ MAX_PAST_OF_ONE: Final = 100
 AHEAD: Final = timedelta(days=366)
 MAX_INSTANTS: Final = 100
 MAX_INSTANTS_OF_ONE: Final = 1_000
-#: An outcome's sentence is cut to so many characters.
+#: Of all schedules of a feed together: each instant is an event of some hundred bytes.
+MAX_INSTANTS_OF_ALL: Final = 5_000
+#: The most characters of an outcome's sentence.
 _MAX_MESSAGE: Final = 300
 _LAST: Final = datetime(9998, 1, 1, tzinfo=UTC)
 
-Coming = tuple[Entry, StandardRule | list[datetime]]
+Coming = tuple[Entry, When]
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,12 @@ class CalendarFeedService:
     """See `domain.calendar_feed`; a dry run makes none."""
 
     def create(self, name: str, tag: str | None, now: datetime, *, tenant: str) -> tuple[CalendarFeed, str]:
-        """A new feed, and its token, which nobody can show again. Raises Conflict beyond `MAX_FEEDS`."""
+        """A new feed, and its token, which cannot be shown again. Raises Conflict beyond `MAX_FEEDS`."""
         feeds = self.store.calendar_feeds
         if len(feeds.all(tenant=tenant)) >= MAX_FEEDS:
-            raise Conflict(f"there are {MAX_FEEDS} calendar feeds already; delete one that nobody reads")
+            raise Conflict(
+                f"there are {MAX_FEEDS} calendar feeds already; delete one that is not read any more"
+            )
         feed_id = feeds.new_id(tenant=tenant)
         token, digest = self.new_token(feed_id)
         feed = CalendarFeed(feed_id, name, digest, now, tag)
@@ -67,7 +71,7 @@ class CalendarFeedService:
         log.info("calendar_feed.deleted", message="A calendar feed was deleted", feed_id=feed_id)
 
     def opened(self, token: str) -> CalendarFeed | None:
-        """The feed whose token that is; None where it is no feed's."""
+        """The feed whose token that is; None if it is no feed's."""
         feed = self.store.calendar_feeds.find(feed_of(token))
         return feed if feed is not None and feed.opened_by(token) else None
 
@@ -106,7 +110,7 @@ class CalendarFeedService:
         if found.next is not None:
             left_out.append(f"past events before the newest {MAX_PAST}")
         names = {each.id: each.name for each in schedules}
-        # Messages are nobody's schedule.
+        # Messages belong to no schedule.
         past = [each for each in found.rows if each.kind is not Kind.MESSAGE]
         missing = list({each.schedule_id for each in past} - names.keys())
         for each in self.store.schedules.for_delivery(missing).values():
@@ -130,35 +134,51 @@ def _leaving_out(what: list[str]) -> str:
 
 
 def _coming(schedules: Iterable[Schedule], now: datetime, most: int, left_out: list[str]) -> list[Coming]:
-    found: list[Coming] = []
+    found: list[tuple[Schedule, AnyRecurrence, StandardRule | None]] = []
     for schedule in schedules:
         if schedule.state is not ScheduleState.ACTIVE:
             continue
         try:
-            made = _of_one(schedule, now, most)
+            recurrence = schedule.recurrence()
+            rule = standard_rule(recurrence, now) if isinstance(recurrence, Recurrence) else None
         except InvalidRecurrence as error:
-            left_out.append(f"{schedule.id}, whose recurrence cannot be evaluated ({error.message})")
+            left_out.append(_not_evaluated(schedule, error))
+            continue
+        found.append((schedule, recurrence, rule))
+    singles = sum(rule is None for _, _, rule in found)
+    most = min(most, max(MAX_INSTANTS_OF_ALL // singles, 1)) if singles else most
+    coming: list[Coming] = []
+    for schedule, recurrence, rule in found:
+        try:
+            made = _of_one(schedule, recurrence, rule, now, most)
+        except InvalidRecurrence as error:
+            left_out.append(_not_evaluated(schedule, error))
             continue
         if made is not None:
-            found.append(made)
-    return found
+            coming.append(made)
+    return coming
 
 
-def _of_one(schedule: Schedule, now: datetime, most: int) -> Coming | None:
-    """None where nothing is coming. Raises InvalidRecurrence."""
-    recurrence = schedule.recurrence()
-    when: StandardRule | list[datetime] | None = None
+def _not_evaluated(schedule: Schedule, error: InvalidRecurrence) -> str:
+    return f"{schedule.id}, whose recurrence cannot be evaluated ({error.message})"
+
+
+def _of_one(
+    schedule: Schedule, recurrence: AnyRecurrence, rule: StandardRule | None, now: datetime, most: int
+) -> Coming | None:
+    """What is coming of a schedule: its `rule` if one says it exactly, else its instants, `most` of them. It
+    is None if nothing is coming. Raises InvalidRecurrence."""
     said = [recurrence.description]
-    if isinstance(recurrence, Recurrence):
-        when = standard_rule(recurrence, now)
-    if when is None:
+    once = isinstance(recurrence, Once) or (isinstance(recurrence, Recurrence) and recurrence.is_once)
+    when: StandardRule | datetime | list[datetime] | None = recurrence.after(now) if once else rule
+    if when is None and not once:
         end = min(now, _LAST) + AHEAD
         when, following = recurrence.between_and_next(now, end, most)
         if not when and following is not None:
             when = [following]
         elif following is not None:
             said.append(f"Shown up to {when[-1]:%Y-%m-%d %H:%M} UTC.")
-    if isinstance(when, list) and not when:
+    if not when:
         return None
     entry = Entry(
         uid=schedule.id,
@@ -166,6 +186,7 @@ def _of_one(schedule: Schedule, now: datetime, most: int) -> Coming | None:
         written_at=schedule.updated_at,
         description="\n".join(said),
         categories=schedule.tags,
+        sequence=schedule.version - 1,
     )
     return entry, when
 
@@ -186,4 +207,5 @@ def _past_entry(event: EventRecord, name: str) -> Entry:
         description="\n".join(filter(None, said)),
         categories=(event.state.value,),
         cancelled=event.state in UNSENT,
+        sequence=event.attempt,
     )

@@ -2,22 +2,27 @@
 schedules."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.errors import InvalidRecurrence
-from scheduler_app.domain.local_time import local_in
+from scheduler_app.domain.event import FINAL
+from scheduler_app.domain.local_time import instant_at, local_in
+from scheduler_app.domain.recurrence import AnyRecurrence
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Store
 from scheduler_app.store.events.figures import Outcome
 from scheduler_app.usecases.viewed import Viewed
 
-#: How many of the newest past events are shown.
+#: How many of the newest past events are shown, and counted.
 MOST_EVENTS = 5_000
-#: How many coming occurrences of each schedule are looked for, and for how long in all.
+MOST_COUNTED = 50_000
+#: How many coming occurrences of each schedule are listed, and of one with more on each day; all are counted.
 MOST_OF_ONE = 100
+MOST_OF_A_DAY = 50
+#: How long they are looked for in all.
 MOST_SECONDS = 1.0
 
 
@@ -36,8 +41,18 @@ class Day:
 
     date: date
     outcomes: Counter[str] = field(default_factory=Counter)
+    """All that ran, by state."""
     past: list[Outcome] = field(default_factory=list)
+    """The newest."""
+    planned: int = 0
+    """All that is to come."""
     coming: list[Coming] = field(default_factory=list)
+    """The next."""
+
+    @property
+    def done(self) -> int:
+        """How many are over: completed, dead letters, left out."""
+        return sum(self.outcomes[state.value] for state in FINAL)
 
 
 @dataclass(frozen=True)
@@ -53,8 +68,6 @@ def calendar_view(store: Store, viewed: Viewed, now: datetime) -> CalendarView:
     left_out: list[str] = []
     schedules = viewed.schedules(store, left_out)
     past = _past(store, viewed, now, schedules)
-    if len(past) >= MOST_EVENTS:
-        left_out.append(f"past events before {past[-1].run_time:%Y-%m-%d %H:%M} UTC")
     days: dict[date, Day] = {}
 
     def day(moment: datetime) -> Day:
@@ -62,11 +75,13 @@ def calendar_view(store: Store, viewed: Viewed, now: datetime) -> CalendarView:
         return days.setdefault(on, Day(on))
 
     for outcome in past:
-        on = day(outcome.run_time)
-        on.outcomes[outcome.state.value] += 1
-        on.past.append(outcome)
-    for coming in _coming(schedules, max(viewed.since, now), viewed.until, left_out):
-        day(coming.run_time).coming.append(coming)
+        day(outcome.run_time).past.append(outcome)
+    if len(past) < MOST_EVENTS:
+        for outcome in past:
+            day(outcome.run_time).outcomes[outcome.state.value] += 1
+    else:
+        _count_past(store, viewed, now, schedules, day, left_out)
+    _count_coming(schedules, max(viewed.since, now), viewed, day, left_out)
     for each in days.values():
         each.coming.sort(key=lambda coming: coming.run_time)
     return CalendarView(days, left_out)
@@ -79,17 +94,44 @@ def _past(store: Store, viewed: Viewed, now: datetime, schedules: Sequence[Sched
         return []
     if viewed.schedule_id is not None:
         return figures.of_schedule(viewed.schedule_id, since, until, tenant=viewed.tenant, most=MOST_EVENTS)
-    found = figures.newest(since, until, tenant=viewed.tenant, most=MOST_EVENTS)
-    if viewed.all_schedules:
-        return found
-    ids = {each.id for each in schedules}
-    return [each for each in found if each.schedule_id in ids]
+    ids = None if viewed.all_schedules else [each.id for each in schedules]
+    return figures.newest(since, until, tenant=viewed.tenant, most=MOST_EVENTS, schedule_ids=ids)
 
 
-def _coming(
-    schedules: Iterable[Schedule], since: datetime, until: datetime, left_out: list[str]
-) -> Iterable[Coming]:
-    end, late = monotonic() + MOST_SECONDS, 0
+def _count_past(
+    store: Store,
+    viewed: Viewed,
+    now: datetime,
+    schedules: Sequence[Schedule],
+    day: Callable[[datetime], Day],
+    left_out: list[str],
+) -> None:
+    """Counts more events than are listed."""
+    ids = None if viewed.all_schedules else [each.id for each in schedules]
+    if viewed.schedule_id is not None:  # it may be deleted, and has its events still
+        ids = [viewed.schedule_id]
+    days = list(_days(viewed.since, min(viewed.until, now), viewed.zone))
+    counted = store.event_figures.by_day(
+        [begin for begin, _ in days], days[-1][1], tenant=viewed.tenant, most=MOST_COUNTED, schedule_ids=ids
+    )
+    for begin, outcomes in counted.items():
+        day(begin).outcomes.update(outcomes)
+    if sum(outcomes.total() for outcomes in counted.values()) >= MOST_COUNTED:
+        oldest = local_in(min(counted), viewed.zone)
+        left_out.append(
+            f"past events beyond the newest {MOST_COUNTED:,}: some of {oldest:%Y-%m-%d}, all before"
+        )
+
+
+def _count_coming(
+    schedules: Iterable[Schedule],
+    since: datetime,
+    viewed: Viewed,
+    day: Callable[[datetime], Day],
+    left_out: list[str],
+) -> None:
+    """Counts what comes of each schedule, and lists the next of it."""
+    until, end, late = viewed.until, monotonic() + MOST_SECONDS, 0
     for schedule in schedules:
         if since >= until or schedule.next_run_at is None or schedule.next_run_at >= until:
             continue
@@ -97,12 +139,40 @@ def _coming(
             late += 1
             continue
         try:
-            times = schedule.recurrence().between(since, until, limit=MOST_OF_ONE)
+            recurrence = schedule.recurrence()
+            times = recurrence.between(since, until, limit=MOST_OF_ONE)
+            if len(times) < MOST_OF_ONE:
+                found = [(each, 1, [each]) for each in times]
+            else:
+                found = _each_day(recurrence, since, viewed)
         except InvalidRecurrence:
             left_out.append(f"what comes of {schedule.name}, whose rule cannot be evaluated")
             continue
-        if len(times) == MOST_OF_ONE:
-            left_out.append(f"what comes of {schedule.name} after {times[-1]:%Y-%m-%d %H:%M} UTC")
-        yield from (Coming(each, schedule.id, schedule.name) for each in times)
+        for at, count, listed in found:
+            of_day = day(at)
+            of_day.planned += count
+            of_day.coming += [Coming(each, schedule.id, schedule.name) for each in listed]
     if late:
         left_out.append(f"what comes of {late} more schedules, which took too long to evaluate")
+
+
+def _each_day(
+    recurrence: AnyRecurrence, since: datetime, viewed: Viewed
+) -> list[tuple[datetime, int, list[datetime]]]:
+    """An instant of each day, how many occurrences the day has, and the first of them. Raises
+    InvalidRecurrence."""
+    return [
+        (begin, recurrence.count(begin, end), recurrence.between(begin, end, limit=MOST_OF_A_DAY))
+        for begin, end in _days(since, viewed.until, viewed.zone)
+    ]
+
+
+def _days(since: datetime, until: datetime, zone: str) -> Iterator[tuple[datetime, datetime]]:
+    """When each day of a zone begins and ends, from `since` up to `until`; the first and the last may be
+    parts."""
+    begin = since
+    while begin < until:
+        midnight = datetime.combine(local_in(begin, zone).date() + timedelta(days=1), time())
+        end = min(max(instant_at(midnight, zone), begin + timedelta(seconds=1)), until)
+        yield begin, end
+        begin = end

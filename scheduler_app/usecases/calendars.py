@@ -8,6 +8,7 @@ from typing import Final
 from scheduler_app.domain.calendars import Calendar, NamedCalendar, Remade, holiday_data_key
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
+from scheduler_app.domain.names import check_new
 from scheduler_app.domain.not_given import NotGiven
 from scheduler_app.store import Store
 from scheduler_app.store.calendars.calendars import MOST_COUNTED, CorruptCalendar
@@ -16,14 +17,14 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: How often an edit is tried when somebody else's comes in between.
+#: How often an edit is tried again when another edit comes in between.
 TRIES: Final = 20
 _NAMES_LOOKED_AT: Final = 500
 
 
 @dataclass(frozen=True)
 class CalendarService:
-    """Edits take effect at once for new schedules; beats make the others' futures anew."""
+    """Edits take effect at once for new schedules; beats plan the events of the others again."""
 
     store: Store
 
@@ -35,7 +36,7 @@ class CalendarService:
         if isinstance(found, CorruptCalendar):
             raise Conflict(
                 f"the stored calendar {name} is corrupt: {found.reason}. Mend that field in MongoDB, or"
-                " delete the calendar and make it anew"
+                " delete the calendar and create it again"
             )
         return found
 
@@ -50,12 +51,14 @@ class CalendarService:
         absent: bool = False,
     ) -> tuple[NamedCalendar, bool]:
         """The calendar as it is from now on, and whether it is new. `version`: only over that one; `absent`:
-        only where there is none. Nothing is written where nothing changes. Raises StaleVersion, Conflict."""
+        only where there is none. Nothing is written where nothing changes. Raises StaleVersion, Conflict, and
+        InvalidField for a name that nothing new may have."""
         for _ in range(TRIES):
             old = self.store.calendars.get(name, tenant=tenant)
             if old is None:
                 if version is not None:
                     raise StaleVersion(f"If-Match asks for a calendar {name}, and there is none")
+                check_new(name)
                 data = holiday_data_key() if calendar.uses_holiday_data else None
                 made = NamedCalendar(tenant, name, calendar, now, now, holiday_data=data)
                 stored = self.store.calendars.insert(made)
@@ -101,7 +104,7 @@ class CalendarService:
                 f"{schedules} the calendar {name}: give them another by PUT, or calendar null, or delete them"
             )
         if not self.store.calendars.delete(name, now, tenant=tenant, version=version):
-            raise StaleVersion("somebody else has changed or deleted the calendar; read it again")
+            raise StaleVersion("the calendar was changed or deleted meanwhile; read it again")
         log.info("calendar.deleted", message="A calendar was deleted", calendar=name)
 
 
@@ -138,7 +141,7 @@ def calendar_named(name: str, store: Store, *, tenant: str) -> NamedCalendar:
     near = get_close_matches(name, names, n=3)
     raise InvalidField(
         "calendar",
-        f"there is no calendar {name}; make it by PUT /api/calendars/{name}"
+        f"there is no calendar {name}; make it by PUT /api/v1/calendars/{name}"
         + (f", or take {' or '.join(near)}" if near else ""),
     )
 

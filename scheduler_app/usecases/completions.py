@@ -88,7 +88,7 @@ class CompletionTimeouts:
         self._judge_failures = judge_failures
 
     def end_overdue(self, now: datetime) -> int:
-        """Ends a page of attempts that nobody completed; returns how many. Raises a STORE_FAULT."""
+        """Ends a page of attempts that were not completed in time; returns how many. Raises a STORE_FAULT."""
         ended = 0
         for awaited in self._store.completions.overdue(now, limit=EVENTS_A_PAGE):
             reason = f"it was not completed within {awaited.seconds:g} s"

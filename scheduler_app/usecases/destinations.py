@@ -16,6 +16,7 @@ from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleV
 from scheduler_app.domain.event import Event
 from scheduler_app.domain.flow import FlowState, Limiter
 from scheduler_app.domain.http_action import HttpAction, http_action
+from scheduler_app.domain.names import check_new
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.domain.signing import Signing
 from scheduler_app.domain.tenants import SEPARATOR, whole_id
@@ -49,7 +50,7 @@ class DestinationService:
     """What people do with destinations.
 
     `check_action` raises InvalidField for a receiver that this deployment does not reach; `attempt` makes one
-    attempt as a worker does, and is None where nothing may be sent; `limiter` knows how destinations are.
+    attempt as a worker does, and is None if nothing may be sent; `limiter` knows how destinations are.
     """
 
     store: Store
@@ -83,6 +84,8 @@ class DestinationService:
             if isinstance(old, CorruptDestination):
                 raise Conflict(unreadable(old))
             _check_conditions(old, name, conditions)
+            if old is None:
+                check_new(name)
             made = self._signed(draft.destination(own_id, now, old), draft, now)
             self._check_receiver(made)
             self._check_limits(made)
@@ -131,7 +134,7 @@ class DestinationService:
         if isinstance(found, Destination):
             _check_conditions(found, name, Conditions(version=version))
         at = found.version if isinstance(found, Destination) else None
-        # Marked first, counted after: whoever writes something that names it reads it again after that write.
+        # Marked first, counted after: a request that stores its name reads the destination again afterwards.
         # One of the two always sees the other.
         if not self.store.destinations.begin_deletion(own_id, tenant=tenant, version=at):
             raise StaleVersion(f"the destination {name} was changed at this moment: read it again")
@@ -160,7 +163,7 @@ class DestinationService:
             )
 
     def flow(self, destination: Destination) -> FlowState | None:
-        """How a destination with limits is at this moment; None without limits, and where nobody can say."""
+        """How a destination with limits is at this moment; None without limits, and while it is unknown."""
         if self.limiter is None or not destination.is_limited:
             return None
         try:
@@ -232,7 +235,7 @@ def unreadable(found: CorruptDestination) -> str:
         )
     return (
         f"the stored document of the destination {found.id} is corrupt: {found.reason}. Mend that field in"
-        " MongoDB, or delete the destination and create it anew"
+        " MongoDB, or delete the destination and create it again"
     )
 
 

@@ -13,12 +13,14 @@ from scheduler_app.store.events.record import EventRecord
 from scheduler_app.store.paging import Position, Window
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.claimed_cancellation import cancel_claimed
 
 log = get_logger(__name__)
 
+WITHDRAWN = "Withdrawn by a person"
 NO_CALLBACK = "its schedule was deleted: there is no callback to send it to"
 DISMISSED = "Dismissed by a person: it is not sent again"
-REDRIVEN = "Redriven by a person; its attempts are counted anew"
+REDRIVEN = "Redriven by a person; its attempts are counted from 1 again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Redriven:
     skipped: list[tuple[str, str]]
     next: Position | None
     last_due: datetime | None = None
-    """When the last one falls due, where they were given times."""
+    """When the last one falls due, where a rate was given."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +53,17 @@ class EventService:
         return event
 
     def cancel(self, event_id: str, now: datetime, *, tenant: str) -> EventRecord:
-        """Cancels an event that no worker has claimed. Raises NotFound; Conflict when it is running or
+        """Cancels an event whose request has not begun. Raises NotFound; Conflict when it is in flight or
         final."""
         event = self.get(event_id, tenant=tenant)
-        if not self.store.cancellations.cancel(event_id, now, "Withdrawn by a person", tenant=tenant):
-            event = self.get(event_id, tenant=tenant)
-            why = (
-                "its history is final" if event.state in FINAL else "its request is in flight, or about to be"
-            )
-            raise Conflict(f"the event is {event.state}: {why}, and it cannot be cancelled")
+        if not self.store.cancellations.cancel(event_id, now, WITHDRAWN, tenant=tenant):
+            before, event = event, self.get(event_id, tenant=tenant)
+            if event.state is State.RUNNING:
+                cancel_claimed(self.store, event_id, WITHDRAWN, tenant=tenant)
+                event = self.get(event_id, tenant=tenant)
+            if event.state is not State.CANCELLED or before.state is State.CANCELLED:
+                why = "its history is final" if event.state in FINAL else "its request is in flight"
+                raise Conflict(f"the event is {event.state}: {why}, and it cannot be cancelled")
         log.info("event.cancelled", message="A person cancelled an event", event_id=event_id)
         return self.get(event_id, tenant=tenant)
 
@@ -91,7 +95,8 @@ class EventService:
         start: datetime | None = None,
     ) -> Redriven:
         """Redrives the dead letters of a page, except those that no request could be made for: at once, or
-        so many `a_second`, the first of them at `start`."""
+        `a_second` of them in a second. The first is due at once, or so long after `start`, which is when the
+        last one of the page before is due."""
         found = self.store.event_lists.page(
             window, tenant=tenant, schedule_id=schedule_id, states={State.ERROR}, narrowing=narrowing
         )
@@ -107,8 +112,7 @@ class EventService:
                 ids.append(event.id)
             else:
                 skipped.append((event.id, reason))
-        first = max(now, start or now)
-        due = None if a_second is None else [first + timedelta(seconds=i / a_second) for i in range(len(ids))]
+        due = None if a_second is None else _due_times(len(ids), a_second, start, now)
         redriven = self.store.events.redrive(ids, now, REDRIVEN, tenant=tenant, due=due) if ids else []
         won = {event.id for event in redriven}
         skipped += [(each, "it is no longer in error") for each in ids if each not in won]
@@ -136,8 +140,14 @@ class EventService:
         return Redriven(count, [], page.next)
 
 
+def _due_times(count: int, a_second: float, start: datetime | None, now: datetime) -> list[datetime]:
+    """When as many events are due, one after the other; `start` is when the one before them is due."""
+    first = now if start is None else max(now, start + timedelta(seconds=1 / a_second))
+    return [first + timedelta(seconds=i / a_second) for i in range(count)]
+
+
 def _hopeless(event: EventRecord, schedule: Schedule | CorruptSchedule | None) -> str | None:
-    """Why a redrive of a dead letter would end in error again without a request; None where it would not."""
+    """Why a redrive of a dead letter would end in error again without a request; None if it would not."""
     if schedule is None:
         return NO_CALLBACK
     if isinstance(schedule, CorruptSchedule):

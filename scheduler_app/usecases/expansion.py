@@ -32,11 +32,11 @@ PARTS_AT_ONCE = 4
 WORTH_PARTS = 50
 OCCURRENCES_A_SCHEDULE = 200
 OCCURRENCES_A_PAGE = 5_000
-#: An edit expands up to so many occurrences itself; where more are owed, all of them are left to beats.
+#: An edit expands up to this many occurrences itself; where more are owed, all of them are left to beats.
 OCCURRENCES_AN_EDIT = 200
 #: While many schedules wait, each is expanded so far first: the next tick comes well before that time.
 NEXT_NEEDED = timedelta(seconds=60)
-#: Schedules with overdue occurrences get one in so many places of such a page.
+#: Schedules with overdue occurrences get one in this many places of such a page.
 OWING_SHARE = 4
 
 #: A claim's token, and the schedules it won.

@@ -1,12 +1,14 @@
 """Explain: why does a schedule fire at an instant, or why does it not?"""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from scheduler_app.domain.destination import destination_of
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event import Kind, State
 from scheduler_app.domain.explanation import EventFacts, Explanation, explain
+from scheduler_app.domain.instants import shown_instant
+from scheduler_app.domain.jitter import due
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.recurrence import Reason, Recurrence
 from scheduler_app.domain.schedule import TICK, Schedule
@@ -18,6 +20,8 @@ from scheduler_app.usecases.blackouts import cover_of
 
 #: Events of one schedule at one instant that are looked at: its revisions', and those made by hand.
 EVENTS_AT_ONCE = 100
+#: Occurrences whose jitter may lead to the instant that is asked about: a day of every second at most.
+OCCURRENCES_LOOKED_AT = 86_400
 
 
 def explain_schedule(
@@ -31,11 +35,12 @@ def explain_schedule(
     schedule = _schedule(store, schedule_id, tenant)
     if at.tzinfo is None:
         at = instant_at(at, zone_of(schedule), schedule.trigger.overlap)
+    asked, at = at, _occurrence_due(schedule, at)
     event = _event(store, schedule, at)
     facts = None
     if event is not None:
         last = event.status[-1] if event.status else {}
-        # No edit withdraws what somebody asked for.
+        # An edit does not withdraw what was asked for by hand.
         revision = schedule.revision if event.kind is Kind.BACKFILL else event.revision
         facts = EventFacts(revision, event.state, last.get("message", ""))
     verdict = schedule.recurrence().why(at)
@@ -44,7 +49,28 @@ def explain_schedule(
     found = explain(schedule, verdict, at, facts, now)
     if at >= now:
         found = _withheld(store, schedule, found, now)
+    if asked != at and found.fires:
+        jitter = (asked - at).total_seconds()
+        said = (
+            f"Its callback falls due at {shown_instant(asked)}, {jitter:g} s of jitter after its occurrence."
+        )
+        found = replace(found, causes=(Reason("jitter", said), *found.causes))
     return schedule, found, event
+
+
+def _occurrence_due(schedule: Schedule, at: datetime) -> datetime:
+    """The occurrence whose callback falls due at `at` because of jitter; `at` itself where there is none, or
+    where too many may be meant."""
+    if not schedule.jitter_seconds:
+        return at
+    recurrence = schedule.recurrence()
+    if recurrence.between(at, at + TICK, limit=1):
+        return at
+    since = at - timedelta(seconds=schedule.jitter_seconds)
+    for run_time in recurrence.between(since, at, limit=OCCURRENCES_LOOKED_AT):
+        if due(schedule.id, run_time, schedule.jitter_seconds) == at:
+            return run_time
+    return at
 
 
 def _withheld(store: Store, schedule: Schedule, found: Explanation, now: datetime) -> Explanation:

@@ -1,4 +1,4 @@
-"""Pause after failures: a schedule whose last events all ended in `error` is paused, and somebody is told."""
+"""Pause after failures: a schedule whose last events all ended in `error` is paused, and that is notified."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class FailurePausing:
         return True
 
     def _reason(self, schedule: Schedule, now: datetime) -> str | None:
-        """Why it is to be paused; None where it is not."""
+        """Why it is to be paused; None if it is not."""
         most = schedule.pause_after_failures
         if most is None or schedule.state is not ScheduleState.ACTIVE:
             return None

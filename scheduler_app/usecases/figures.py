@@ -14,7 +14,7 @@ from scheduler_app.store.events.figures import Outcome
 SPAN = timedelta(hours=1)
 #: More events are not looked at: the figures are of a shorter time then, and say so.
 MOST = 3_000
-#: However many pages are open, the store is asked once in so many seconds by each process.
+#: However many pages are open, each process asks the store once in this many seconds.
 KEPT_SECONDS = 4.0
 MINUTE = timedelta(minutes=1)
 
@@ -50,9 +50,11 @@ class Figures:
 
 
 def figures_of(outcomes: Sequence[Outcome], now: datetime, *, most: int = MOST) -> Figures:
-    """The figures of events, newest first, of the hour before `now`."""
+    """The figures of events, newest first, of the hour before `now`. Those that were withdrawn before they
+    were due count for how far back `outcomes` reach, and for nothing else."""
     complete = len(outcomes) < most
     since = now - SPAN if complete else outcomes[-1].run_time
+    outcomes = [each for each in outcomes if not each.was_withdrawn]
     lags = sorted(each.lag_ms for each in outcomes if each.lag_ms is not None)
     begin = since.replace(second=0, microsecond=0)
     by_minute: dict[datetime, list[Outcome]] = {}

@@ -25,11 +25,11 @@ from scheduler_app.store import Store
 from scheduler_app.store.forecasts import Waiting
 
 SCHEDULES_A_READ = 500
-#: Beyond so many, as many by chance stand for all.
+#: Of more schedules, this many are drawn at random and stand for all.
 MAX_SCHEDULES = 20_000
 #: What the rules of schedules may take; those that are not evaluated by then are estimated by the others.
 MAX_SECONDS = 8.0
-#: Beyond so many that wait, a part of each bucket stands for all of it.
+#: Of more waiting events, a part of each bucket stands for all of it.
 MAX_EVENTS = 50_000
 MAX_COUNTED = 1_000_000
 MAX_OVERDUE = 100_000
@@ -153,7 +153,7 @@ class ForecastService:
         limit, buckets = self.max_events, made.buckets
         found = self.store.forecasts.made_since(since, buckets, limit=limit, tenant=tenant)
         if len(found) == limit:
-            made.notes.append("More became events meanwhile than are looked at.")
+            made.notes.append("More occurrences became events meanwhile than the forecast reads.")
         own = {each.schedule_id for each in found} if outlooks else ()
         facts = self.store.kill_switches.judged_by(list(own)) if own else {}
         for each in found:

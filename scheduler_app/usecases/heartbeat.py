@@ -46,7 +46,7 @@ class Presence(threading.Thread):
         self._unexpected = UnexpectedErrors(
             metrics.heartbeat_failures,
             "heartbeat.failed",
-            "A step of the heartbeat failed; it goes on",
+            "A step of the heartbeat failed; the heartbeat continues",
             monotonic=monotonic,
         )
 
@@ -100,7 +100,7 @@ class Presence(threading.Thread):
         elif jump and not before:
             log.error(
                 "clock.jumped",
-                message="mongod's clock jumped; this process goes on by monotonic time. Set the clock of"
+                message="mongod's clock jumped; this process continues by monotonic time. Set the clock of"
                 " MongoDB's host by NTP; if it is right, set this host's, and its time is followed",
                 jump_seconds=round(jump, 3),
             )
@@ -130,7 +130,7 @@ class Presence(threading.Thread):
                         "mongodb.unreachable", message="MongoDB does not answer", error=str(error)[:300]
                     )
                 self._reachable = False
-            except Exception as error:  # whatever it is: without this thread nobody looks after the clock
+            except Exception as error:  # whatever it is: this thread is the only one that watches the clock
                 self._unexpected.note("report", error)
                 self._ended.wait(REPORT_SECONDS)
                 continue
@@ -138,7 +138,7 @@ class Presence(threading.Thread):
             self._ended.wait(REPORT_SECONDS)
 
     def trouble(self) -> str | None:
-        """Says what hangs in this process; None where nothing does. A MongoDB that is away is no reason to
+        """Says what hangs in this process; None if nothing does. A MongoDB that is away is no reason to
         restart it."""
         age = monotonic() - self._turned_at
         return f"the process has not reported for {age:.0f} s" if age > TURN_SECONDS else None

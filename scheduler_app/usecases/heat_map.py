@@ -9,7 +9,7 @@ from scheduler_app.domain.local_time import local_in
 from scheduler_app.store import Store
 from scheduler_app.usecases.viewed import Viewed
 
-#: So many events are counted, and so many dead letters looked at; of so many schedules that match.
+#: The most events counted, dead letters looked at, and matching schedules.
 MOST_EVENTS = 50_000
 MOST_DEAD = 10_000
 MOST_SCHEDULES = 50

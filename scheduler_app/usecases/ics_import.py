@@ -1,11 +1,12 @@
 """How people make schedules of the events of an iCalendar file, and keep them as a newer file says."""
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
+from scheduler_app.clock import thread_seconds
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.not_given import NOT_GIVEN
@@ -15,6 +16,9 @@ from scheduler_app.usecases.calendars import with_calendar
 from scheduler_app.usecases.creation import Creation
 from scheduler_app.usecases.schedules import ScheduleService
 
+#: What reading a file may cost, in seconds of a thread's CPU. A thousand ordinary events
+#: take a quarter of one.
+MAX_READ_SECONDS = 3.0
 #: 96 bits of a SHA-256, in hexadecimal digits.
 _ID_DIGITS = 24
 Deed = Literal["created", "changed", "unchanged"]
@@ -55,6 +59,12 @@ class Import:
     series that their event has no more are deleted."""
 
 
+def reading_time() -> Callable[[], bool]:
+    """What says whether `MAX_READ_SECONDS` are over that begin now; this thread asks it."""
+    end = thread_seconds() + MAX_READ_SECONDS
+    return lambda: thread_seconds() > end
+
+
 def import_calendar(
     creation: Creation,
     manager: ScheduleService,
@@ -68,7 +78,7 @@ def import_calendar(
     """Makes a schedule of each series in the file that still has an occurrence. `request_seed` and `hops` are
     as in `Creation.create`. An event that is not in the file any more keeps its schedule: the file may be
     another one. Raises InvalidField where the file as a whole cannot be read."""
-    items = read_items(asked.text, timezone=asked.timezone, now=now)
+    items = read_items(asked.text, timezone=asked.timezone, now=now, is_out_of_time=reading_time())
     wanted = [
         (number, series)
         for number, item in enumerate(items)
@@ -152,7 +162,7 @@ def _removed(
         try:
             manager.delete(schedule_id, now, tenant=tenant)
         except NotFound:
-            continue  # somebody else was quicker
+            continue  # another request was quicker
         removed.setdefault(gone[schedule_id], []).append(schedule_id)
     return removed
 

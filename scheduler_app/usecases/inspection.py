@@ -55,7 +55,7 @@ class Inspection:
         log.error(
             "index.arrays",
             message="An event has, or had, an array in a field of the index due_v2, which is slower until it"
-            " is built anew: stop the beats and workers, drop it, and start them again",
+            " is rebuilt: stop the beats and workers, drop it, and start them again",
             fields=fields,
         )
         return self._inspections.events_with_arrays(fields, limit=DOCUMENTS_A_PASS)

@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Final
 
+from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.event_ids import schedule_of
 from scheduler_app.domain.http_action import destination_of_key
 from scheduler_app.domain.kill_switch import KillSwitch, KillSwitches, Scope, Target, held_line
 from scheduler_app.store import Store
 from scheduler_app.store.events.outbox import Due
-from scheduler_app.store.kill_switches import MAX_SWITCHES, CorruptSwitch
+from scheduler_app.store.kill_switches import MAX_SWITCHES, MOST_TAGS, CorruptSwitch, Counted
+from scheduler_app.store.paging import Window
 from scheduler_app.telemetry import get_logger, metrics
 from scheduler_app.usecases.polled import Polled
 
@@ -33,10 +36,12 @@ class Stopped:
 
     switch: KillSwitch
     was_on: bool
-    schedules: int
+    schedules: Counted
     """Active ones."""
-    more: bool
-    """There may be more of them: only so many are counted."""
+    events: Counted
+    """Those that wait."""
+    warning: str | None = None
+    """Why it stops nothing now, and what may have been meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,35 @@ class KillSwitchService:
             switch = replace(there, note=note or there.note)
         if not was_on:
             log.warning("kill_switch.on", message="A kill switch was turned on", stops=str(target))
-        schedules, more = documents.stopped_schedules(target)
-        return Stopped(switch, was_on, schedules, more)
+        return self._stopped(switch, was_on)
+
+    def stopped(self, target: Target) -> Stopped | None:
+        """What one that is on stops now; None if it is off, or its document is corrupt."""
+        known = self.store.kill_switches.of(tenant=target.tenant)
+        switch = next((each for each in known if each.target == target), None)
+        return self._stopped(switch, True) if isinstance(switch, KillSwitch) else None
+
+    def _stopped(self, switch: KillSwitch, was_on: bool) -> Stopped:
+        schedules = self.store.kill_switches.stopped_schedules(switch.target)
+        events = self.store.kill_switches.stopped_events(switch.target)
+        nothing = not (schedules.count or schedules.at_least or events.count or events.at_least)
+        warning = self._about_nothing(switch.target) if nothing else None
+        return Stopped(switch, was_on, schedules, events, warning)
+
+    def _about_nothing(self, target: Target) -> str:
+        if target.scope is Scope.ALL:
+            return "no schedule is active, and no event waits"
+        if target.scope is Scope.TAG:
+            said = f"no active schedule has the tag {target.name}, and no event of one waits"
+            names = self.store.kill_switches.tags(tenant=target.tenant)
+        else:
+            said = f"no active schedule names the destination {target.name}, and no event waits for it"
+            window = Window(limit=MOST_TAGS)
+            rows = self.store.destinations.page(window, tenant=target.tenant).rows
+            names = [each.name for each in rows if isinstance(each, Destination)]
+        by_name = {name.casefold(): name for name in names if name != target.name}
+        near = get_close_matches(target.name.casefold(), by_name, n=1)
+        return said + (f"; there is {by_name[near[0]]}" if near else "")
 
     def turn_off(self, target: Target) -> int:
         """Turns it off; beats release what it held. Returns how many events that is, `MOST_HELD` at most.

@@ -11,7 +11,7 @@ from scheduler_app.store import Store
 #: A count is used for so long, and for so many times the time that it took: counting takes 2 % of a thread.
 LEAST_SECONDS = 1.0
 TIMES_ITS_COST = 50
-#: Tenants whose counts are kept; with more of them they are counted anew.
+#: Tenants whose counts are kept; with more of them all counts are dropped.
 MOST_TENANTS = 1_000
 
 
@@ -57,7 +57,7 @@ class MessageQuota:
         return taken
 
     def give_back(self, tenant: str, number: int) -> None:
-        """Takes back what `take` has counted and nobody made."""
+        """Takes back what `take` has counted for messages that were not made."""
         with self._lock:
             found = self._counts.get(tenant)
             if found is not None:

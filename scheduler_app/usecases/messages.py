@@ -16,6 +16,7 @@ from scheduler_app.domain.signing import Signing
 from scheduler_app.store import Store
 from scheduler_app.store.events.messages import MessageRecord
 from scheduler_app.telemetry import get_logger
+from scheduler_app.usecases.claimed_cancellation import cancel_claimed
 from scheduler_app.usecases.message_quota import MessageQuota
 from scheduler_app.usecases.message_requests import MessageRequest
 from scheduler_app.usecases.named_destination import (
@@ -182,7 +183,7 @@ class MessageService:
         return self._get(message_event_id(message_id, tenant=tenant), tenant)
 
     def cancel(self, message_id: str, now: datetime, *, tenant: str) -> MessageRecord:
-        """Cancels a message that no worker has claimed; one that is cancelled already stays as it is.
+        """Cancels a message whose request has not begun; one that is cancelled already stays as it is.
 
         Raises NotFound; Conflict where its request is in flight, or it was delivered.
         """
@@ -190,6 +191,9 @@ class MessageService:
         if self.store.cancellations.cancel(event_id, now, CANCELLED, tenant=tenant):
             return self._get(event_id, tenant)
         record = self._get(event_id, tenant)
+        if record.event.state is State.RUNNING:
+            cancel_claimed(self.store, event_id, CANCELLED, tenant=tenant)
+            record = self._get(event_id, tenant)
         if record.event.state is not State.CANCELLED:
             raise _too_late(record, "cancelled")
         return record

@@ -20,7 +20,7 @@ MISSED_SECONDS: Final = 0.2
 
 
 def after(seconds: float) -> Callable[[], bool]:
-    """Tells, from now on, whether so many seconds have passed."""
+    """Returns a function that tells whether that many seconds have passed since now."""
     until = monotonic() + seconds
     return lambda: monotonic() > until
 

@@ -53,7 +53,7 @@ def _check(store: Store, field: str, action: HttpAction, known: Known, default_m
     name = own_id.rpartition(SEPARATOR)[2]
     if found is None or _is_leaving(found):
         raise InvalidField(
-            field, f"there is no destination {name}: create it by PUT /api/destinations/{name}"
+            field, f"there is no destination {name}: create it by PUT /api/v1/destinations/{name}"
         )
     if isinstance(found, Destination):
         found.action(action, default_method=default_method)
@@ -64,7 +64,7 @@ def names_deleted(store: Store, known: Known) -> Callable[[Schedule | Message, s
     deletes one marks it before it counts who names it, so that one of the two always sees the other.
 
     Returns what tells of a schedule or message of a tenant which field names a destination that was deleted
-    meanwhile; None where none does.
+    meanwhile; None if none does.
     """
     gone = {
         own_id

@@ -55,7 +55,7 @@ class Notifications:
         """Tells the schedule's `on_failure` once that this revision of it was paused, and why.
 
         It may be called again after any fault, and is one message all the same: its id is derived from the
-        schedule's id and revision. Does nothing for a schedule that names nobody. Raises a STORE_FAULT.
+        schedule's id and revision. Does nothing for a schedule without `on_failure`. Raises a STORE_FAULT.
         """
         if schedule.on_failure is None:
             return
@@ -82,7 +82,7 @@ class Notifications:
         return RetryPolicy(max_retries=self.max_retries)
 
     def _destination(self, owing: Owing) -> str | None:
-        """The destination to notify; None where the deliverable no longer names one."""
+        """The destination to notify; None if the deliverable no longer names one."""
         if owing.owed.destination is not None:
             return owing.owed.destination
         if is_message(owing.event.id):

@@ -1,11 +1,12 @@
 """Does at once, for a person's request, what would otherwise wait for the next tick of a beat.
 
 The request has been written by then, and beats do the same work within a tick or two: a failure here is
-logged, and is no error for whoever asked.
+logged, and is not an error for the request.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.event import Event
@@ -18,6 +19,10 @@ from scheduler_app.usecases.expansion import Expansion
 log = get_logger(__name__)
 
 IDS_IN_A_LINE = 10
+#: Threads of one process that wait for the broker at the same time, and how long others wait for their turn:
+#: while it does not answer, the other threads serve requests that do not need it.
+AT_ONCE = 8
+TURN_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,9 @@ class Prompt:
     faults: tuple[type[Exception], ...]
     timeframe_seconds: float
     horizon_seconds: float
+    is_away: Callable[[], bool] = lambda: False
+    """Whether the broker is known not to answer: then everything is left to beats at once."""
+    turns: threading.BoundedSemaphore = field(default_factory=lambda: threading.BoundedSemaphore(AT_ONCE))
 
     def expand_and_dispatch(self, schedules: Sequence[Schedule], now: datetime) -> None:
         """Makes the first events of new and edited schedules, and dispatches those within the horizon.
@@ -46,7 +54,7 @@ class Prompt:
         ]
         try:
             events = self.expansion.expand_these(near, now, end).events if near else []
-            self.dispatch.dispatch_these(events, now)
+            self._in_turn(events, now, urgent=False)
         except self.faults as error:
             log.warning(
                 "schedule.left_to_beat",
@@ -74,7 +82,7 @@ class Prompt:
 
     def _dispatch(self, events: Sequence[Event], now: datetime, *, urgent: bool) -> None:
         try:
-            self.dispatch.dispatch_these(events, now, urgent=urgent)
+            self._in_turn(events, now, urgent=urgent)
         except self.faults as error:
             log.warning(
                 "event.left_to_beat",
@@ -83,3 +91,13 @@ class Prompt:
                 count=len(events),
                 error=str(error)[:300],
             )
+
+    def _in_turn(self, events: Sequence[Event], now: datetime, *, urgent: bool) -> None:
+        """Dispatches if the broker answers; beats do it otherwise. Raises one of `faults`."""
+        if not events or self.is_away() or not self.turns.acquire(timeout=TURN_SECONDS):
+            return
+        try:
+            if not self.is_away():  # it may have shown that to the thread before
+                self.dispatch.dispatch_these(events, now, urgent=urgent)
+        finally:
+            self.turns.release()

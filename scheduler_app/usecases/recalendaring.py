@@ -1,4 +1,4 @@
-"""When a calendar's days change, the futures of the schedules that this moves are made anew, page by page."""
+"""When a calendar's days change, the events of the schedules that it moves are planned again, by pages."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

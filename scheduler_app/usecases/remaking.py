@@ -52,7 +52,7 @@ class Moved:
 
 @dataclass(slots=True)
 class Remade:
-    """What became of a page. Schedules that expansion is behind with, or that somebody edits at this moment,
+    """What became of a page. Schedules that expansion is behind with, or that are being edited,
     are in neither: they are to be looked at again."""
 
     moved: list[Moved] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Resume: schedules whose pause is over go on by themselves."""
+"""Resume: a schedule whose pause has ended becomes active again by itself."""
 
 from datetime import datetime
 
@@ -27,7 +27,7 @@ class Resumption:
         if ended:
             log.info(
                 "schedules.resumed",
-                message="The pauses of schedules are over; they go on",
+                message="The pauses of schedules are over; the schedules are active again",
                 count=ended,
                 schedule_ids=[schedule.id for schedule in resumed[:_SHOWN]],
             )

@@ -47,7 +47,7 @@ class Rezoning:
         for moved in done.moved:
             log.warning(
                 "schedule.rezoned",
-                message="A zone's rules have changed; the schedule's future was made anew",
+                message="A zone's rules have changed; the schedule's events were planned again",
                 schedule_id=moved.schedule.id,
                 zone_data=version,
                 zone_data_before=moved.schedule.zone_data,

@@ -40,7 +40,7 @@ class OnEdit(Protocol):
 def tell_nobody(
     schedule_id: str, what: str, before: Schedule | None, after: Schedule | None, now: datetime
 ) -> None:
-    """Takes the place of a log of edits where there is none."""
+    """Stands in where edits are not logged."""
 
 
 def get_schedule(store: Store, schedule_id: str, *, tenant: str, linearizable: bool = False) -> Schedule:
@@ -56,7 +56,7 @@ def get_schedule(store: Store, schedule_id: str, *, tenant: str, linearizable: b
     if isinstance(schedule, CorruptSchedule):
         raise Conflict(
             f"the stored document of {schedule_id} is corrupt: {schedule.reason}. Mend that field in"
-            " MongoDB and then resume the schedule, or delete it and create it anew under another id"
+            " MongoDB and then resume the schedule, or delete it and create it again under another id"
         )
     return schedule
 

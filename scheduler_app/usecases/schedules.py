@@ -133,8 +133,8 @@ class ScheduleService:
         return self._changes.write(schedule_id, now, paused, tenant, version, "paused")
 
     def pause_for_failures(self, failing: Schedule, now: datetime, *, note: str) -> Schedule | None:
-        """Pauses a schedule as it was judged: None where it was paused, resumed or edited since, by others or
-        by a worker that has judged the same. Nobody has edited it: its version stays. Raises NotFound,
+        """Pauses a schedule as it was judged: None if it was paused, resumed or edited since, by others or
+        by a worker that has judged the same. A pause is not an edit: its version stays. Raises NotFound,
         Conflict."""
         made: Schedule | None = None
 

@@ -57,7 +57,7 @@ def put(
         try:
             return creation.create(draft, now, tenant=tenant, schedule_id=schedule_id, hops=hops), True
         except Conflict:
-            # Somebody else may have created it a moment ago: then there is something to change.
+            # Another request may have created it a moment ago: then it is changed.
             if manager.store.schedules.get(schedule_id, tenant=tenant) is None:
                 raise
     raise Conflict(

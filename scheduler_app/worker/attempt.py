@@ -23,14 +23,22 @@ class Attempt:
     deliverable: Deliverable = field(repr=False)
     token: str
     worker: str
+    destination_version: int | None = None
+    """Of the destination that was applied; None if the action names none."""
+    judged_again_at: datetime | None = None
+    """After this instant it may be too late to start it; None: never."""
 
     @property
     def number(self) -> int:
         return self.event.attempt + 1
 
+    def may_be_late(self, now: datetime) -> bool:
+        """Whether a policy may forbid at `now` what it allowed when the event was judged."""
+        return self.judged_again_at is not None and now > self.judged_again_at
+
     @property
     def completion_seconds(self) -> float | None:
-        """How long the receiver may work before it says how that went; None where its response says it."""
+        """How long the receiver may work before it says how that went; None if its response says it."""
         if not isinstance(self.deliverable, Schedule) or self.deliverable.completion != "callback":
             return None
         return self.deliverable.completion_timeout_seconds
@@ -103,7 +111,7 @@ class Attempt:
 def owed_by(
     deliverable: Deliverable, event: Event, state: State, ended_at: datetime
 ) -> OwedNotification | None:
-    """The notification that is due when `event` ends in `state`; None where the deliverable names no receiver
+    """The notification that is due when `event` ends in `state`; None if the deliverable names no receiver
     for it."""
     if deliverable.on_success is None and deliverable.on_failure is None:
         return None

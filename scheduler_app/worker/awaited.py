@@ -35,6 +35,6 @@ def _expected(attempt: Attempt, digested: str, seconds: float) -> Expected:
         digest=digested,
         number=attempt.number,
         seconds=seconds,
-        # Decided now, as by a failed response: whoever ends the attempt needs no schedule for it.
+        # Decided now, as by a failed response: ending the attempt later needs no schedule.
         retry_in=None if policy.spent(tries) else timedelta(seconds=policy.delay(tries)),
     )

@@ -23,6 +23,7 @@ from scheduler_app.worker.job import Job
 from scheduler_app.worker.origin import Load, Postponed
 from scheduler_app.worker.origins import OriginQueues
 from scheduler_app.worker.recorder import Delayed, GivenBack, Outcome, Recorder
+from scheduler_app.worker.rejudging import Present
 from scheduler_app.worker.unsent import postponed, postponed_for_another, set_aside
 from scheduler_app.worker.withholding import Withholding
 
@@ -82,16 +83,31 @@ class Courier(EssentialThread):
         self._loads: tuple[Load, ...] = ()
         self._tell_finished: Callable[[Verdict], None] = _tell_nobody
         self._tell_dropped: Callable[[Sequence[str]], None] = _tell_nobody
+        self._judge_again: Callable[[Sequence[Job]], None] = _tell_nobody
+        self._present: queue.SimpleQueue[Present] = queue.SimpleQueue()
+        self._waiting: tuple[Job, ...] = ()
         self._giving_back = threading.Event()
         self._interrupted = False
         self._ended = False
 
     def report_to(
-        self, finished: Callable[[Verdict], None], dropped: Callable[[Sequence[str]], None]
+        self,
+        finished: Callable[[Verdict], None],
+        dropped: Callable[[Sequence[str]], None],
+        judge_again: Callable[[Sequence[Job]], None],
     ) -> None:
-        """Sets what is called with each verdict, and with events that are no longer this worker's. Call it
-        before `start`."""
-        self._tell_finished, self._tell_dropped = finished, dropped
+        """Sets what is called with each verdict, with events that are no longer this worker's, and with jobs
+        that have to be judged again. Call it before `start`."""
+        self._tell_finished, self._tell_dropped, self._judge_again = finished, dropped, judge_again
+
+    def waiting(self) -> Sequence[Job]:
+        """The jobs that have been waiting for a second or longer, as they were at the last review."""
+        return self._waiting
+
+    def compare(self, present: Present) -> None:
+        """Lets go of the jobs that differ from it, before it starts the next one. Any thread may call it."""
+        self._present.put(present)
+        self._executors.wake()
 
     def lost(self, count: int) -> None:
         """Frees the room of events that were lost before they came here. Any thread may call it."""
@@ -103,7 +119,7 @@ class Courier(EssentialThread):
         self._executors.wake()
 
     def stop_starting(self) -> None:
-        """Gives back whatever has not started, from now on. Attempts in flight go on."""
+        """From now on gives back what has not started. Attempts in flight continue."""
         self._giving_back.set()
         self._executors.wake()
 
@@ -133,6 +149,7 @@ class Courier(EssentialThread):
         try:
             while not self._ended:
                 self._take_over()
+                self._obey_present()
                 self._start_due()
                 if self._interrupted:
                     self._let_go()
@@ -154,11 +171,26 @@ class Courier(EssentialThread):
             for job in self._handed.get():
                 heapq.heappush(self._future, (job.attempt.event.due_at, next(self._order), job))
 
+    def _obey_present(self) -> None:
+        while not self._present.empty():
+            present = self._present.get()
+            again = self._queues.take_out(present.differs)
+            cancelled = self._queues.take_out(present.cancels)
+            self._unleased, more, withdrawn = present.parted(self._unleased)
+            if again or more:
+                self._forget([*again, *more])
+            if cancelled or withdrawn:
+                self._recorder.put([present.voided(job) for job in (*cancelled, *withdrawn)])
+
+    def _forget(self, jobs: Sequence[Job]) -> None:
+        """Lets jobs go that have to be judged again; they come back like any other."""
+        self._tell_dropped([job.attempt.event.id for job in jobs])
+        self._judge_again(jobs)
+
     def _start_due(self) -> None:
         self._more_can_start = False
         if self._giving_back.is_set():
             self._give_back_all()
-            return
         now, held = self._now(), self._capacity.held
         delayed: list[Delayed] = []
         while self._future and self._future[0][0] <= now:
@@ -206,6 +238,9 @@ class Courier(EssentialThread):
             self._unleased.append(job)
             return
         started_at = self._now()
+        if job.attempt.may_be_late(started_at):
+            self._forget([job])
+            return
         if (withheld := self._withholding.withheld(job, started_at)) is not None:
             self._recorder.put([withheld])
             return
@@ -214,7 +249,7 @@ class Courier(EssentialThread):
             self._executors.of(deliverable.action.kind).start(event, deliverable, started_at)
         except (
             Exception
-        ) as error:  # a defect that one event triggers: the event is set aside, the others go on
+        ) as error:  # a defect that one event triggers: the event is set aside, the others continue
             self._recorder.put([self._set_aside(job, error)])
             return
         lease.start(event.id)
@@ -228,7 +263,6 @@ class Courier(EssentialThread):
         event, lease, at = job.attempt.event, job.lease, monotonic()
         if (
             self._isolated is None
-            and event.id not in self._flying
             and not self._is_behind()
             and lease.has_room_for(job.attempt.deliverable.timeout_seconds, at)
             and self._queues.can_start(job, at)
@@ -276,6 +310,7 @@ class Courier(EssentialThread):
         for job in unleased:
             self._try_again(job, now)
         self._loads = tuple(self._queues.loads(now, most=SHOWN_ORIGINS))
+        self._waiting = (*self._queues.waiting_long(now), *self._unleased)
 
     def _try_again(self, job: Job, now: float) -> None:
         """Tries a job again whose lease had no room: `Leases` may have renewed it since."""

@@ -50,7 +50,7 @@ class Delivery:
         self._turns_of_small = threading.BoundedSemaphore(SMALL_CLAIMS_AT_ONCE)
 
     def deliver(self, ids: Sequence[str]) -> int:
-        """Claims as many of the events as nobody else has, hands them over, and returns how many.
+        """Claims those of the events that no other worker has, hands them over, and returns how many.
 
         It waits for room in this worker, and never for a receiver: a claimed event is protected by its lease
         in MongoDB, and needs neither the message nor a thread of the pool any more. Raises a STORE_FAULT if

@@ -19,7 +19,7 @@ class Failures:
     """Only notes schedules with `pause_after_failures`. Threads share it."""
 
     def __init__(self, judge: Callable[[str, datetime], bool] | None, unexpected: UnexpectedErrors) -> None:
-        """`judge` None: nobody judges."""
+        """Without `judge` failures are not judged."""
         self._judge = judge
         self._unexpected = unexpected
         self._waiting: dict[str, None] = {}

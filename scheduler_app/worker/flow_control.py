@@ -14,6 +14,7 @@ from scheduler_app.worker.destination_queue import KEPT_SECONDS, DestinationQueu
 from scheduler_app.worker.fatal_thread import EssentialThread
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.recorder import Delayed, GivenBack, Recorder
+from scheduler_app.worker.rejudging import Present
 from scheduler_app.worker.unsent import postponed
 
 log = get_logger(__name__)
@@ -57,8 +58,25 @@ class FlowControl(EssentialThread):
         self._ended = False
         self._is_away = False
         self._open: dict[str, float] = {}
+        self._present: list[Present] = []
+        self._judge_again: Callable[[Sequence[Job]], None] | None = None
+
+    def judge_again_by(self, judge_again: Callable[[Sequence[Job]], None]) -> None:
+        """Sets what takes jobs that have to be judged again. Call it before `start`."""
+        self._judge_again = judge_again
 
     # -- any thread --------------------------------------------------------------------------------------
+
+    def waiting(self) -> list[Job]:
+        """The jobs that wait."""
+        with self._changed:
+            return [job for queue in self._queues.values() for job in (*queue.asking, *queue.jobs)]
+
+    def compare(self, present: Present) -> None:
+        """Lets go of the jobs that differ from it, before it asks for the next one."""
+        with self._changed:
+            self._present.append(present)
+            self._changed.notify()
 
     def put(self, jobs: Sequence[tuple[Destination, Job]]) -> None:
         """Takes over attempts that are due; each reaches the courier when there is room, or the recorder."""
@@ -69,7 +87,7 @@ class FlowControl(EssentialThread):
                     queue = self._queues[destination.id] = DestinationQueue(destination)
                 if destination.version >= queue.destination.version:
                     queue.destination = destination
-                queue.jobs.append(job)
+                queue.put(job)
                 queue.again_at = min(queue.again_at, monotonic())
             self._changed.notify()
 
@@ -91,9 +109,7 @@ class FlowControl(EssentialThread):
             destination = self._destination_of.pop(ended.event_id, None)
             queue = self._queues.get(destination or "")
             if queue is not None:
-                queue.held.pop(ended.event_id, None)
-                queue.ended.append(ended)
-                del queue.ended[:-MAX_ENDED]
+                queue.ended_with(ended, most=MAX_ENDED)
                 self._changed.notify()
 
     def stop_starting(self) -> None:
@@ -124,6 +140,7 @@ class FlowControl(EssentialThread):
                         break
                     if self._giving_back:
                         self._give_back()
+                    self._obey_present()
                     round_ = self._round(monotonic())
                 if round_:
                     self._ask([queue for queue, _ in round_], [ask for _, ask in round_])
@@ -138,6 +155,17 @@ class FlowControl(EssentialThread):
         now = monotonic()
         at = min((queue.next_at for queue in self._queues.values()), default=now + LONGEST_PAUSE)
         return min(LONGEST_PAUSE, max(LEAST_PAUSE, at - now))
+
+    def _obey_present(self) -> None:
+        """Lets go of what has to be judged again, because something changed or it may be too late now."""
+        presents, self._present = self._present, []
+        now = self._now()
+        for queue in self._queues.values():
+            again, cancelled = queue.let_go(presents, now)
+            if again and self._judge_again is not None:
+                self._judge_again(again)
+            if cancelled:
+                self._recorder.put(cancelled)
 
     def _give_back(self) -> None:
         for queue in self._queues.values():
@@ -173,6 +201,7 @@ class FlowControl(EssentialThread):
             self._is_away = True
             with self._changed:
                 for queue, ask in zip(queues, asks, strict=True):
+                    queue.answered(0)
                     queue.ended = [*ask.ended, *queue.ended][-MAX_ENDED:]
                     queue.again_at = monotonic() + LONGEST_PAUSE
                     self._put_off(queue, len(queue.jobs), UNKNOWN_SECONDS, 0.0, Why.UNKNOWN)
@@ -199,17 +228,16 @@ class FlowControl(EssentialThread):
 
     def _obey(self, queue: DestinationQueue, ask: Ask, grant: Grant) -> list[Job]:
         """Returns what may start, and puts off what has to wait too long."""
-        starting = []
-        for _ in range(min(grant.granted, len(queue.jobs))):
-            job = queue.jobs.popleft()
-            queue.held[job.attempt.event.id] = None
+        starting, now = queue.answered(grant.granted), monotonic()
+        for job in starting:
+            queue.held[job.attempt.event.id] = now
             self._destination_of[job.attempt.event.id] = queue.destination.id
-            starting.append(job)
         if ask.wanted or grant.why is not None:
-            queue.again_at = monotonic() + min(LONGEST_PAUSE, max(LEAST_PAUSE, grant.wait))
+            queue.again_at = now + min(LONGEST_PAUSE, max(LEAST_PAUSE, grant.wait))
         if ask.reserve:
             why = queue.overdue or grant.why or Why.RATE
-            self._put_off(queue, min(ask.reserve, len(queue.jobs)), grant.first, grant.step, why)
+            step = max(grant.step, queue.step(now))
+            self._put_off(queue, min(ask.reserve, len(queue.jobs)), grant.first, step, why)
             queue.overdue = None
         elif queue.jobs and grant.wait > KEPT_SECONDS:
             queue.overdue = grant.why  # in the next round, which takes places in the line for them

@@ -91,7 +91,7 @@ class Followers(threading.Thread):
                 # The event looks by itself after some seconds.
                 log.warning(
                     "followers.delayed",
-                    message="The next event of a schedule could not be woken; it looks by itself",
+                    message="The next event of a schedule could not be woken; it will check by itself",
                     schedule_id=schedule_id,
                     error=str(error)[:300],
                 )

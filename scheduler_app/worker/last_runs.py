@@ -77,7 +77,7 @@ class LastRunQueue:
         if dropped:
             log.warning(
                 "last_runs.dropped",
-                message="More schedules run than last runs can be written; these show an older one meanwhile",
+                message="More schedules run than last runs can be written; the others show an older run",
                 count=dropped,
             )
 

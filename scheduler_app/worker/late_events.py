@@ -68,10 +68,19 @@ class LateEvents:
         try:
             following = schedule.recurrence().after(event.run_time)
         except InvalidRecurrence:
-            return None  # it is sent: nobody knows of a later one
+            return None  # it is sent: no later one is known
         if following is None or due(schedule.id, following, schedule.jitter_seconds) > now:
             return None
         return following
+
+
+def judged_again_at(event: Event, asked: Schedule | Message, now: datetime) -> datetime | None:
+    """When an event that was not late at `now` has to be judged again if it was not sent by then; None:
+    never."""
+    if not asked.lateness.judges:
+        return None
+    event = _with_jitter(event, asked)
+    return _lateness(event, asked).changes_after(event, now)
 
 
 def _lateness(event: Event, asked: Schedule | Message) -> Lateness:

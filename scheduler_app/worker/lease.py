@@ -58,7 +58,7 @@ class Lease:
         return self.length(self.timeout_seconds)
 
     def is_lost(self, event_id: str) -> bool:
-        """Whether the event is somebody else's by now, or was settled."""
+        """Whether another worker has the event by now, or it was settled."""
         return event_id not in self._open
 
     def has_room_for(self, timeout_seconds: float, now: float) -> bool:

@@ -34,7 +34,7 @@ class Load(NamedTuple):
 
 
 class ReturnLine:
-    """The seconds in which an origin's postponed events come again, so many in each."""
+    """The seconds in which an origin's postponed events come again, with how many in each."""
 
     __slots__ = ("_by_minute", "_slot", "_taken")
 

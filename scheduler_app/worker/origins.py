@@ -5,7 +5,7 @@ It has no thread and no clock: the courier's thread owns it and passes the time.
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from scheduler_app.worker.job import Job
 from scheduler_app.worker.origin import Load, Origin, Postponed
@@ -15,9 +15,9 @@ MAX_IN_FLIGHT = 2_000
 #: An origin has at most one of so many shares of what is left of them (a dynamic threshold, Choudhury and
 #: Hahne, 1998): however many origins hang, there is room for the next one.
 SHARES_OF_THE_REST = 8
-#: A schedule leaves one of so many shares of its origin to the others.
+#: A schedule leaves one of this many shares of its origin to the others.
 SHARES_OF_AN_ORIGIN = 4
-#: An origin may wait with at most so many times the events that a worker has room for besides.
+#: The events of an origin that wait are at most this many times those that a worker has room for besides.
 WAITING_SHARE = 2
 #: Requests to one origin that were started within `YOUNG_SECONDS` and are not answered: a burst that started
 #: all at once would open a connection for each of its requests instead of using some of them again.
@@ -135,6 +135,24 @@ class OriginQueues:
         self._turns.clear()
         self._blocked.clear()
 
+    def take_out(self, which: Callable[[Job], bool]) -> list[Job]:
+        """Takes out the waiting jobs for which that holds."""
+        taken: list[Job] = []
+        for origin in self._origins.values():
+            found = [job for queue in origin.jobs.values() for job in queue if which(job)]
+            if not found:
+                continue
+            gone = {job.attempt.event.id for job in found}
+            for schedule, queue in list(origin.jobs.items()):
+                kept = deque(job for job in queue if job.attempt.event.id not in gone)
+                if kept:
+                    origin.jobs[schedule] = kept
+                else:
+                    del origin.jobs[schedule]
+            self._took_out(origin, len(found))
+            taken += found
+        return taken
+
     # -- now and then ------------------------------------------------------------------------------------
 
     def unblock(self) -> None:
@@ -156,6 +174,13 @@ class OriginQueues:
         for name in idle:
             del self._origins[name]
         return postponed
+
+    def waiting_long(self, now: float) -> Iterator[Job]:
+        """The jobs that wait for origins which have been at their limits for some time."""
+        for origin in self._origins.values():
+            if origin.waiting and self._is_saturated(origin, now):
+                for queue in origin.jobs.values():
+                    yield from queue
 
     def loads(self, now: float, *, most: int) -> list[Load]:
         """The origins with the most events, those first that hold up something."""
@@ -219,6 +244,14 @@ class OriginQueues:
             return job
         return None
 
+    def _took_out(self, origin: Origin, count: int) -> None:
+        origin.waiting -= count
+        self.waiting -= count
+        if not origin.waiting:
+            origin.full_since = None
+            if not origin.blocked:
+                self._turns.remove(origin)
+
     def _unblock(self, origin: Origin) -> None:
         if origin.blocked:
             origin.blocked = False
@@ -249,8 +282,7 @@ class OriginQueues:
                 taken.append(queue.pop())
         for schedule in [schedule for schedule, queue in origin.jobs.items() if not queue]:
             del origin.jobs[schedule]
-        origin.waiting -= len(taken)
-        self.waiting -= len(taken)
+        self._took_out(origin, len(taken))
         taken.sort(key=lambda job: job.attempt.event.due_at)
         return [self._postponed(origin, job, now) for job in taken]
 

@@ -1,10 +1,10 @@
 """Applies a schedule's policy of overlapping runs to claimed events, before their requests are made.
 
 A worker judges an event after it has claimed it, and by what MongoDB says of earlier events of the schedule
-then. The earliest one that is not finished is held back by nobody, so that the others wait for something that
+then. The earliest unfinished event is never held back, so that the others wait for something that
 ends: for an attempt, for the last retry, or for recovery, which ends the claims of dead workers. A worker
-that dies between the claim and the verdict leaves an event without an attempt; whoever claims it next judges
-it anew.
+that dies between the claim and the verdict leaves an event without an attempt; its next worker judges
+it again.
 """
 
 from collections import defaultdict

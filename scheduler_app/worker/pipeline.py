@@ -17,6 +17,7 @@ from scheduler_app.worker.followers import Followers
 from scheduler_app.worker.handover import Handover
 from scheduler_app.worker.lease import Leases
 from scheduler_app.worker.recorder import Recorder
+from scheduler_app.worker.rejudging import Rejudging
 from scheduler_app.worker.reports import Reports
 from scheduler_app.worker.withholding import Withholding
 
@@ -65,7 +66,6 @@ class Pipeline:
         )
         self.flow_control = FlowControl(limiter, self.courier, self.recorder, now=now)
         self.followers = Followers(store, now=now)
-        self.courier.report_to(self.flow_control.finished, self._let_go)
         self.recorder.report_to(self._let_go)
         self.handover = Handover(
             store,
@@ -78,6 +78,16 @@ class Pipeline:
             now=now,
             worker=worker,
             queues=self.queues,
+        )
+        self.courier.report_to(self.flow_control.finished, self._let_go, self.handover.judge_again)
+        self.flow_control.judge_again_by(self.handover.judge_again)
+        self.rejudging = Rejudging(
+            store,
+            self.recorder,
+            places=(self.flow_control, self.courier),
+            take_out=self.handover.take_out,
+            in_flight=self.courier.event_ids,
+            held=lambda: self.capacity.held,
         )
         self.delivery = Delivery(
             store,
@@ -98,6 +108,7 @@ class Pipeline:
 
     def start(self) -> None:
         self.withholding.start()
+        self.rejudging.start()
         self.flow_control.start()
         for thread in (
             *(self.reports, self.recorder, self.followers),
@@ -106,7 +117,7 @@ class Pipeline:
             thread.start()
 
     def stop_starting(self) -> None:
-        """Stops claiming, and gives back events whose attempts have not started. Attempts in flight go on."""
+        """Stops claiming, and gives back events without a started attempt. Attempts in flight continue."""
         self.capacity.stop()
         self.handover.give_back()
         self.flow_control.stop_starting()
@@ -126,6 +137,7 @@ class Pipeline:
         self.followers.stop()
         self.leases.stop()
         self.withholding.stop()
+        self.rejudging.stop()
         self.handover.stop()
         self.flow_control.stop()
         self.courier.stop()

@@ -87,7 +87,7 @@ class WorkerProcess:
             return
         self.pipeline.stop_starting()
         grace = self._settings.worker_soft_shutdown_seconds
-        watchdog = threading.Thread(target=self._enforce_grace, args=(grace,), daemon=True)
+        watchdog = threading.Thread(target=self._enforce_grace, args=(grace,), name="grace", daemon=True)
         watchdog.start()
 
     def stop(self) -> None:

@@ -48,10 +48,11 @@ class GivenBack(NamedTuple):
 
 
 class Voided(NamedTuple):
-    """A claimed event that an edit, a pause or a deletion has withdrawn."""
+    """A claimed event that an edit, a pause, a deletion or a person has withdrawn."""
 
     event_id: str
     lease: Lease
+    message: str = WITHDRAWN
 
 
 class Delayed(NamedTuple):
@@ -225,17 +226,17 @@ class Recorder(EssentialThread):
     def _write_the_unsent(self, results: Sequence[Result]) -> None:
         now = self._now()
         given_back: defaultdict[str, list[str]] = defaultdict(list)
-        voided: defaultdict[str, list[str]] = defaultdict(list)
+        voided: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for result in results:
             if isinstance(result, GivenBack):
                 given_back[result.lease.token].append(result.event_id)
             elif isinstance(result, Voided):
-                voided[result.lease.token].append(result.event_id)
+                voided[result.lease.token, result.message].append(result.event_id)
         for token, ids in given_back.items():
             log.info("deliver.given_back", message="Not finished here; given back", event_ids=ids)
             self._claims.give_back(ids, token, now, f"Given back by {self._worker}")
-        for token, ids in voided.items():
-            self._claims.cancel_claimed(ids, token, now, WITHDRAWN)
+        for (token, message), ids in voided.items():
+            self._claims.cancel_claimed(ids, token, now, message)
         late = [result for result in results if isinstance(result, Expired)]
         if late:
             expirations = [Expiration(each.event_id, each.lease.token, each.expiry.message) for each in late]

@@ -18,7 +18,7 @@ from scheduler_app.worker.origin_counts import OriginCounts
 log = get_logger(__name__)
 
 TURN_SECONDS = 1.0
-#: How long a worker that ends goes on writing the runs that wait, in seconds.
+#: How long a worker that is ending still writes the runs that wait, in seconds.
 LAST_SECONDS = 3.0
 
 
@@ -32,13 +32,13 @@ class Reports(threading.Thread):
         now: Callable[[], datetime],
         judge_failures: Callable[[str, datetime], bool] | None = None,
     ) -> None:
-        """`judge_failures` pauses a schedule whose last events all failed; None: nobody does."""
+        """`judge_failures` pauses a schedule whose last events all failed; without it none is paused."""
         super().__init__(name="reports", daemon=True)
         self._now = now
         self._unexpected = UnexpectedErrors(
             metrics.worker_failures,
             "reports.failed",
-            "A step of the reports failed; the others go on",
+            "A step of the reports failed; the other steps continue",
             monotonic=monotonic,
         )
         self.schedule_failures = Failures(judge_failures, self._unexpected)

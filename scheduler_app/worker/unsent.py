@@ -37,7 +37,7 @@ def postponed(
 
 
 def postponed_for_another(event: Event, lease: Lease, reason: str, now: datetime) -> Delayed:
-    """Postpones an event that waits for another one, nobody knows how long: by a part of the time that it has
+    """Postpones an event that waits for another one for an unknown time: by a part of the time that it has
     waited already. Many that wait for one come at times of their own, not together."""
     waited = now - (event.postponed_from or event.due_at)
     longest = min(max(waited / WAITED_SHARE, SHORTEST_DELAY), LONGEST_DELAY)

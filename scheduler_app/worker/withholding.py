@@ -68,7 +68,7 @@ class Withholding(threading.Thread):
         return view.is_away or monotonic() - view.looked_at < STALE_SECONDS
 
     def withheld(self, job: Job, now: datetime) -> Delayed | None:
-        """The postponement of an attempt that must not start; None where it may start. No attempt is
+        """The postponement of an attempt that must not start; None if it may start. No attempt is
         counted."""
         switches, blackouts = self.kill_switches.known, self.blackouts.known
         if not switches.targets and not blackouts.all:

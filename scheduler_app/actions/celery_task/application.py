@@ -1,4 +1,4 @@
-"""A Celery application that only sends: the one door to somebody else's broker and results."""
+"""A Celery application that only sends: the one door to the broker and results of another application."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from scheduler_app.domain.celery_task_action import CeleryTaskAction
 
 #: For each step of a call to a broker or to a result backend, in seconds.
 PATIENCE_SECONDS = 4.0
-#: A connection that has died since the last task is made anew, once.
+#: A connection that has died since the last task is opened again, once.
 _RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0}
 
 

@@ -44,6 +44,8 @@ class BrokerThread(threading.Thread):
         self._stopped = False
         self._first = 0
         self._looks_at = 0.0
+        self.knows_no_results = False
+        """Whether the result backend did not answer when it was last asked."""
 
     def put(self, asked: Asked) -> None:
         self._asked.put(asked)
@@ -105,13 +107,18 @@ class BrokerThread(threading.Thread):
         try:
             ended = self._results.look(now)
         except self._application.faults as error:
-            log.warning(
-                "celery_task.results_unknown",
-                message="A result backend does not answer; tasks that are waited for are asked for again",
-                broker=self.name,
-                error=one_line(str(error))[:300],
-            )
+            if not self.knows_no_results:  # once, and not at each look
+                log.warning(
+                    "celery_task.results_unknown",
+                    message="A result backend does not answer; tasks that are waited for are asked for again",
+                    broker=self.name,
+                    error=one_line(str(error))[:300],
+                )
+            self.knows_no_results = True
             return
+        if self.knows_no_results:
+            log.info("celery_task.results_known", message="A result backend answers again", broker=self.name)
+        self.knows_no_results = False
         for told in ended:
             self._tell(told)
 

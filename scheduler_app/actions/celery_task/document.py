@@ -99,5 +99,5 @@ def _optional_whole(value: Any, name: str, most: int) -> int | None:
 
 def _header(pair: Any) -> tuple[str, str]:
     if len(items(pair, "an item of action.headers")) != 2:
-        raise Corrupt("an item of action.headers is no pair of a name and a value")
+        raise Corrupt("an item of action.headers is not a pair of a name and a value")
     return text(pair[0], "a name in action.headers"), text(pair[1], "a value in action.headers")

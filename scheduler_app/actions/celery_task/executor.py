@@ -12,6 +12,7 @@ from scheduler_app.actions.executor import Outcome, Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.celery_task_action import CeleryTaskAction
+from scheduler_app.domain.celery_task_patterns import AllowedTasks
 from scheduler_app.domain.deliverable import Deliverable
 from scheduler_app.domain.event import Event
 
@@ -27,6 +28,7 @@ class CeleryTaskExecutor:
         self,
         brokers: Mapping[str, str],
         result_backends: Mapping[str, str],
+        allowed: AllowedTasks,
         *,
         concurrency: int,
         ready: Callable[[], None],
@@ -37,6 +39,7 @@ class CeleryTaskExecutor:
         self.concurrency = concurrency
         self._brokers = brokers
         self._result_backends = result_backends
+        self._allowed = allowed
         self._ready = ready
         self._tls = tls
         self._told: queue.SimpleQueue[Told | None] = queue.SimpleQueue()
@@ -57,6 +60,9 @@ class CeleryTaskExecutor:
         if action.broker not in self._brokers:
             # And therefore not permanent: a worker with other settings may know it.
             self._tell(_not_named(asked, "CELERY_BROKERS"))
+        elif refusal := self._allowed.refusal(action):
+            reason = f"this worker refuses it: {refusal}"
+            self._tell(Told(asked.serial, event.id, Outcome.PERMANENT, reason))
         elif action.wait and action.broker not in self._result_backends:
             self._tell(_not_named(asked, "CELERY_RESULT_BACKENDS"))
         else:
@@ -134,10 +140,17 @@ class CeleryTaskExecutor:
                 continue
             asked, began = pending
             del self._pending[event_id]
-            doing = "end" if asked.action.wait else "reach its broker"
-            reason = f"the task did not {doing} within {asked.until - began:g} s"
+            reason = self._why_overdue(asked, asked.until - began)
             found.append(_ended(Told(serial, event_id, Outcome.RETRY, reason), began))
         return found
+
+    def _why_overdue(self, asked: Asked, seconds: float) -> str:
+        thread = self._threads.get(asked.action.broker)
+        if asked.action.wait and thread is not None and thread.knows_no_results:
+            backend = f"the result backend of {asked.action.broker} does not answer"
+            return f"{backend}, so that nothing is known of the task after {seconds:g} s"
+        doing = "end" if asked.action.wait else "reach its broker"
+        return f"the task did not {doing} within {seconds:g} s"
 
 
 def _not_named(asked: Asked, setting: str) -> Told:

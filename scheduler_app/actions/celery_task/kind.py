@@ -10,6 +10,7 @@ from scheduler_app.actions.kind import ActionKind, Document
 from scheduler_app.config import Settings
 from scheduler_app.domain.broker_tls import BrokerTls
 from scheduler_app.domain.celery_task_action import CELERY_TASK, CeleryTaskAction
+from scheduler_app.domain.celery_task_patterns import AllowedTasks
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.queues import COMMANDS
 
@@ -43,9 +44,10 @@ class CeleryTaskKind(ActionKind[CeleryTaskAction]):
         return document.join(stored, secrets)
 
     def checker(self, settings: Settings) -> Callable[[CeleryTaskAction], None]:
-        """What is returned raises InvalidField("action"). An API without CELERY_BROKERS leaves their names to
-        the workers."""
+        """What is returned raises InvalidField("action"). An API without CELERY_BROKERS and CELERY_TASKS
+        leaves their names to the workers."""
         brokers, backends = dict(settings.celery_brokers), dict(settings.celery_result_backends)
+        allowed = AllowedTasks.parse(settings.celery_tasks, settings.mongo_database)
 
         def check(action: CeleryTaskAction) -> None:
             check_task(action)
@@ -54,9 +56,11 @@ class CeleryTaskKind(ActionKind[CeleryTaskAction]):
             if brokers and action.wait and action.broker not in backends:
                 raise InvalidField(
                     "action",
-                    f"wait: CELERY_RESULT_BACKENDS names none for {action.broker}, so nobody could tell how"
-                    " the task ends; leave wait out, or ask the operator for one",
+                    f"wait: CELERY_RESULT_BACKENDS names none for {action.broker}, so the end of the task"
+                    " cannot be known; leave wait out, or ask the operator for one",
                 )
+            if (brokers or allowed.patterns) and (refusal := allowed.refusal(action)):
+                raise InvalidField("action", refusal)
 
         return check
 
@@ -70,6 +74,7 @@ class CeleryTaskKind(ActionKind[CeleryTaskAction]):
         return CeleryTaskExecutor(
             dict(settings.celery_brokers),
             dict(settings.celery_result_backends),
+            AllowedTasks.parse(settings.celery_tasks, settings.mongo_database),
             concurrency=settings.callback_origin_concurrency,
             ready=ready,
             # Our own certificate is for our own broker.

@@ -96,5 +96,5 @@ def join(document: Document, secrets: Mapping[str, Any]) -> Document:
 
 def _variable(pair: Any) -> tuple[str, str]:
     if len(items(pair, "an item of action.env")) != 2:
-        raise Corrupt("an item of action.env is no pair of a name and a value")
+        raise Corrupt("an item of action.env is not a pair of a name and a value")
     return text(pair[0], "a name in action.env"), text(pair[1], "a value in action.env")

@@ -19,15 +19,22 @@ class CommandExecutor:
     """An `Executor` of programs."""
 
     def __init__(
-        self, allowed: AllowedCommands, limits: Limits, *, concurrency: int, ready: Callable[[], None]
+        self,
+        allowed: AllowedCommands,
+        limits: Limits,
+        *,
+        concurrency: int,
+        ready: Callable[[], None],
+        secrets: Sequence[str] = (),
     ) -> None:
-        """`concurrency`: processes of one program. `ready` is called when there is a verdict to collect."""
+        """`concurrency`: processes of one program. `ready` is called when there is a verdict to collect.
+        `secrets` are masked in outputs, as the values of a command's own variables are."""
         self.concurrency = concurrency
         self._ready = ready
         self._verdicts: queue.SimpleQueue[tuple[int, Verdict] | None] = queue.SimpleQueue()
         # Verdicts of attempts that were interrupted belong to an earlier round.
         self._round = 0
-        self._loop = CommandLoop(allowed, limits, self._tell)
+        self._loop = CommandLoop(allowed, limits, self._tell, secrets)
         self._loop.start()
 
     def start(self, event: Event, deliverable: Deliverable, now: datetime) -> None:

@@ -84,9 +84,9 @@ COMMAND_FIELDS: Final = ActionFields(
             keys=fields.String(),
             values=fields.String(),
             metadata={
-                "description": f"Variables of its environment, up to {MAX_VARIABLES}; answers mask the"
-                " values, and a mask that is sent back leaves the value as it is while the command stays"
-                " the same"
+                "description": f"Variables of its environment, up to {MAX_VARIABLES}, which a pattern that"
+                " allows the command names (`MONTH= make report *`); answers mask the values, and a mask that"
+                " is sent back leaves the value as it is while the command stays the same"
             },
         ),
         "retry_exit_codes": fields.List(

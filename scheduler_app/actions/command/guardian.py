@@ -6,7 +6,8 @@ when the command ends, and when the worker ends, however that happens (PR_SET_PD
 worker's end is SIGTERM to it: it passes that on, waits for the grace period, and kills.
 
 It reads a JSON object from standard input (see `running.specification`), and writes one to the descriptor
-that is named there: `{"status": the command's wait status}`, or `{"error": why it could not be started}`.
+that is named there: `{"status": the command's wait status}`, or `{"error": why it could not be started,
+"errno": the system's number for it, or 0}`.
 """
 
 import ctypes
@@ -49,7 +50,8 @@ def main() -> None:
     why = os.read(failure, 4096)
     if why:
         os.waitpid(command, 0)
-        answer: dict[str, object] = {"error": why.decode("utf-8", "replace")}
+        number, _, text = why.decode("utf-8", "replace").partition(" ")
+        answer: dict[str, object] = {"error": text, "errno": int(number)}
     else:
         answer = {"status": _watch(command, wanted["grace"])}
     _kill_all()
@@ -145,7 +147,8 @@ def _become(wanted: dict[str, Any], told: int) -> None:
             limit = limit if most == resource.RLIM_INFINITY else min(limit, most)
             resource.setrlimit(kind, (limit, limit))
         # The command alone: this guardian has to end it in time, however busy the host is.
-        os.nice(wanted["niceness"])
+        with suppress(PermissionError):  # a sandbox may forbid it; the command runs all the same
+            os.nice(wanted["niceness"])
         if wanted["uid"] is not None:
             os.initgroups(wanted["user"], wanted["gid"])
             os.setgid(wanted["gid"])
@@ -160,7 +163,8 @@ def _become(wanted: dict[str, Any], told: int) -> None:
         os.execvpe(wanted["command"][0], wanted["command"], wanted["environment"])  # noqa: S606
     except BaseException as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
-        os.write(told, why.encode())
+        code = (error.errno or 0) if isinstance(error, OSError) else 0
+        os.write(told, f"{code} {why}".encode())
     finally:
         os._exit(127)
 

@@ -8,7 +8,7 @@ from scheduler_app.actions.command import document
 from scheduler_app.actions.command.validation import check_command
 from scheduler_app.actions.executor import Executor
 from scheduler_app.actions.kind import ActionKind, Document
-from scheduler_app.config import InvalidSetting, Settings
+from scheduler_app.config import InvalidSetting, Settings, secret_values
 from scheduler_app.domain.command_action import COMMAND, CommandAction
 from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.domain.errors import InvalidField
@@ -51,10 +51,8 @@ class CommandKind(ActionKind[CommandAction]):
 
         def check(action: CommandAction) -> None:
             check_command(action)
-            if allowed and not allowed.allow(action):
-                raise InvalidField(
-                    "action", "ALLOWED_COMMANDS do not allow the command; ask the operator for a pattern"
-                )
+            if allowed and (refusal := allowed.refusal(action)):
+                raise InvalidField("action", refusal)
 
         return check
 
@@ -77,5 +75,9 @@ class CommandKind(ActionKind[CommandAction]):
                 " 'echo *,/opt/jobs/*'; without any, leave out -Q commands"
             )
         return CommandExecutor(
-            allowed, limits_of(settings), concurrency=settings.command_concurrency, ready=ready
+            allowed,
+            limits_of(settings),
+            concurrency=settings.command_concurrency,
+            ready=ready,
+            secrets=secret_values(settings),
         )

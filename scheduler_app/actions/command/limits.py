@@ -17,6 +17,8 @@ class Limits:
     cpu_seconds: int
     open_files: int
     file_bytes: int
+    processes: int
+    """Of the user as whom commands run, however they were started; 0: no limit."""
     niceness: int
     """More than the worker's; 19 is the most that there is."""
     directory: str
@@ -35,20 +37,21 @@ def limits_of(settings: Settings) -> Limits:
     except KeyError:
         if settings.command_user:
             raise InvalidSetting(
-                f"COMMAND_USER {settings.command_user!r} is no user of this host; create it, or name another"
+                f"COMMAND_USER {settings.command_user!r} is not a user of this host; create it or name one"
             ) from None
         account = None  # a container's user may have a number only
     if account is not None and account.pw_uid != own and own != 0:
         raise InvalidSetting("COMMAND_USER can be another user only where the worker is root; leave it out")
     directory = settings.command_directory or os.getcwd()
     if not os.path.isdir(directory):
-        raise InvalidSetting(f"COMMAND_DIRECTORY {directory!r} is no directory of this host")
+        raise InvalidSetting(f"COMMAND_DIRECTORY {directory!r} is not a directory of this host")
     changes = account is not None and account.pw_uid != own
     return Limits(
         memory_bytes=settings.command_memory_mib * MIB,
         cpu_seconds=settings.command_cpu_seconds,
         open_files=settings.command_open_files,
         file_bytes=settings.command_file_mib * MIB,
+        processes=settings.command_processes,
         niceness=settings.command_niceness,
         directory=directory,
         uid=account.pw_uid if account is not None and changes else None,

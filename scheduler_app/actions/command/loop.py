@@ -8,13 +8,14 @@ import os
 import queue
 import selectors
 import threading
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from scheduler_app.actions.command.limits import Limits
+from scheduler_app.actions.command.orphans import Orphans
 from scheduler_app.actions.command.running import Running
 from scheduler_app.actions.command.validation import check_command
-from scheduler_app.actions.command.verdict import broken, not_allowed, not_started, unusable, verdict_of
+from scheduler_app.actions.command.verdict import broken, not_started, unusable, verdict_of
 from scheduler_app.actions.executor import Verdict
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.command_action import CommandAction
@@ -27,6 +28,8 @@ log = get_logger(__name__)
 
 #: Limits are looked at so often at least.
 LOOK_SECONDS = 0.5
+#: Between two looks for processes that a killed guardian has left.
+ORPHANS_SECONDS = 0.02
 
 
 class Asked(NamedTuple):
@@ -43,12 +46,22 @@ class CommandLoop(threading.Thread):
     """Any thread may call `put`, `interrupt` and `stop`: they do not wait."""
 
     def __init__(
-        self, allowed: AllowedCommands, limits: Limits, tell: Callable[[int, Verdict], None]
+        self,
+        allowed: AllowedCommands,
+        limits: Limits,
+        tell: Callable[[int, Verdict], None],
+        secrets: Sequence[str] = (),
     ) -> None:
+        """`secrets` are the worker's own, which no output may show."""
         super().__init__(name="commands", daemon=True)
         self._allowed = allowed
         self._limits = limits
         self._tell = tell
+        self._secrets = secrets
+        self._orphans = Orphans()
+        self._held: list[tuple[int, Verdict]] = []
+        """Of commands whose guardian was killed: told when nothing of them is left, because another attempt
+        may follow."""
         self._asked: queue.SimpleQueue[Asked | None] = queue.SimpleQueue()
         self._stopping = False
         self._running: dict[Running, int] = {}
@@ -72,17 +85,24 @@ class CommandLoop(threading.Thread):
 
     def run(self) -> None:
         try:
-            while not self._stopping or self._running or not self._asked.empty():
+            while not self._stopping or self._running or self._held or not self._asked.empty():
                 for key, _ in self._selector.select(self._pause()):
                     key.data()
                 at = monotonic()
                 for running in [each for each in self._running if each.limit_at <= at]:
                     running.enforce(at)
+                if self._held and self._orphans.killed({each.guardian.pid for each in self._running}):
+                    for number, verdict in self._held:
+                        self._tell(number, verdict)
+                    self._held.clear()
         finally:
+            self._orphans.close()
             self._selector.close()
             os.close(self._wakeup)
 
     def _pause(self) -> float | None:
+        if self._held:
+            return ORPHANS_SECONDS
         if not self._running:
             return None
         first = min(running.limit_at for running in self._running)
@@ -103,8 +123,8 @@ class CommandLoop(threading.Thread):
         """Starts an attempt, or says why not: whatever is wrong with one harms no other."""
         try:
             check_command(asked.action)
-            if not self._allowed.allow(asked.action):
-                self._tell(asked.round, not_allowed(asked))
+            if refusal := self._allowed.refusal(asked.action):
+                self._tell(asked.round, unusable(asked, f"this worker refuses it: {refusal}"))
                 return
             running = Running.start(
                 asked.event, asked.action, asked.timeout_seconds, self._limits, at=asked.at
@@ -130,11 +150,17 @@ class CommandLoop(threading.Thread):
         self._selector.unregister(running.pidfd)
         if running.printed in self._selector.get_map():
             self._selector.unregister(running.printed)
+        told: Mapping[str, Any] = {}
         try:
-            verdict = verdict_of(running, running.finish(), monotonic())
+            told = running.finish()
+            verdict = verdict_of(running, told, monotonic(), self._secrets)
         except Exception as error:
             log.exception("command.broken", message="A command breaks our code", event_id=running.event.id)
             verdict = broken(running.event.id, error)
         finally:
             running.close()
-        self._tell(number, verdict)
+        if told:
+            self._tell(number, verdict)
+        else:
+            self._orphans.begin()
+            self._held.append((number, verdict))

@@ -62,7 +62,8 @@ def specification(action: CommandAction, event: Event, limits: Limits, report: i
             "RLIMIT_NOFILE": limits.open_files,
             "RLIMIT_FSIZE": limits.file_bytes,
             "RLIMIT_CORE": 0,
-        },
+        }
+        | ({"RLIMIT_NPROC": limits.processes} if limits.processes else {}),
     }
 
 

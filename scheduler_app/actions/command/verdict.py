@@ -1,8 +1,9 @@
 """From how a command ended to what that means for its event."""
 
+import errno
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scheduler_app.actions.command.running import Running
@@ -13,15 +14,20 @@ from scheduler_app.domain.text import one_line
 if TYPE_CHECKING:
     from scheduler_app.actions.command.loop import Asked
 
+#: Why a command may start later that cannot be started now.
+NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 SNIPPET_CHARACTERS = 1024
 #: What the kernel ends a process by at a limit, and the setting of that limit.
 _BY_LIMIT = {int(signal.SIGXFSZ): "COMMAND_FILE_MIB", int(signal.SIGXCPU): "COMMAND_CPU_SECONDS"}
 
 
-def verdict_of(running: Running, told: Mapping[str, Any], at: float) -> Verdict:
-    """Judges a command that has ended at the monotonic time `at`; `told` is its guardian's report."""
+def verdict_of(
+    running: Running, told: Mapping[str, Any], at: float, own_secrets: Sequence[str] = ()
+) -> Verdict:
+    """Judges a command that has ended at the monotonic time `at`; `told` is its guardian's report. What it
+    printed of its own secret variables and of `own_secrets`, the worker's, is masked."""
     action, event_id = running.action, running.event.id
-    text = running.output.text(value for _, value in action.env)
+    text = running.output.text([*own_secrets, *(value for _, value in action.env)])
     snippet = one_line(text[:SNIPPET_CHARACTERS])
     status, error, duration_ms = _status_of(told), _error_of(running, told), (at - running.started_at) * 1000
 
@@ -31,18 +37,14 @@ def verdict_of(running: Running, told: Mapping[str, Any], at: float) -> Verdict:
     if error is None and status == 0:
         return ended(Outcome.SUCCESS)
     reason = error or f"exit status {status}"
-    if "error" in told and not running.timed_out:
+    if "error" in told and not running.timed_out and told.get("errno") not in NO_ROOM:
         return ended(Outcome.PERMANENT, reason)
     retried = action.retry_exit_codes is None or status is None or status in action.retry_exit_codes
     return ended(Outcome.RETRY if retried else Outcome.PERMANENT, reason)
 
 
-def not_allowed(asked: "Asked") -> Verdict:
-    return unusable(asked, "this worker's ALLOWED_COMMANDS do not allow the command")
-
-
 def unusable(asked: "Asked", reason: str) -> Verdict:
-    """A command that cannot be run as it is."""
+    """A command that cannot, or must not, be run as it is."""
     return Verdict(asked.event.id, Outcome.PERMANENT, None, reason, "", _since(asked), reason)
 
 

@@ -41,7 +41,7 @@ class ConnectionPools:
         return len(self._pools)
 
     def enter(self, credentials: Credentials) -> ConnectionPool | None:
-        """The pool for a request that begins; None where no room is left: then its connection must be a fresh
+        """The pool for a request that begins; None if no room is left: then its connection must be a fresh
         one, and is not kept."""
         pool = self._pools.get(credentials)
         if pool is None or pool.active == pool.peak:

@@ -21,7 +21,7 @@ def header_lines(request: Request) -> tuple[list[str] | list[bytes], Credentials
 
     Raises InvalidField for a header that must not be sent. All of it was checked when the schedule was
     made; it is checked again because what is stored may be older than today's rules, and because a line end
-    that reaches libcurl is a header, or a whole request, of somebody else's.
+    that reaches libcurl is a header, or a whole request, injected by a stranger.
     """
     headers = request.headers
     typed, secret = _check_names(tuple([name for name, _ in headers]))

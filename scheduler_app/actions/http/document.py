@@ -110,7 +110,7 @@ def _pair(pair: list[Any], values: Iterator[Any]) -> list[Any]:
 
 def _header(pair: Any) -> tuple[str, str]:
     if len(items(pair, "an item of action.headers")) != 2:
-        raise Corrupt("an item of action.headers is no pair of a name and a value")
+        raise Corrupt("an item of action.headers is not a pair of a name and a value")
     return text(pair[0], "a name in action.headers"), text(pair[1], "a value in action.headers")
 
 

@@ -21,7 +21,7 @@ warnings.filterwarnings("ignore", message="socket_all is deprecated", category=D
 _READABLE, _WRITABLE = ~select.EPOLLOUT, ~(select.EPOLLIN | select.EPOLLPRI)
 #: Sockets that one look at the kernel brings; the next look brings the others.
 MAX_READY = 1_024
-#: With so many sockets ready at once, and one of so many transfers, all transfers are looked at together.
+#: With this many sockets ready at once, and this share of all transfers, one call looks at all of them.
 BUSY = 4
 BUSY_SHARE = 4
 
@@ -49,7 +49,7 @@ class EventLoop:
         self._epoll.register(self._waker, select.EPOLLIN)
         self._timer: float | None = None
         self._is_busy = False
-        """The sockets are watched by nobody: `run` begins with a look at all transfers."""
+        """No socket is watched yet: `run` begins with a look at all transfers."""
         self._watched: dict[int, int] = {}
         multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         multi.setopt(pycurl.M_TIMERFUNCTION, self._set_timer)
@@ -106,13 +106,13 @@ class EventLoop:
         _, running = self._multi.perform()
         if running >= transfers:
             self._is_busy = False
-            # It does not tell `_watch` of sockets, and without that nobody would wait for them. (pycurl calls
+            # It does not tell `_watch` of sockets, and then they would not be waited for. (pycurl calls
             # `socket_all` deprecated, as it looks at all transfers: here that is what it is called for.)
             _, running = self._multi.socket_all()
         return running
 
     def _ready(self, seconds: float) -> list[tuple[int, int]]:
-        """What is ready within so many seconds."""
+        """The sockets that become ready within that many seconds."""
         milliseconds = int(seconds * 1000)
         if milliseconds > 0:
             # epoll counts whole milliseconds and rounds up, and a callback would be as late.

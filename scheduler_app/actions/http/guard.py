@@ -38,11 +38,11 @@ class Guard:
             raise InvalidField("callback_url", f"{refusal}; give another port")
 
     def port_refusal(self, port: int) -> str | None:
-        """Why `port` must not be reached, or None where it may."""
+        """Why `port` must not be reached, or None if it may."""
         return f"port {port} is denied by CALLBACK_DENIED_PORTS" if port in self._denied_ports else None
 
     def refusal(self, address: str) -> str | None:
-        """Why `address` must not be reached ("127.0.0.1 is loopback"), or None where it may.
+        """Why `address` must not be reached ("127.0.0.1 is loopback"), or None if it may.
 
         For the log alone: what a name leads to inside of the network is not for whoever wrote the URL.
 

@@ -22,7 +22,7 @@ from scheduler_app.domain.text import one_line
 #: Shorter values are no secrets: they stand in any text.
 MIN_CHARACTERS = 4
 MIN_BODY_CHARACTERS = 6
-#: So many values of a body are looked for.
+#: The most values of a body that are masked.
 MAX_BODY_VALUES = 500
 #: No longer piece of a value can stand in what is kept of an answer.
 MAX_PIECE = 4 * SNIPPET_BYTES

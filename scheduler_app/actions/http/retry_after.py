@@ -5,7 +5,7 @@ from email.utils import parsedate_to_datetime
 
 
 def parse_retry_after(value: str, now: datetime) -> float | None:
-    """Seconds (≥ 0) from `now` (aware) that a receiver asks us to wait, or None where `value` is unusable.
+    """Seconds (≥ 0) from `now` (aware) that a receiver asks us to wait, or None if `value` is unusable.
 
     RFC 9110 §10.2.3: a whole number of seconds, or an HTTP-date in any of its three forms (§5.6.7). A date in
     the past is 0. How long a wait is worth obeying is the caller's to judge: the number may be huge.

@@ -6,9 +6,9 @@ from typing import Any
 from scheduler_app.broker.backend import Backend
 from scheduler_app.broker.queues import QUEUE
 from scheduler_app.broker.rabbitmq import transport
-from scheduler_app.broker.rabbitmq.health import check_rabbitmq
+from scheduler_app.broker.rabbitmq.health import check_alarms, check_rabbitmq
 from scheduler_app.broker.rabbitmq.names import AHEAD, name_prefix
-from scheduler_app.broker.redis.flow_control import RedisLimiter
+from scheduler_app.broker.redis.flow_control import TIMEOUT_SECONDS, RedisLimiter
 from scheduler_app.broker.return_unstarted import ReturnUnstarted
 from scheduler_app.config import Settings
 from scheduler_app.domain.flow import Limiter
@@ -47,12 +47,12 @@ class RabbitmqBackend(Backend):
     def impatient_options(self, seconds: float) -> dict[str, Any]:
         return super().impatient_options(seconds) | {"confirm_seconds": seconds}
 
-    def limiter(self, settings: Settings) -> Limiter | None:
+    def limiter(self, settings: Settings, *, seconds: float = TIMEOUT_SECONDS) -> Limiter | None:
         """Only with FLOW_CONTROL_URL, since RabbitMQ cannot count."""
         if not settings.flow_control_url:
             return None
         prefix = name_prefix(settings.mongo_database)
-        return RedisLimiter.of_url(settings.flow_control_url, prefix, settings.broker_tls)
+        return RedisLimiter.of_url(settings.flow_control_url, prefix, settings.broker_tls, seconds=seconds)
 
     def queue_length(self, channel: Any, queue: str = QUEUE) -> int:
         return sum(channel.lengths(queue).values())
@@ -61,6 +61,9 @@ class RabbitmqBackend(Backend):
         found = channel.lengths(queue)
         found["fresh"] += found.pop(AHEAD)
         return QueueLengths(**found)
+
+    def check_publishing(self, connection: Any) -> None:
+        check_alarms(connection.default_channel)
 
     def checks(self, channel: Any, address: str) -> list[Check]:
         return check_rabbitmq(channel, address)

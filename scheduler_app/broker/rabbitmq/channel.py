@@ -32,8 +32,8 @@ class LaneChannel(ConfirmingChannel):
         super().__init__(connection, *args, **kwargs)
 
     def lengths(self, queue: str) -> dict[str, int]:
-        """The messages by lane that nobody has fetched. It makes a queue that there is not: asking for it by
-        a passive declaration would close the channel."""
+        """The messages by lane that no worker has fetched. It makes a queue that is missing: a passive
+        declaration of it would close the channel."""
         return {lane: self._declare_lane(queue, lane, {}).message_count for lane in LANES}
 
     def return_all_but(self, but: set[Any]) -> None:
@@ -96,7 +96,7 @@ class LaneChannel(ConfirmingChannel):
             return
         lane = lane_of(headers, msg.properties.get("priority"))
         if not self.publish_confirmed(msg, lane_queue(self._prefix, routing_key, lane)):
-            # It was there when this connection was made, and somebody has deleted it since.
+            # It was there when this connection was made, and was deleted since.
             self._declare_lane(routing_key, lane, {})
             self.publish_confirmed(msg, lane_queue(self._prefix, routing_key, lane))
 

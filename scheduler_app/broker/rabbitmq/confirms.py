@@ -10,6 +10,7 @@ from amqp.exceptions import RecoverableConnectionError
 from kombu.exceptions import OperationalError
 from kombu.transport import pyamqp
 
+from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.clock import monotonic
 
 
@@ -70,9 +71,9 @@ class ConfirmingChannel(pyamqp.Channel):
                 # Its messages may come later, which does no harm; but what it says next is not for the next
                 # message. Closing it in order would wait for an answer, too.
                 connection.collect()
-                raise TimeoutError(
+                raise TakesNoMessages(
                     f"RabbitMQ confirmed no message in {self._confirm_seconds:g} s; it may have an alarm:"
-                    " see `rabbitmq-diagnostics alarms`"
+                    " see `rabbitmq-diagnostics alarms`, and give it more memory or disk"
                 ) from None
 
     def _on_basic_ack(self, delivery_tag: int, multiple: bool) -> None:

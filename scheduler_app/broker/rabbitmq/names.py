@@ -15,7 +15,7 @@ from scheduler_app.domain.lane import Lane
 AHEAD = "ahead"
 #: In the order in which a worker asks for them.
 LANES = (Lane.URGENT.value, Lane.FRESH.value, AHEAD, Lane.LATE.value)
-#: Names of the server's own, which nobody else may choose.
+#: Names that the server reserves for itself.
 _RESERVED = "amq."
 
 

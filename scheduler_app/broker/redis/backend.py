@@ -10,7 +10,7 @@ from redis.retry import Retry
 from scheduler_app.broker.backend import Backend
 from scheduler_app.broker.queues import PRIORITIES, QUEUE
 from scheduler_app.broker.redis import transport
-from scheduler_app.broker.redis.flow_control import RedisLimiter
+from scheduler_app.broker.redis.flow_control import TIMEOUT_SECONDS, RedisLimiter
 from scheduler_app.broker.redis.health import check_redis
 from scheduler_app.broker.return_unstarted import ReturnUnstarted
 from scheduler_app.config import VISIBILITY_TIMEOUT_SECONDS, Settings
@@ -25,6 +25,10 @@ _TRANSPORTS: Mapping[str, type] = {
 }
 
 
+#: A Redis that has not answered for so long has to be connected to again.
+SILENT_SECONDS = 30.0
+
+
 def key_prefix(database: str) -> str:
     """Returns what every key and channel of a deployment begins with in Redis: each deployment has a MongoDB
     database of its own, and others may use the same Redis. Quoted, because the name of a channel is read as a
@@ -37,6 +41,7 @@ class RedisBackend(Backend):
 
     title = "Redis"
     check_name = "redis"
+    remedy = "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right"
     transports = _TRANSPORTS
     worker_steps = frozenset({ReturnUnstarted})
 
@@ -52,7 +57,7 @@ class RedisBackend(Backend):
             "unacked_restore_throttle": 1,
             "unacked_mutex_expire": 30,
             "health_check_interval": 10,
-            "socket_timeout": 30,
+            "socket_timeout": SILENT_SECONDS,
             "socket_connect_timeout": 5,
             "socket_keepalive": True,
             "priority_steps": sorted(PRIORITIES.values()),
@@ -64,12 +69,13 @@ class RedisBackend(Backend):
             "interval_max": 0,
         }
 
-    def limiter(self, settings: Settings) -> Limiter | None:
+    def limiter(self, settings: Settings, *, seconds: float = TIMEOUT_SECONDS) -> Limiter | None:
         """In the same Redis, which workers need anyway; behind Sentinel it is the master of the moment."""
         prefix = key_prefix(settings.mongo_database)
         if not settings.broker.startswith("sentinel:"):
-            return RedisLimiter.of_url(settings.broker, prefix, settings.broker_tls)
-        return RedisLimiter.behind_sentinel(settings.broker, settings.broker_sentinel_master, prefix)
+            return RedisLimiter.of_url(settings.broker, prefix, settings.broker_tls, seconds=seconds)
+        master = settings.broker_sentinel_master
+        return RedisLimiter.behind_sentinel(settings.broker, master, prefix, seconds=seconds)
 
     def impatient_options(self, seconds: float) -> dict[str, Any]:
         return {"socket_timeout": seconds, "socket_connect_timeout": seconds}

@@ -1,9 +1,10 @@
 """Flow control in Redis: one script counts for all workers, by Redis's own clock.
 
 For each destination there is a hash and a sorted set of slots. In the hash, `tat` is the theoretical arrival
-time of GCRA (ATM Forum TM 4.0, 4.4.2), and `line` the same for events that are put off; `open_until` and
-`failures` belong to the breaker; `blocked` is until when the receiver asked to wait. A slot is an event in
-flight with the instant at which it is given up, so that a worker that dies frees its slots.
+time of GCRA (ATM Forum TM 4.0, 4.4.2), and `line` the same for events that are put off; `open_until`,
+`failures` and `well_at`, the last success, belong to the breaker; `blocked` is until when the receiver asked
+to wait. A slot is an event in flight with the instant at which it is given up, so that a worker that dies
+frees its slots.
 
 Lost state starts over: full tokens, which is one burst at most, and an empty line. After a loss nothing is
 granted for `RESTART_SECONDS`, in which workers tell what they have in flight.
@@ -16,10 +17,12 @@ from urllib.parse import unquote, urlsplit
 
 import redis
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
+from scheduler_app.clock import monotonic
 from scheduler_app.domain.broker_tls import PLAIN_TLS, BrokerTls
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.flow import Answer, Ask, Ended, FlowState, Grant, PastAnswer, Why
@@ -30,12 +33,17 @@ MAX_BLOCKED_SECONDS = 86_400.0
 #: doubles up to the longest.
 FIRST_SLOW_SECONDS, LONGEST_SLOW_SECONDS = 1.0, 60.0
 RESTART_SECONDS = 1.5
+#: A receiver with a breaker that has answered well within this time, or twice its usual time, is there: what
+#: comes at once goes out at once. Otherwise no more requests do than its breaker allows failures.
+TRUSTED_SECONDS = 1.0
 #: What of a burst is kept back, in seconds of the rate: requests leave workers up to so much later than they
 #: are granted, and some that were granted apart leave together.
 JITTER_SECONDS = 0.1
 KEPT_ANSWERS = 5
 KEPT_SECONDS = 7 * 86_400
 TIMEOUT_SECONDS = 2.0
+#: A Redis that did not answer is not asked again for so long: many who ask at once wait for it once.
+AWAY_SECONDS = 1.0
 
 _SCRIPT = """
 local t = redis.call('TIME')
@@ -50,11 +58,11 @@ local out = {}
 for i, ask in ipairs(asks) do
   local h, z = KEYS[2 * i], KEYS[2 * i + 1]
   local v = redis.call('HMGET', h,
-    'tat', 'line', 'blocked', 'open_until', 'failures', 'slow', 'took', 'answers')
+    'tat', 'line', 'blocked', 'open_until', 'failures', 'slow', 'took', 'answers', 'well_at')
   local tat, line = tonumber(v[1] or '') or 0, tonumber(v[2] or '') or 0
   local blocked, open_until = tonumber(v[3] or '') or 0, tonumber(v[4] or '') or 0
   local failures, slow = tonumber(v[5] or '') or 0, tonumber(v[6] or '') or 0
-  local took = tonumber(v[7] or '') or 0
+  local took, well_at = tonumber(v[7] or '') or 0, tonumber(v[9] or '') or 0
   local answers = v[8] and cjson.decode(v[8]) or {}
   for _, id in ipairs(ask.held) do redis.call('ZADD', z, now + ask.slot, id) end
   for _, e in ipairs(ask.ended) do
@@ -70,7 +78,7 @@ for i, ask in ipairs(asks) do
         slow = 0
       end
       if e.answer == 'well' then
-        failures, open_until = 0, 0
+        failures, open_until, well_at = 0, 0, now
       elseif ask.failures then
         failures = failures + 1
         if open_until > 0 or failures >= ask.failures then open_until = now + ask.open end
@@ -97,7 +105,10 @@ for i, ask in ipairs(asks) do
   end
   if ask.concurrency then bound(ask.concurrency - flying, 0.02, 'concurrency') end
   if ask.failures then
-    if not is_open and failures > 0 then bound(ask.failures - failures - flying, 0.05, 'concurrency') end
+    -- No more requests at once than there may be failures, unless the receiver has just answered one.
+    local unknown = well_at < now - math.max(set.trusted, 2 * took)
+    if not is_open and failures > 0 then bound(ask.failures - failures - flying, 0.05, 'concurrency')
+    elseif not is_open and unknown then bound(ask.failures - flying, 0.02, 'concurrency') end
     if is_open and open_until > now then bound(0, open_until - now, 'breaker')
     elseif is_open then bound(1 - flying, 0.1, 'breaker') end
   end
@@ -117,6 +128,7 @@ for i, ask in ipairs(asks) do
     local f = '%.6f'
     redis.call('HSET', h, 'tat', f:format(tat), 'line', f:format(line), 'blocked', f:format(blocked),
       'open_until', f:format(open_until), 'failures', failures, 'slow', slow, 'took', f:format(took),
+      'well_at', f:format(well_at),
       'answers', #answers > 0 and cjson.encode(answers) or '[]')
     redis.call('EXPIRE', h, set.kept)
     if redis.call('ZCARD', z) > 0 then redis.call('EXPIRE', z, set.kept) end
@@ -143,6 +155,7 @@ _SETTINGS = json.dumps(
         "first_slow": FIRST_SLOW_SECONDS,
         "longest_slow": LONGEST_SLOW_SECONDS,
         "restart": RESTART_SECONDS,
+        "trusted": TRUSTED_SECONDS,
         "answers": KEPT_ANSWERS,
         "kept": KEPT_SECONDS,
     }
@@ -158,24 +171,29 @@ class RedisLimiter:
         """`prefix`: what every key begins with."""
         self._client = client
         self._prefix = f"{prefix}flow:"
+        self._away_until = float("-inf")
         self._script = client.register_script(_SCRIPT)
 
     @classmethod
-    def of_url(cls, url: str, prefix: str, tls: BrokerTls = PLAIN_TLS) -> "RedisLimiter":
-        """Connects lazily; `tls` is for a `rediss://` URL. An answer that does not come within seconds is an
-        error: whoever asks has events to postpone meanwhile."""
-        return cls(redis.Redis.from_url(url, **(tls.options(url) or {}), **_impatient()), prefix)
+    def of_url(
+        cls, url: str, prefix: str, tls: BrokerTls = PLAIN_TLS, *, seconds: float = TIMEOUT_SECONDS
+    ) -> "RedisLimiter":
+        """Connects lazily; `tls` is for a `rediss://` URL. An answer that does not come within `seconds` is
+        an error: the caller has events to postpone meanwhile."""
+        return cls(redis.Redis.from_url(url, **(tls.options(url) or {}), **_impatient(seconds)), prefix)
 
     @classmethod
-    def behind_sentinel(cls, url: str, master: str, prefix: str) -> "RedisLimiter":
+    def behind_sentinel(
+        cls, url: str, master: str, prefix: str, *, seconds: float = TIMEOUT_SECONDS
+    ) -> "RedisLimiter":
         """The same for `sentinel://host:26379;sentinel://…`: each connection asks who the master is."""
         parts = [urlsplit(each) for each in url.split(";")]
         sentinel = Sentinel(
             [(each.hostname or "localhost", each.port or 26379) for each in parts],
-            sentinel_kwargs=_impatient(),
+            sentinel_kwargs=_impatient(seconds),
         )
         password = next((unquote(each.password) for each in parts if each.password), None)
-        client = sentinel.master_for(master, password=password, **_impatient())
+        client = sentinel.master_for(master, password=password, **_impatient(seconds))
         return cls(client, prefix)
 
     def decide(self, asks: Sequence[Ask]) -> list[Grant]:
@@ -216,14 +234,21 @@ class RedisLimiter:
         keys = [f"{self._prefix}began"]
         for each in ids:
             keys += [f"{self._prefix}{each}", f"{self._prefix}{each}:slots"]
-        found: list[Any] = json.loads(self._script(keys=keys, args=[json.dumps(list(asks)), _SETTINGS]))
+        if monotonic() < self._away_until:
+            raise RedisConnectionError("it did not answer a moment ago")
+        try:
+            answer = self._script(keys=keys, args=[json.dumps(list(asks)), _SETTINGS])
+        except self.unavailable:
+            self._away_until = monotonic() + AWAY_SECONDS
+            raise
+        found: list[Any] = json.loads(answer)
         return found
 
 
-def _impatient() -> dict[str, Any]:
+def _impatient(seconds: float) -> dict[str, Any]:
     return {
-        "socket_timeout": TIMEOUT_SECONDS,
-        "socket_connect_timeout": TIMEOUT_SECONDS,
+        "socket_timeout": seconds,
+        "socket_connect_timeout": seconds,
         "retry": Retry(NoBackoff(), 0),
     }
 

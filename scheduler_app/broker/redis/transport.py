@@ -7,7 +7,7 @@ Redis at its `maxmemory`, which refuses the transaction of an acknowledgement. H
 the messages come back when their visibility timeout is over, which does no harm, and recovery does not wait
 for that.
 
-A message that is none (see `malformed`) is dropped before it reaches Celery.
+A malformed message (see `malformed`) is dropped before it reaches Celery.
 """
 
 from collections.abc import Iterator
@@ -180,7 +180,7 @@ class ResilientChannel(redis.Channel):
         """Puts all messages but those with these tags back to where they were taken from."""
         if self._in_poll:
             # Redis still owes this connection a message for up to a second: it would take what is given
-            # back. With nobody to consume it, kombu gives it back too.
+            # back. Without a consumer, kombu gives it back too.
             with suppress(Empty):
                 self._brpop_read()
         for tag in [tag for tag in self.qos.held() if tag not in but]:

@@ -183,7 +183,7 @@ class Calendars:
         result = self._calendars.update_one(_as_known(named), {"$unset": {"changed_at": ""}})
         return result.modified_count == 1
 
-    # -- for whoever reads schedules -----------------------------------------------------------------------
+    # -- for readers of schedules --------------------------------------------------------------------------
 
     def attach(self, found: Sequence[Found]) -> list[Found]:
         """The same, with the calendars of those that are schedules and observe one: one question for all of
@@ -272,7 +272,7 @@ def _read(row: Document) -> NamedCalendar | CorruptCalendar:
         return from_calendar_document(row)
     except (Corrupt, Newer) as error:
         reason = str(error)
-    except Exception as error:  # somebody bent the document by hand: any error may come of it
+    except Exception as error:  # a document edited by hand may cause any error
         reason = f"{type(error).__name__}: {error}"
     name = row.get("name")
     return CorruptCalendar(name if isinstance(name, str) else str(row["_id"]), reason[:300])

@@ -9,6 +9,7 @@ from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.field_types import (
     Corrupt,
     fields,
+    flag,
     instant,
     items,
     one_of,
@@ -31,6 +32,8 @@ def days_document(calendar: Calendar) -> Document:
         "subdivision": calendar.subdivision,
         "exchange": calendar.exchange,
         "weekend": [WEEKDAYS[day] for day in calendar.weekend],
+        "categories": list(calendar.categories) or None,
+        "working_weekends": calendar.working_weekends or None,
     }
 
 
@@ -51,7 +54,7 @@ def to_calendar_document(named: NamedCalendar) -> Document:
 
 
 def from_calendar_document(row: Mapping[str, Any]) -> NamedCalendar:
-    """Raises Corrupt for a document that somebody bent, and Newer for a newer release's."""
+    """Raises Corrupt for a document edited by hand, and Newer for a newer release's."""
     version(row.get("v"), DOCUMENT_VERSION)
     get = row.get
     weekend = [
@@ -68,6 +71,10 @@ def from_calendar_document(row: Mapping[str, Any]) -> NamedCalendar:
             subdivision=optional(text, get("subdivision"), "subdivision"),
             exchange=optional(text, get("exchange"), "exchange"),
             weekend=tuple(weekend),
+            categories=tuple(
+                [text(each, "an item of categories") for each in items(get("categories") or [], "categories")]
+            ),
+            working_weekends=bool(optional(flag, get("working_weekends"), "working_weekends")),
         )
     except InvalidField as error:
         raise Corrupt(f"{error.field}: {error.message}") from None

@@ -1,6 +1,6 @@
 """Inserts destinations, changes them by version, shows and removes them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import cast
 
@@ -9,7 +9,7 @@ from pymongo import ReplaceOne
 from pymongo.errors import BulkWriteError
 
 from scheduler_app.domain.destination import Destination
-from scheduler_app.domain.event import UNCLAIMED, Kind
+from scheduler_app.domain.event import UNCLAIMED, Kind, State
 from scheduler_app.domain.http_action import destination_key
 from scheduler_app.domain.queues import is_queue
 from scheduler_app.domain.tenants import SEPARATOR, tenant_of
@@ -17,7 +17,7 @@ from scheduler_app.store.destinations.documents import CorruptDestination, read,
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import only_duplicates
 from scheduler_app.store.indexes import NOTIFIES
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import BY_ID, Document, Mongo
 from scheduler_app.store.paging import Page, PagedQuery, Window
 from scheduler_app.store.schedules.decoded_cache import DecodedCache
 
@@ -114,20 +114,24 @@ class Destinations:
             living | {"origin": key}, hint=OF_DESTINATION, limit=MAX_COUNTED
         ) + self._events.count_documents(living | told, hint=NOTIFIES, limit=MAX_COUNTED)
 
-    def waiting(self, destination_id: str, *, tenant: str) -> int:
-        """Returns how many events wait for the destination, at most `MAX_COUNTED`. An event counts for the
-        destination that its schedule named when it was made."""
+    def waiting(self, destination_id: str, *, in_flight: int | None, tenant: str) -> int:
+        """Returns how many events wait for the destination, at most `MAX_COUNTED`: in MongoDB, in the broker,
+        and in workers, of whose events so many are `in_flight`; None: that is not known, and what workers
+        hold does not count. An event counts for the destination that its schedule named when it was made."""
         if tenant_of(destination_id) != tenant:
             return 0
-        which = {
-            "origin": destination_key(destination_id),
-            "due_at": {"$exists": True},
-            "state": {"$in": [state.value for state in sorted(UNCLAIMED)]},
-        }
-        return self._events.count_documents(which, hint=OF_DESTINATION, limit=MAX_COUNTED)
+        living: Document = {"origin": destination_key(destination_id), "due_at": {"$exists": True}}
+        unclaimed = living | {"state": {"$in": [state.value for state in sorted(UNCLAIMED)]}}
+        waiting = self._events.count_documents(unclaimed, hint=OF_DESTINATION, limit=MAX_COUNTED)
+        if in_flight is None:
+            return waiting
+        # An event whose receiver is still to say how its work went waits for that, and not for room.
+        claimed = living | {"state": State.RUNNING.value, "completion.awaiting": {"$ne": True}}
+        held = self._events.count_documents(claimed, hint=OF_DESTINATION, limit=MAX_COUNTED)
+        return min(MAX_COUNTED, waiting + max(0, held - in_flight))
 
     def queues(self, *, limit: int) -> list[str]:
-        """Returns the queues that destinations name, of all tenants, from so many destinations at most."""
+        """Returns the queues that destinations of all tenants name, from that many destinations at most."""
         named = self._destinations.find(
             {"queue": {"$exists": True}}, {"queue": 1, "_id": 0}, hint=NAMES_QUEUE
         )
@@ -140,6 +144,25 @@ class Destinations:
         rows = self._raw.find({"_id": {"$in": list(ids)}})
         found = [self._readings.of(bytes(cast("RawBSONDocument", row).raw)) for row in rows]
         return {each.id: each for each in found}
+
+    def stoppable(self, *, limit: int) -> list[Destination]:
+        """Those of all tenants that are paused or have a breaker, `limit` at most; what cannot be read is
+        left out."""
+        which: Document = {"$or": [{"paused": True}, {"breaker": {"$exists": True}}]}
+        found = [
+            read(row, self._secret_box) for row in self._destinations.find(which, limit=limit, hint=BY_ID)
+        ]
+        return [each for each in found if isinstance(each, Destination)]
+
+    def unreadable(self, *, limit: int) -> dict[str, str]:
+        """Of `limit` of all tenants, those that cannot be read, with the reasons."""
+        found = [read(row, self._secret_box) for row in self._destinations.find({}, limit=limit, hint=BY_ID)]
+        return {each.id: each.reason for each in found if isinstance(each, CorruptDestination)}
+
+    def versions(self, ids: Collection[str]) -> dict[str, object]:
+        """The stored versions by id; None for a destination that is gone."""
+        rows = self._majority.find({"_id": {"$in": list(ids)}}, {"version": 1}, hint=BY_ID)
+        return dict.fromkeys(ids) | {row["_id"]: row.get("version") for row in rows}
 
     def reseal(self) -> tuple[int, dict[str, str]]:
         """Encrypts with the newest key what an older one has sealed, beside processes that work. Returns how

@@ -102,12 +102,12 @@ def read(row: Document, secret_box: SecretBox) -> Destination | CorruptDestinati
         return CorruptDestination(str(row["_id"]), str(error), readable_elsewhere=True)
     except Corrupt as error:
         return CorruptDestination(str(row["_id"]), str(error))
-    except Exception as error:  # somebody bent the document by hand: any error may come of it
+    except Exception as error:  # a document edited by hand may cause any error
         return CorruptDestination(str(row["_id"]), f"{type(error).__name__}: {error}"[:300])
 
 
 def from_document(row: Mapping[str, Any], secret_box: SecretBox) -> Destination:
-    """Raises Corrupt for a document that somebody bent, Newer for a newer release's, and UnreadableSecret."""
+    """Raises Corrupt for a document edited by hand, Newer for a newer release's, and UnreadableSecret."""
     version(row.get("v"), SEALED_VERSION)
     row = opened(row, secret_box)
     get = row.get

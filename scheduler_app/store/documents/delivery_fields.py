@@ -25,7 +25,7 @@ from scheduler_app.domain.tenants import SEPARATOR
 from scheduler_app.store.collection import Document
 from scheduler_app.store.encryption import SecretBox
 
-#: No timeout is shorter, whoever asked for it.
+#: The shortest timeout, whatever a schedule asks for.
 LEAST_TIMEOUT_SECONDS = 0.001
 
 #: Most documents have the same fields: so many different ones are kept as they were read, none that are
@@ -47,7 +47,7 @@ class DeliveryFields(NamedTuple):
 
 @lru_cache(maxsize=256, typed=True)
 def delivery_document(retry: RetryPolicy, timeout_seconds: float, success: Codes) -> Document:
-    """The fields that `read_delivery` reads. Documents share them, and nobody changes them."""
+    """The fields that `read_delivery` reads. Documents share them, and they are never changed."""
     return {
         "retry": {
             "max_retries": retry.max_retries,
@@ -98,7 +98,7 @@ def _read_delivery(row: Mapping[str, Any]) -> DeliveryFields:
 
 
 def notifies_document(on_success: str | None, on_failure: str | None) -> list[Document] | None:
-    """What `read_notifies` reads; None where nobody is told. A list, so that one index tells who names a
+    """What `read_notifies` reads; None if nobody is told. A list, so that one index tells who names a
     destination."""
     named = {Notifying.ON_SUCCESS: on_success, Notifying.ON_FAILURE: on_failure}
     return [{"when": when.value, "destination": name} for when, name in named.items() if name] or None
@@ -178,7 +178,7 @@ def unsealed(value: Any, name: str, secret_box: SecretBox) -> str:
 
 
 def signing_document(signing: Signing | None) -> Document | None:
-    """What `read_signing` reads; None where nothing signs."""
+    """What `read_signing` reads; None if nothing signs."""
     if signing is None:
         return None
     return {

@@ -76,7 +76,7 @@ def _condemned(condemn: Callable[[Item, Exception], bool], item: Item, error: Ex
             raise
     log.error(
         "store.not_set_aside",
-        message="MongoDB rejects every write to a document; it is passed over until somebody mends it",
+        message="MongoDB rejects every write to a document; it is skipped until the document is corrected",
         item=str(item)[:200],
         error=str(error)[:300],
     )

@@ -26,6 +26,6 @@ def lease_over(field: str, jumped_ahead_seconds: float = 0.0) -> Document:
 
 
 def unclaimed(owner: str, lease_until: str) -> Document:
-    """The condition of a document that nobody has claimed, or whose claim is over. `owner` and `lease_until`
+    """The condition of a document that is not claimed, or whose claim is over. `owner` and `lease_until`
     are the names of the claim's fields."""
     return {"$or": [{owner: {"$exists": False}}, *lease_over(lease_until)["$or"]]}

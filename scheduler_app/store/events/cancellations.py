@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from pymongo import DESCENDING
 
@@ -12,6 +13,9 @@ from scheduler_app.domain.tenants import tenant_of
 from scheduler_app.store.events.documents import finish, sources
 from scheduler_app.store.events.message_documents import WIPED
 from scheduler_app.store.mongo import Document, Mongo
+
+#: Events that one command cancels: a long backlog would take longer than a request waits for an answer.
+PAGE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +61,12 @@ class Cancellations:
         """
         if tenant_of(schedule_id) != tenant:
             return 0
-        return finish(
-            self._events,
-            {"schedule_id": schedule_id, "state": sources("cancel"), "revision": {"$lte": revision}},
-            State.CANCELLED,
-            now,
-            message,
-        )
+        which = {"schedule_id": schedule_id, "state": sources("cancel"), "revision": {"$lte": revision}}
+        cancelled = 0
+        rows = (row["_id"] for row in self._events.find(which, {"_id": 1}))
+        while page := list(islice(rows, PAGE)):
+            cancelled += finish(self._events, which | {"_id": {"$in": page}}, State.CANCELLED, now, message)
+        return cancelled
 
     def look_past_cut(self, schedule_id: str, revision: int, cut: datetime, *, tenant: str) -> PastCut:
         """What older revisions' events after `cut` came to, before the new one begins."""

@@ -6,6 +6,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from scheduler_app.domain.event import Event, Kind, State, from_id
+from scheduler_app.domain.message_ids import is_message
 from scheduler_app.domain.queues import CALLBACKS
 from scheduler_app.store.documents.leases import lease
 from scheduler_app.store.documents.per_document_update import or_unset, own_value
@@ -20,7 +21,7 @@ from scheduler_app.store.events.documents import (
     update_by_token,
 )
 from scheduler_app.store.events.history import appended, line
-from scheduler_app.store.events.message_documents import CONTENT, read_message
+from scheduler_app.store.events.message_documents import CONTENT, WIPED, read_message
 from scheduler_app.store.events.set_aside import update_sound
 from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
 
@@ -77,7 +78,7 @@ class Claims:
         """Claims the events in `queues` that are unclaimed and due up to `until`, with a fresh token. Returns
         both.
 
-        An event that is missing from the answer belongs to somebody else, is finished, or is not due. That
+        An event that is missing from the answer belongs to another worker, is finished, or is not due. That
         is no error. An event that cannot be read is set aside. Messages are read whole: once claimed, they
         can no longer be cancelled or moved.
         """
@@ -172,15 +173,14 @@ class Claims:
         )
         return written.modified
 
-    def cancel_claimed(self, ids: Sequence[str], token: str, now: datetime, message: str) -> int:
-        """Cancels claimed events that an edit or a deletion had withdrawn: they are not sent."""
-        return finish(
-            self._events,
-            {"_id": {"$in": list(ids)}, "owner": token, "state": sources("cancel_claimed")},
-            State.CANCELLED,
-            now,
-            message,
-        )
+    def cancel_claimed(self, ids: Sequence[str], token: str, now: datetime, message: str) -> None:
+        """Cancels claimed events that an edit, a deletion or a person has withdrawn: they are not sent. Of
+        messages nothing secret is left."""
+        messages = [each for each in ids if is_message(each)]
+        for some, wiped in ((messages, WIPED), ([each for each in ids if not is_message(each)], None)):
+            if some:
+                which = {"_id": {"$in": some}, "owner": token, "state": sources("cancel_claimed")}
+                finish(self._events, which, State.CANCELLED, now, message, wiped)
 
 
 def _claimed(token: str, now: datetime, lease_seconds: float, worker: str) -> list[Document]:

@@ -93,7 +93,7 @@ class Completions:
         return {row["_id"] for row in self._majority.find(held, {"_id": 1})}
 
     def find(self, event_id: str, *, tenant: str) -> Awaited | None:
-        """What is known of the tenant's event; None where there is none, or none whose receiver is to say how
+        """What is known of the tenant's event; None if there is none, or none whose receiver is to say how
         it went. One that cannot be read is set aside."""
         if tenant_of(event_id) != tenant:
             return None
@@ -144,7 +144,7 @@ class Completions:
         if ended.due_at is None:
             put["archived_at"] = now
             when = Notifying.ON_SUCCESS if ended.state is State.COMPLETED else Notifying.ON_FAILURE
-            # Whoever makes notifications asks the schedule who is to be told.
+            # The duty that makes notifications asks the schedule which destinations to notify.
             put["notify"] = owed_document(OwedNotification(when, now)) | {"hops": {"$ifNull": ["$hops", 0]}}
             removed.append("due_at")
         else:

@@ -1,11 +1,8 @@
 """Events as MongoDB keeps them, and what their transitions have in common."""
 
 from collections.abc import Collection, Iterable, Mapping
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
-
-from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.event import TRANSITIONS, Event, Kind, State
 from scheduler_app.domain.field_types import (
@@ -23,7 +20,7 @@ from scheduler_app.store.collection import Document, Documents
 from scheduler_app.store.events.fields import DOCUMENT_VERSION, MESSAGE_VERSION, kind, owner_schedule
 from scheduler_app.store.events.history import appended, line
 from scheduler_app.store.events.set_aside import set_aside, update_sound
-from scheduler_app.store.mongo import BY_ID
+from scheduler_app.store.mongo import BY_ID, written_by_token
 
 #: The fields that a claim reads: all but the history.
 CLAIMED = {
@@ -89,7 +86,7 @@ def to_document(event: Event, now: datetime, message: str) -> Document:
 
 
 def to_expired_document(event: Event, now: datetime, message: str) -> Document:
-    """A new event that nobody has to do anything about: its occurrence was missed."""
+    """A new event that has already ended: its occurrence was missed."""
     document = to_document(event, now, message)
     del document["due_at"]
     said = [line(now, State.EXPIRED, message)]
@@ -185,11 +182,8 @@ def finish(
 
 
 def update_by_token(events: Documents, which: Document, pipeline: list[Document]) -> int | None:
-    """An update whose effect is read back by its token. `update_many` is not retryable: after a broken
-    connection, only the collection tells which documents were won, and so it does after MongoDB has
-    rejected some of them, which are set aside. Returns how many documents matched; None when they have to
-    be read back."""
-    with suppress(AutoReconnect):
-        written = update_sound(events, which, pipeline, hint=BY_ID)
-        return written.matched if written.at_once else None
-    return None
+    """An update whose effect is read back by its token, where its connection broke or MongoDB has rejected
+    some of the documents, which are set aside. Returns how many documents matched; None when they have to be
+    read back. Raises a STORE_FAULT."""
+    written = written_by_token(lambda: update_sound(events, which, pipeline, hint=BY_ID))
+    return written.matched if written is not None and written.at_once else None

@@ -132,8 +132,9 @@ class Events:
         return self._events.count_documents(which, hint="dead_v2", limit=most)
 
     def oldest_due(self) -> datetime | None:
-        """When the event that has waited for longest was due; None where none waits."""
-        waiting = {"state": sources("mark_dispatched"), "due_at": {"$gte": EARLIEST, "$lt": LATEST}}
+        """When the event that has waited for longest was due, in MongoDB or in the broker; None if none
+        waits."""
+        waiting = {"state": sources("cancel"), "due_at": {"$gte": EARLIEST, "$lt": LATEST}}
         row = self._events.find_one(waiting, {"due_at": 1}, sort=[("due_at", 1)])
         # An array of dates is found like a date, until an inspection sets its event aside.
         return row["due_at"] if row and isinstance(row["due_at"], datetime) else None

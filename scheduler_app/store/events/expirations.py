@@ -29,7 +29,7 @@ class Expirations:
 
     def expire_claimed(self, expirations: Sequence[Expiration], now: datetime) -> int:
         """Expires claimed events by one update; returns how many at least. What a worker that dies before
-        leaves is judged anew after its lease."""
+        leaves is judged again after its lease."""
         ids = [each.event_id for each in expirations]
         tokens = own_value(ids, [each.token for each in expirations])
         lines = own_value(ids, [line(now, State.EXPIRED, each.message) for each in expirations])
@@ -57,7 +57,7 @@ class Expirations:
 
     def newest_due(self, event: Event, now: datetime) -> datetime | None:
         """The run time of its schedule's newest occurrence that is due and was not withdrawn, of whatever
-        revision; None where that is the event's own."""
+        revision; None if that is the event's own."""
         newest = self._majority.find_one(
             {
                 "schedule_id": event.schedule_id,

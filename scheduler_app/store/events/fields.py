@@ -207,8 +207,7 @@ def sound(row: dict[str, Any]) -> dict[str, Any]:
     if not faults:
         return shown
     told = {name: value for name, value in shown.items() if name not in faults}
-    put = {"run_time": _a_time_of(row), "kind": Kind.SCHEDULED.value, "schedule_id": ""}
-    return put | told | mended(row, faults) | {"corrupt": faults}
+    return {"schedule_id": ""} | told | mended(row, faults) | {"corrupt": faults}
 
 
 def _with_sound_lines(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What the newest events came to, for figures and charts: read by index, a few thousand at most."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,9 +13,9 @@ from scheduler_app.store.paging import MAX_SECONDS
 _FIELDS: Document = {
     "run_time": 1,
     "state": 1,
-    "attempt": 1,
     "attempts": {"$slice": -1},
     "schedule_id": 1,
+    "archived_at": 1,
 }
 
 
@@ -25,11 +26,12 @@ class Outcome(NamedTuple):
     schedule_id: str
     run_time: datetime
     state: State
-    attempts: int
     lag_ms: float | None
     """How late the last attempt started."""
     duration_ms: float | None
     status_code: int | None
+    was_withdrawn: bool = False
+    """Whether it was cancelled before it was due, by an edit, a pause or a deletion: nothing came of it."""
 
 
 class EventFigures:
@@ -38,26 +40,61 @@ class EventFigures:
     def __init__(self, mongo: Mongo) -> None:
         self._events = mongo.collection("events")
 
-    def newest(self, since: datetime, until: datetime, *, tenant: str, most: int) -> list[Outcome]:
+    def newest(
+        self,
+        since: datetime,
+        until: datetime,
+        *,
+        tenant: str,
+        most: int,
+        schedule_ids: Sequence[str] | None = None,
+    ) -> list[Outcome]:
         """The tenant's events whose run times lie from `since` to `until` (exclusive), newest first; `most`
-        at most. Raises a STORE_FAULT."""
-        which: Document = {"tenant": tenant, "run_time": {"$gte": since, "$lt": until}}
-        return self._outcomes(which, "list_v1", most)
+        at most, those that were withdrawn included; of some schedules alone, if they are given. Raises a
+        STORE_FAULT."""
+        which, hint = _range(since, until, tenant, schedule_ids)
+        return self._outcomes(which, hint, most)
+
+    def by_day(
+        self,
+        days: Sequence[datetime],
+        until: datetime,
+        *,
+        tenant: str,
+        most: int,
+        schedule_ids: Sequence[str] | None = None,
+    ) -> dict[datetime, Counter[str]]:
+        """How many events ran from each of `days` to the next, the last of them to `until`, by state: of the
+        newest `most` events, as `newest` has them. Raises a STORE_FAULT."""
+        which, hint = _range(days[0], until, tenant, schedule_ids)
+        counts = {
+            state.value: {"$sum": {"$cond": [{"$eq": ["$state", state.value]}, 1, 0]}} for state in State
+        }
+        pipeline: list[Document] = [
+            {"$match": which},
+            {"$sort": {"run_time": -1, "_id": -1}},
+            {"$limit": most},
+            {"$project": {"run_time": 1, "state": 1}},
+            {"$bucket": {"groupBy": "$run_time", "boundaries": [*days, until], "output": counts}},
+        ]
+        options: dict[str, Any] = {"maxTimeMS": int(MAX_SECONDS * 1000), "hint": hint}
+        rows = self._events.aggregate(pipeline, **options)
+        return {row.pop("_id"): +Counter(row) for row in rows}
 
     def of_schedule(
         self, schedule_id: str, since: datetime, until: datetime, *, tenant: str, most: int
     ) -> list[Outcome]:
-        """The same of one schedule."""
+        """The same of one schedule, without what was withdrawn."""
         if tenant_of(schedule_id) != tenant:
             return []
         which: Document = {"schedule_id": schedule_id, "run_time": {"$gte": since, "$lt": until}}
-        return self._outcomes(which, "schedule_v1", most)
+        return [each for each in self._outcomes(which, "schedule_v1", most) if not each.was_withdrawn]
 
     def last_of_each(
         self, schedule_ids: Iterable[str], until: datetime, *, tenant: str, most: int
     ) -> dict[str, list[Outcome]]:
-        """The last `most` events of each schedule before `until`, newest first. One query in all: a union of
-        as many index scans as there are schedules."""
+        """The last `most` events of each schedule before `until`, newest first, without what was withdrawn.
+        One query in all: a union of as many index scans as there are schedules."""
         ids = [each for each in schedule_ids if tenant_of(each) == tenant]
         if not ids:
             return {}
@@ -66,7 +103,9 @@ class EventFigures:
         found: dict[str, list[Outcome]] = {each: [] for each in ids}
         options: dict[str, Any] = {"maxTimeMS": int(MAX_SECONDS * 1000)}
         for row in self._events.aggregate(pipeline, **options):
-            if (outcome := _outcome(row)) is not None and outcome.schedule_id in found:
+            if (outcome := _outcome(row)) is None or outcome.was_withdrawn:
+                continue
+            if outcome.schedule_id in found:
                 found[outcome.schedule_id].append(outcome)
         return found
 
@@ -91,6 +130,17 @@ class EventFigures:
         return [outcome for row in rows if (outcome := _outcome(row)) is not None]
 
 
+def _range(
+    since: datetime, until: datetime, tenant: str, schedule_ids: Sequence[str] | None
+) -> tuple[Document, str]:
+    """What is matched, and by which index."""
+    run_time: Document = {"$gte": since, "$lt": until}
+    if schedule_ids is None:
+        return {"tenant": tenant, "run_time": run_time}, "list_v1"
+    ids = [each for each in schedule_ids if tenant_of(each) == tenant]
+    return {"schedule_id": {"$in": ids}, "run_time": run_time}, "schedule_v1"
+
+
 def _outcome(row: Document) -> Outcome | None:
     """None for a document that no figure can be made of."""
     run_time, attempts = row.get("run_time"), row.get("attempts")
@@ -102,16 +152,16 @@ def _outcome(row: Document) -> Outcome | None:
         return None
     last = attempts[-1] if isinstance(attempts, list) and attempts else None
     last = last if isinstance(last, dict) else {}
-    count, status = row.get("attempt"), last.get("status_code")
+    status, ended = last.get("status_code"), row.get("archived_at")
     return Outcome(
         str(row["_id"]),
         row["schedule_id"] if isinstance(row.get("schedule_id"), str) else "",
         run_time,
         state,
-        count if isinstance(count, int) else 0,
         _number(last.get("lag_ms")),
         _number(last.get("duration_ms")),
         status if isinstance(status, int) else None,
+        state is State.CANCELLED and isinstance(ended, datetime) and ended < run_time,
     )
 
 

@@ -16,7 +16,7 @@ from scheduler_app.store.events.set_aside import set_aside, update_sound
 from scheduler_app.store.indexes import HELD
 from scheduler_app.store.mongo import BY_ID, Document, Mongo
 
-#: A held event is judged again after that time, should nobody release it before.
+#: A held event is judged again after this time, unless it is released before.
 HELD_FOR: Final = timedelta(days=1)
 #: Keys that one look brings.
 _MOST_KEYS: Final = 200

@@ -15,9 +15,11 @@ from scheduler_app.store.events.record import EventRecord, to_record
 from scheduler_app.store.mongo import Document, Mongo
 from scheduler_app.store.paging import MAX_SECONDS, Page, PagedQuery, RowFilter, Window, lower
 
-#: Of so many schedules the events are merged from an index; of more each event's schedule is asked about.
+#: Up to this many schedules, events are merged from an index; of more, each event's schedule is asked for.
 #: mongod merges at most 200 ranges in the order of their index, and sorts more of them.
 SCHEDULES_MERGED = 50
+#: Schedules with a tag whose dead letters are told from others'.
+MOST_TAGGED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,23 @@ class Cause:
 
     origin: str
     status: int | None
-    """What the receiver answered; None where there was no answer."""
+    """What the receiver answered; None if there was no answer."""
     error: str | None
     """The beginning of the error, or of the history's last line where no attempt was made."""
     count: int
     first: datetime | None
     """The earliest run time among them."""
     last: datetime | None
+    schedules: tuple[str, ...] = ()
+    """The ids of their schedules, in order; messages have none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """The causes of the newest dead letters, the most frequent first, and how many dead letters were read."""
+
+    rows: list[Cause]
+    read: int
 
 
 class EventLists:
@@ -135,29 +147,51 @@ class EventLists:
         rows = [
             MadeOccurrence(row["_id"], row["schedule_id"], row["run_time"], row["revision"])
             for row in found[:limit]
-            # What somebody bent is set aside by whoever is to deliver it.
+            # A corrupt event is set aside by the worker that is to deliver it.
             if isinstance(row["run_time"], datetime) and isinstance(row.get("revision"), int)
         ]
         return MadeOccurrences(rows, found[limit]["schedule_id"] if len(found) > limit else None)
 
-    def dead_letter_causes(self, *, tenant: str, most: int) -> list[Cause]:
-        """Why the tenant's newest dead letters failed, the most frequent cause first; no more than `most` of
-        them are read."""
+    def dead_letter_causes(
+        self,
+        *,
+        tenant: str,
+        most: int,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        tag: str | None = None,
+    ) -> Causes:
+        """Why the tenant's dead letters failed: of the newest ones with run times from `since` to before
+        `until`, no more than `most` of which are read, those whose schedules have the `tag`."""
+        which: Document = {"tenant": tenant, "state": State.ERROR.value}
+        span = {"$gte": since} if since else {}
+        span |= {"$lt": until} if until else {}
+        if span:
+            which["run_time"] = span
+        fits: Any = {"$literal": True}
+        if tag is not None:
+            fits = {"$in": ["$schedule_id", {"$literal": self._tagged(tenant, tag, MOST_TAGGED)}]}
         newest: list[Document] = [
-            {"$match": {"tenant": tenant, "state": State.ERROR.value}},
+            {"$match": which},
             {"$sort": {"run_time": -1, "_id": -1}},
             {"$limit": most},
             {"$set": {"run_time": {"$cond": [_is("$run_time", "date"), "$run_time", None]}}},
             {
                 "$group": {
-                    "_id": {"origin": _text("$origin"), "status": _LAST_STATUS, "error": _LAST_ERROR},
+                    "_id": {
+                        "fits": fits,
+                        "origin": _text("$origin"),
+                        "status": _LAST_STATUS,
+                        "error": _LAST_ERROR,
+                    },
+                    "schedules": {"$addToSet": "$schedule_id"},
                     "count": {"$sum": 1},
                     "first": {"$min": "$run_time"},
                     "last": {"$max": "$run_time"},
                 }
             },
         ]
-        rows = self._events.aggregate(newest, hint="dead_v2", maxTimeMS=int(MAX_SECONDS * 1000))
+        rows = list(self._events.aggregate(newest, hint="dead_v2", maxTimeMS=int(MAX_SECONDS * 1000)))
         causes = [
             Cause(
                 row["_id"].get("origin") or UNKNOWN_ORIGIN,
@@ -166,10 +200,12 @@ class EventLists:
                 row["count"],
                 row["first"],
                 row["last"],
+                tuple(sorted(each for each in row["schedules"] if isinstance(each, str))),
             )
             for row in rows
+            if row["_id"]["fits"]
         ]
-        return sorted(causes, key=lambda cause: -cause.count)
+        return Causes(sorted(causes, key=lambda cause: -cause.count), sum(row["count"] for row in rows))
 
     def _tagged(self, tenant: str, tag: str, limit: int) -> list[str]:
         """Schedules that have a tag, deleted ones included: their history stays."""
@@ -238,7 +274,7 @@ def _text(path: str) -> Document:
     return {"$cond": [_is(path, "string"), {"$substrCP": [path, 0, CAUSE_LENGTH]}, None]}
 
 
-#: So much of an error tells causes apart.
+#: The characters of an error by which causes are told apart.
 CAUSE_LENGTH = 80
 _LAST_STATUS = _with_last(
     "$attempts", {"$cond": [_is("$$last.status_code", "int"), "$$last.status_code", None]}

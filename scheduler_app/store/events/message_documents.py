@@ -92,7 +92,7 @@ def read_message(row: Mapping[str, Any], secret_box: SecretBox) -> Message | Unr
         return UnreadableMessage(str(error), readable_elsewhere=True)
     except Corrupt as error:
         return UnreadableMessage(str(error))
-    except Exception as error:  # somebody edited the document by hand: any error may come of it
+    except Exception as error:  # a document edited by hand may cause any error
         return UnreadableMessage(f"{type(error).__name__}: {error}"[:300])
 
 

@@ -53,7 +53,7 @@ class MessageResealing:
         return list(rows)
 
     def _sealed_anew(self, row: Document) -> UpdateOne | UnreadableMessage | None:
-        """The write; None where the newest key has sealed it, or nothing in it is secret."""
+        """The write; None if the newest key has sealed it, or nothing in it is secret."""
         token = row.get("sealed")
         if isinstance(token, bytes) and self._secret_box.is_newest(token):
             return None

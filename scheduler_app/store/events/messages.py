@@ -87,7 +87,7 @@ class Messages:
         return {row["_id"]: self._record(row) for row in self._majority.find({"_id": {"$in": own}})}
 
     def remove_untouched(self, event_ids: Sequence[str], *, tenant: str) -> list[str]:
-        """Removes those of the tenant's messages that nobody has dispatched yet; returns their ids."""
+        """Removes those of the tenant's messages that are not dispatched yet; returns their ids."""
         own = [each for each in event_ids if tenant_of(each) == tenant]
         removed = []
         for event_id in own:

@@ -33,7 +33,7 @@ class Due(NamedTuple):
     """A hint: the URL may have been edited since."""
     lost_leases: int = 0
     postponed_from: datetime | None = None
-    """When it was due before it was put off to a place in its destination's line; None where it was not."""
+    """When it was due before it was put off to a place in its destination's line; None if it was not."""
     queue_by_destination: bool = False
     """Its destination has named its queue, and no schedule or message."""
 
@@ -115,7 +115,7 @@ class Outbox:
         token, ids = new_token(), [event.id for event in events]
         page = {"v": PAGE_VERSION, "ids": {"$literal": ids}, "until": lease(lease_seconds)}
         self._pages.update_one({"_id": token}, [{"$set": page}], upsert=True)
-        # If the connection breaks here, nobody knows which events are marked: recovery puts them back by
+        # If the connection breaks here, it is unknown which events are marked: recovery puts them back by
         # the page.
         written = update_sound(
             self._events,

@@ -36,14 +36,14 @@ class Record(NamedTuple):
     """The entry of the event's `attempts`, without its `claim`."""
     ended_at: datetime
     event: Event | None = None
-    """What was attempted, for reports; None where nobody reports."""
+    """What was attempted, for reports; None without reports."""
     origin: str = UNKNOWN_ORIGIN
     attempts_allowed: int = 0
     """How many attempts the event has in all before it is a dead letter."""
     pauses_on_failure: bool = False
     """Whether its schedule may have to be paused where it ends in error."""
     owed: OwedNotification | None = None
-    """What is to be told of the event's end; None where nobody asked for it."""
+    """The notification of the event's end; None if none was asked for."""
 
 
 class Outcomes:

@@ -27,7 +27,7 @@ class Owing(NamedTuple):
     mark: Mapping[str, Any]
     """The mark as it is stored."""
     own: Mapping[Notifying, str]
-    """Whom a message itself names; nobody for the event of a schedule."""
+    """The destinations that a message itself names; none for the event of a schedule."""
 
 
 class OwedNotifications:
@@ -37,7 +37,7 @@ class OwedNotifications:
 
     def oldest(self, *, limit: int) -> tuple[list[Owing], int]:
         """Returns up to `limit` events, those that ended first, and how many of the index were looked at. A
-        mark that somebody bent is removed, and an error in the log."""
+        corrupt mark is removed, with an error in the log."""
         rows = list(
             self._majority.find({"notify.since": {"$exists": True}}, hint=OWED_NOTIFICATIONS)
             .sort("notify.since", 1)
@@ -67,7 +67,7 @@ class OwedNotifications:
         self._events.update_one({"_id": {"$eq": row["_id"]}}, {"$unset": {"notify": ""}})
         log.error(
             "notify.corrupt",
-            message="The mark of a notification that an event owes is corrupt and removed; nobody is told",
+            message="The notification that an event owes is corrupt and was removed; it is not sent",
             event_id=str(row["_id"])[:200],
             reason=str(error),
         )

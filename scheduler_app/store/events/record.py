@@ -11,7 +11,7 @@ from scheduler_app.store.events.fields import sound
 
 
 class StatusLine(TypedDict, total=False):
-    """A line of an event's `status`; one that somebody bent lacks what was wrong."""
+    """A line of an event's `status`; a corrupt one lacks the fields that are wrong."""
 
     time: datetime
     status: str
@@ -19,7 +19,7 @@ class StatusLine(TypedDict, total=False):
 
 
 class AttemptLine(TypedDict, total=False):
-    """A line of an event's `attempts`; one that somebody bent lacks what was wrong."""
+    """A line of an event's `attempts`; a corrupt one lacks the fields that are wrong."""
 
     number: int
     started_at: datetime

@@ -79,7 +79,7 @@ class Recoveries:
     ) -> tuple[list[str], list[str]]:
         """Ends leases that ran out. Returns the ids of the events that are tried again, and of those that
         are set aside. `owner` stays, so that a worker that was only slow can still record; a lost lease is
-        no attempt. `jumped_ahead_seconds`: leases end so much later after a jump of mongod's clock."""
+        no attempt. `jumped_ahead_seconds` is added to the leases after a jump of mongod's clock."""
         dead = _dead(jumped_ahead_seconds)
         # The event's own request was being made, and no other suspect event's: `isolated` holds the claim
         # that said so.
@@ -126,7 +126,7 @@ class Recoveries:
                 State.ERROR,
                 now,
                 f"Set aside: {MAX_ISOLATED_LOSSES} workers were lost while its own request was being made",
-                # Whoever makes notifications asks the schedule, or the message, who is to be told.
+                # The duty that makes notifications asks the schedule or the message whom to notify.
                 losses | {"notify": owed_document(OwedNotification(Notifying.ON_FAILURE, now))},
             )
         return again, spent

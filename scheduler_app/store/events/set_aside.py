@@ -56,10 +56,8 @@ def update_sound(events: Documents, which: Document, pipeline: list[Document], *
 
     try:
         return update(None)
-    except REJECTED as error:
+    except REJECTED:
         named = [row["_id"] for row in events.find(which, {"_id": 1})]
-        if not named:
-            raise error
     parts, _ = isolated(named, update, lambda event_id, error: set_aside(events, event_id, error))
     return Written(sum(part.matched for part in parts), sum(part.modified for part in parts), at_once=False)
 
@@ -121,7 +119,11 @@ def _ended(
     put["state"] = ends_as.value
     if not final or "archived_at" in faults:
         put["archived_at"] = now
-    kept = {name: f"{why}: {_shown(row[name])}" for name, why in faults.items() if name in row}
+    kept = {
+        name: f"{why}: {json_util.dumps(row[name])[:KEPT_CHARACTERS]}"
+        for name, why in faults.items()
+        if name in row
+    }
     if kept:
         put["corrupt"] = kept
     return {"$set": put, "$unset": dict.fromkeys(_OF_THE_LIVING, "")}
@@ -129,20 +131,13 @@ def _ended(
 
 def _bounded(lines: Any) -> list[Any]:
     """As `appended` keeps them: the first one and the last ones."""
-    return lines if len(lines) <= KEPT_LAST else [lines[0], *lines[1 - KEPT_LAST :]]
+    return [*lines[:1], *lines[1:][1 - KEPT_LAST :]]
 
 
 def _as_read(row: Document) -> Document:
-    """The event, if nobody has moved it since it was read."""
+    """The event, if its state has not changed since it was read."""
     same = {name: row.get(name) for name in ("state", "owner") if isinstance(row.get(name), str | None)}
     return {"_id": {"$eq": row["_id"]}} | same
-
-
-def _shown(value: Any) -> str:
-    try:
-        return json_util.dumps(value)[:KEPT_CHARACTERS]
-    except (TypeError, ValueError, RecursionError):
-        return repr(value)[:KEPT_CHARACTERS]
 
 
 __all__ = ["Corrupt", "Written", "set_aside", "update_sound"]

@@ -28,12 +28,12 @@ def read(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
         return CorruptSchedule(row["_id"], str(error), readable_elsewhere=True)
     except Corrupt as error:
         return CorruptSchedule(row["_id"], str(error))
-    except Exception as error:  # somebody bent the document by hand: any error may come of it
+    except Exception as error:  # a document edited by hand may cause any error
         return CorruptSchedule(row["_id"], f"{type(error).__name__}: {error}")
 
 
 def read_whole(row: Document, secret_box: SecretBox) -> Schedule | CorruptSchedule:
-    """The same for whoever shows the schedule: what it sends can be shown, too."""
+    """The same for showing a schedule: what it sends can be shown, too."""
     found = read(row, secret_box)
     action = found.action if isinstance(found, Schedule) else None
     if isinstance(action, HttpAction) and action.body is not None:

@@ -1,13 +1,11 @@
 """Cursors: how far each schedule is expanded. Beats claim them by a token and advance them."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from pymongo.client_session import ClientSession
-from pymongo.errors import AutoReconnect
 
 from scheduler_app.actions.registry import KINDS
 from scheduler_app.clock import clock
@@ -18,7 +16,7 @@ from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.documents.per_document_update import or_unset, own_value
 from scheduler_app.store.encryption import SecretBox
 from scheduler_app.store.faults import REJECTED, of_one_document
-from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token, written_by_token
 from scheduler_app.store.schedules.corrupt import CorruptSchedule, read
 from scheduler_app.store.schedules.documents import READABLE
 from scheduler_app.store.schedules.set_aside import (
@@ -57,7 +55,7 @@ class Cursors:
     def ready_for_expansion(
         self, before: datetime, *, limit: int, since: datetime | None = None
     ) -> list[Ready]:
-        """Active schedules that nobody has claimed and whose next occurrence without an event is before
+        """Active, unclaimed schedules whose next occurrence without an event is before
         `before` (and not before `since`), the earliest first."""
         which = _ready(before)
         if since is not None:
@@ -78,7 +76,7 @@ class Cursors:
     def claim_these(
         self, ids: Sequence[str], *, lease_seconds: float
     ) -> tuple[str, list[Schedule | CorruptSchedule]]:
-        """The same for schedules that somebody has just made or edited, whatever their next occurrence."""
+        """The same for schedules that were just created or edited, whatever their next occurrence."""
         return self.claim(free({"next_run_at": {"$exists": True}}), ids, lease_seconds=lease_seconds)
 
     def claim(
@@ -90,14 +88,14 @@ class Cursors:
             return token, []
 
         def claim(part: Sequence[str]) -> None:
-            # Claimed schedules are read back by the token: `update_many` is not retryable after a broken
-            # connection.
-            with suppress(AutoReconnect):
-                self._schedules.update_many(
+            # Claimed schedules are read back by the token.
+            written_by_token(
+                lambda: self._schedules.update_many(
                     {**which, "_id": {"$in": list(part)}},
                     [{"$set": {"owner": token, "lease_until": lease(lease_seconds)}}],
                     hint=BY_ID,
                 )
+            )
 
         isolated(ids, claim, self.condemn)
         rows = self._majority.find({"_id": {"$in": list(ids)}, "owner": token}, UNREAD)

@@ -20,6 +20,7 @@ from scheduler_app.domain.field_types import (
     version,
     whole,
 )
+from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.queues import CALLBACKS, is_queue
 from scheduler_app.domain.schedule import LastRun, Schedule, ScheduleState
 from scheduler_app.domain.tenants import tenant_of
@@ -75,7 +76,7 @@ def _fields(schedule: Schedule) -> Document:
     """Every field that a document may have; None for those that the schedule has not."""
     return {
         "_id": schedule.id,
-        "v": DESTINATION_VERSION if _names_destination(schedule) else DOCUMENT_VERSION,
+        "v": DESTINATION_VERSION if _needs_this_release(schedule) else DOCUMENT_VERSION,
         "tenant": schedule.tenant,
         "name": schedule.name,
         **trigger_document(schedule.trigger),
@@ -101,7 +102,7 @@ def _fields(schedule: Schedule) -> Document:
 
 
 def revision_document(schedule: Schedule) -> Document:
-    """What `Schedule.revise` changes by itself; None where there is nothing."""
+    """What `Schedule.revise` changes by itself; None if there is nothing."""
     return {
         "state": schedule.state.value,
         "reason": schedule.reason,
@@ -118,7 +119,7 @@ def revision_document(schedule: Schedule) -> Document:
 
 
 def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
-    """Raises Corrupt for a document that somebody bent, Newer for a newer release's, and UnreadableSecret."""
+    """Raises Corrupt for a document edited by hand, Newer for a newer release's, and UnreadableSecret."""
     version(row.get("v"), DESTINATION_VERSION)
     row = opened(row, envelope)
     get = row.get
@@ -166,9 +167,20 @@ def from_document(row: Mapping[str, Any], envelope: SecretBox) -> Schedule:
     )
 
 
-def _names_destination(schedule: Schedule) -> bool:
-    """Whether a release that knows no destinations would do something else with it."""
-    return destination_of(schedule.action) is not None or bool(schedule.on_success or schedule.on_failure)
+def _needs_this_release(schedule: Schedule) -> bool:
+    """Whether the release before, which knows none of these fields, would do something else with it: it
+    leaves the schedule and its events to processes of this one."""
+    return (
+        not isinstance(schedule.action, HttpAction)
+        or destination_of(schedule.action) is not None
+        or bool(schedule.on_success or schedule.on_failure)
+        or schedule.calendar is not None
+        or schedule.run_overlap != "allow"
+        or schedule.completion != "response"
+        or schedule.queue != CALLBACKS
+        or schedule.lateness.judges
+        or schedule.jitter_seconds > 0
+    )
 
 
 def _queue(value: Any) -> str:
@@ -180,7 +192,7 @@ def _queue(value: Any) -> str:
 
 
 def _last_run(value: Any) -> LastRun | None:
-    """None also for one that somebody bent: it is shown, and nothing else depends on it."""
+    """None for a corrupt one, too: it is only shown, and nothing else depends on it."""
     if value is None:
         return None
     try:
@@ -224,5 +236,5 @@ def _opened_header(pair: Any, envelope: SecretBox) -> Any:
 def read_cut(pair: Any) -> tuple[int, datetime]:
     """A revision before the present one, and when it began. Raises Corrupt."""
     if len(items(pair, "an item of cuts")) != 2:
-        raise Corrupt("an item of cuts is no pair of a revision and a date")
+        raise Corrupt("an item of cuts is not a pair of a revision and a date")
     return whole(pair[0], "a revision in cuts", least=1), instant(pair[1], "a date in cuts")

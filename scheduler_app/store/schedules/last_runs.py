@@ -13,7 +13,7 @@ from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
 
-#: An event so much older than its schedule was made for an earlier schedule of the same id.
+#: An event older than its schedule by more than this belongs to an earlier schedule of the same id.
 CLOCKS_DIFFER = timedelta(minutes=1)
 
 

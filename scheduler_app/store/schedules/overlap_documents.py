@@ -25,7 +25,7 @@ class OverlapFields(TypedDict, total=False):
 
 
 def overlap_document(schedule: Schedule) -> Document:
-    """The fields that `read_overlap` reads; None where they are the default."""
+    """The fields that `read_overlap` reads; None if they are the default."""
     found: Document = {
         "run_overlap": (schedule.run_overlap, "allow"),
         "overlap_scope": (schedule.overlap_scope, "event"),

@@ -4,13 +4,11 @@ The claim is apart from that of the schedule's own expansion: neither waits for 
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from pymongo.client_session import ClientSession
-from pymongo.errors import AutoReconnect
 
 from scheduler_app.domain.lateness import Lateness
 from scheduler_app.domain.owed import MAX_OWED, OwedRange
@@ -21,7 +19,7 @@ from scheduler_app.store.calendars.calendars import Calendars
 from scheduler_app.store.documents.delivery_fields import read_lateness
 from scheduler_app.store.documents.leases import lease, unclaimed
 from scheduler_app.store.faults import STORE_FAULTS
-from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token
+from scheduler_app.store.mongo import BY_ID, Document, Mongo, new_token, written_by_token
 from scheduler_app.store.schedules.owed_documents import from_owed_document, to_owed_document
 
 
@@ -51,14 +49,14 @@ class Owed:
     def claim(self, ids: Sequence[str], *, lease_seconds: float) -> tuple[str, list[ClaimedOwed]]:
         """Claims those that are still free. Returns the token and the oldest range of each."""
         token = new_token()
-        # Claimed ranges are read back by the token: `update_many` is not retryable after a broken
-        # connection.
-        with suppress(AutoReconnect):
-            self._schedules.update_many(
+        # Claimed ranges are read back by the token.
+        written_by_token(
+            lambda: self._schedules.update_many(
                 {**_free(), "_id": {"$in": list(ids)}},
                 [{"$set": {"owed_owner": token, "owed_lease_until": lease(lease_seconds)}}],
                 hint=BY_ID,
             )
+        )
         which = {"_id": {"$in": list(ids)}, "owed_owner": token}
         rows = self._majority.find(which, {"created_at": 1, "owed": 1, "queue": 1, "lateness": 1})
         return token, [self._claimed(row) for row in rows]
@@ -73,7 +71,7 @@ class Owed:
             return ClaimedOwed(row["_id"], row["created_at"], owed, queue, lateness)
         except STORE_FAULTS:
             raise
-        except Exception as error:  # somebody bent the document by hand: any error may come of it
+        except Exception as error:  # a document edited by hand may cause any error
             return ClaimedOwed(row["_id"], None, None, reason=f"{type(error).__name__}: {error}")
 
     def advance(

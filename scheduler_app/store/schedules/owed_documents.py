@@ -47,7 +47,7 @@ def read_jitter(row: Mapping[str, Any]) -> float:
 
 
 def use_document(use: CalendarUse | None) -> Document:
-    """The fields that `read_use` reads; None where no calendar is observed."""
+    """The fields that `read_use` reads; None if no calendar is observed."""
     return {
         "calendar": use and use.name,
         "on_holiday": use and use.on_holiday,

@@ -48,7 +48,7 @@ class Pauses:
         return self._schedules.bulk_write(list(map(_end, resumed)), ordered=False).modified_count
 
     def set_aside(self, schedule: Schedule, reason: str, now: datetime) -> None:
-        """Puts a paused schedule that cannot go on into `error`, unless somebody has changed it since."""
+        """Puts a paused schedule that cannot be resumed into `error`, unless it was changed since."""
         which = {"_id": schedule.id, "version": schedule.version, "revision": schedule.revision}
         if set_schedule_aside(self._schedules, which | _PAUSED, reason, now):
             report_set_aside(schedule.id, reason)

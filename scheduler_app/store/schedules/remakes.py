@@ -2,11 +2,8 @@
 bulk."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import datetime
 from random import sample
-
-from pymongo.errors import AutoReconnect
 
 from scheduler_app.clock import clock
 from scheduler_app.domain.calendars import NamedCalendar
@@ -14,13 +11,13 @@ from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.calendars.calendars import observing
 from scheduler_app.store.documents.isolation import isolated
 from scheduler_app.store.documents.per_document_update import or_unset, own_value
-from scheduler_app.store.mongo import Document, Mongo
+from scheduler_app.store.mongo import Document, Mongo, written_by_token
 from scheduler_app.store.schedules.corrupt import CorruptSchedule
 from scheduler_app.store.schedules.cursors import Cursors, free
 from scheduler_app.store.schedules.documents import revision_document
 from scheduler_app.store.schedules.set_aside import report_set_aside
 
-#: Beats that look at the same schedules at once choose among so many pages.
+#: Beats that look at the same schedules at once choose among this many pages.
 BEATS_APART = 5
 
 #: An edit of the same millisecond may have the same revision and cut; with all of these the same, it would be
@@ -39,7 +36,7 @@ class Remakes:
 
     def with_older_zone_data(self, version: str, now: datetime, *, limit: int) -> list[str]:
         """Ids of schedules whose future was computed with older zone data than `version`, but for those that
-        expansion is behind with or that somebody has claimed."""
+        expansion is behind with or that are claimed."""
         return self._some(_with_older_zone_data(version, now), "zone_v1", limit)
 
     def with_other_days(self, named: NamedCalendar, now: datetime, *, limit: int) -> list[str]:
@@ -75,10 +72,8 @@ class Remakes:
         def write(part: Sequence[Schedule]) -> set[str]:
             ids, rows = [each.id for each in part], [revision_document(each) for each in part]
             changed = {name: or_unset(f"$row.{name}") for name in rows[0]}
-            # `update_many` is not retryable after a broken connection: what was written is read back then,
-            # and where an edit came between.
-            with suppress(AutoReconnect):
-                written = self._schedules.update_many(
+            written = written_by_token(
+                lambda: self._schedules.update_many(
                     {"_id": {"$in": ids}, "owner": token},
                     [
                         {"$set": {"row": own_value(ids, rows)}},
@@ -86,8 +81,10 @@ class Remakes:
                         {"$unset": ["row", "owner", "lease_until"]},
                     ],
                 )
-                if written.matched_count == len(ids):
-                    return set(ids)
+            )
+            if written is not None and written.matched_count == len(ids):
+                return set(ids)
+            # An edit came between, or the connection broke.
             return self._as_revised(part)
 
         def condemn(schedule: Schedule, error: Exception) -> bool:

@@ -1,4 +1,4 @@
-"""Encrypts stored secrets again with the newest key, page by page, while processes go on working."""
+"""Encrypts stored secrets again with the newest key, page by page, while processes keep working."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _PARTS = ("v", "action", "signing", "sealed")
 
 @dataclass(frozen=True, slots=True)
 class Resealed:
-    """How far it has come: schedules looked at, sealed anew, rid of secrets because they were deleted; and
+    """How far it has come: schedules looked at, sealed again, rid of secrets because they were deleted; and
     the last page's ids that could not be read, with the reasons."""
 
     seen: int = 0
@@ -86,7 +86,7 @@ class Resealing:
         return self._schedules.bulk_write(updates, ordered=False).matched_count if updates else 0
 
     def _sealed_anew(self, row: Document) -> UpdateOne | CorruptSchedule | None:
-        """The write; None where the newest key has sealed it, or nothing in it is secret."""
+        """The write; None if the newest key has sealed it, or nothing in it is secret."""
         token = row.get("sealed")
         if isinstance(token, bytes) and self._secret_box.is_newest(token):
             return None
@@ -111,5 +111,5 @@ def _holds_secrets(row: Mapping[str, Any]) -> bool:
         return True
     try:
         return bool(action_kind(action).split(action)[1])
-    except Exception:  # somebody bent the document: its reader says what is wrong with it
+    except Exception:  # a corrupt document: its reader says what is wrong with it
         return True

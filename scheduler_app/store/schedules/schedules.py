@@ -1,10 +1,10 @@
 """Inserts schedules, edits them by version, shows and removes them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import repeat
-from typing import cast
+from typing import NamedTuple, cast
 
 import bson
 from bson import ObjectId
@@ -34,6 +34,14 @@ NOT_DELETED = {"$ne": ScheduleState.DELETED.value}
 #: A linearizable read waits for a majority, for ever if it is told no limit.
 LOOK_MS = 5_000
 RAISED = {"$add": ["$version", 1]}
+
+
+class ScheduleFacts(NamedTuple):
+    """What every change of a schedule that its waiting events have to obey changes, as it is stored."""
+
+    version: object
+    revision: object
+    state: object
 
 
 class Schedules:
@@ -203,7 +211,7 @@ class Schedules:
         """Schedules by id, deleted ones included; read after the claim of their events, never before.
 
         They come without their cursors, which a delivery has no use for: expansion moves those time and
-        again, and what has not changed but for them need not be decoded anew. An active one that cannot be
+        again, and what has not changed but for them need not be decoded again. An active one that cannot be
         read is set aside.
         """
         found: dict[str, Schedule | CorruptSchedule] = {}
@@ -214,6 +222,31 @@ class Schedules:
                 set_aside_corrupt(self._schedules, row, reading)
             found[reading.schedule_id if isinstance(reading, CorruptSchedule) else reading.id] = reading
         return found
+
+    def with_actions(self, kinds: Collection[str], *, limit: int) -> list[Schedule | CorruptSchedule]:
+        """Returns the active and paused schedules of all tenants with actions of these kinds, which are not
+        http, by kind and id."""
+        which: Document = {
+            "action.type": {"$in": sorted(kinds), "$lt": "http"},
+            "state": {"$in": [ScheduleState.ACTIVE.value, ScheduleState.PAUSED.value]},
+        }
+        # Without a hint: the first worker of a release asks before the index is there.
+        rows = self._schedules.find(which).sort([("action.type", 1), ("_id", 1)]).limit(limit)
+        return [read_whole(row, self._secret_box) for row in rows]
+
+    def unreadable(self, *, limit: int) -> dict[str, str]:
+        """Of the newest `limit` of all tenants, those that cannot be read, with the reasons."""
+        rows = self._schedules.find({"state": NOT_DELETED}, sort=[("_id", -1)], limit=limit, hint=BY_ID)
+        found = [read(row, self._secret_box) for row in rows]
+        return {each.schedule_id: each.reason for each in found if isinstance(each, CorruptSchedule)}
+
+    def facts(self, ids: Collection[str]) -> dict[str, ScheduleFacts | None]:
+        """Tells by id whether a schedule has changed since it was read; None for one that is gone."""
+        rows = self._majority.find({"_id": {"$in": list(ids)}}, _FACTS, hint=BY_ID)
+        found = {
+            row["_id"]: ScheduleFacts(*(row.get(name) for name in ScheduleFacts._fields)) for row in rows
+        }
+        return {own_id: found.get(own_id) for own_id in ids}
 
     def count_by_state(self, *, tenant: str, most: int) -> dict[str, int]:
         """How many schedules the tenant has in each state but deleted, by index alone; no more than `most`
@@ -267,6 +300,7 @@ def _last_revision(row: Document) -> int:
         return MAX_WHOLE
 
 
+_FACTS = dict.fromkeys(ScheduleFacts._fields, 1)
 _CURSORS_LEFT_OUT = dict.fromkeys(
     (
         "last_run",

@@ -22,7 +22,7 @@ _BODY_KINDS = tuple(kind.value for kind in BodyKind)
 
 
 def sealed_action(action: HttpAction, secret_box: SecretBox) -> str | None:
-    """The token; None where there is no key, or nothing secret. The URL in it binds it to its origin."""
+    """The token; None if there is no key, or nothing secret. The URL in it binds it to its origin."""
     secret = [list(pair) for pair in action.headers if is_secret(pair[0])]
     if not secret_box.encrypts or not (secret or action.body or split_query(action.url)[1]):
         return None

@@ -18,8 +18,8 @@ from scheduler_app.store.encryption import SecretBox
 
 #: `v` of a document with sealed parts: a release that knows no such parts leaves it to others.
 SEALED_VERSION = 2
-#: `v` of a document whose action names a destination: a release that knows none would call the
-#: path.
+#: `v` of a document that a release which does not know all of its fields would get wrong, such as one whose
+#: action names a destination: it would call the path.
 DESTINATION_VERSION = 3
 
 #: The expression of a document's `action` without what is secret in it, sealed or not.

@@ -37,7 +37,7 @@ def report_set_aside(schedule_id: str, reason: str) -> None:
 
 
 def set_aside_corrupt(schedules: Documents, row: Mapping[str, Any], found: CorruptSchedule) -> None:
-    """Sets a schedule aside that nobody has claimed, unless somebody has changed it since it was read."""
+    """Sets an unclaimed schedule aside, unless it was changed since it was read."""
     same = {name: {"$eq": row.get(name)} for name in ("state", "version", "revision")}
     if found.readable_elsewhere:
         log.error(

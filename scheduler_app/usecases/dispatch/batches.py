@@ -12,7 +12,7 @@ from scheduler_app.store.events.outbox import Due
 
 EVENTS_A_BATCH = 100
 BATCH_SPAN = timedelta(milliseconds=100)
-#: An origin with so many events in a span has batches of its own there.
+#: An origin with this many events in a span has batches of its own there.
 EVENTS_OF_A_BUSY_ORIGIN = 50
 #: Claiming early leaves only the request itself for the due instant. An edit has to wait for the end of an
 #: event that is claimed, so this is no longer than a claim takes in a worker that is busy with others'.

@@ -28,8 +28,8 @@ PARTS_AT_ONCE = 2
 WORTH_PARTS = 4 * EVENTS_A_BATCH
 #: A selection older than this may no longer name the most urgent events.
 SELECTION_SECONDS = 1.0
-#: A burst is claimed earlier still: by this share of the horizon, for whoever expects larger bursts than
-#: usual makes that longer, but never by so much that its leases would be short.
+#: A burst is claimed earlier still, by this share of the horizon: deployments that expect larger bursts than
+#: usual have a longer horizon. The bound keeps the time from using up the leases.
 BURST_AHEAD_SHARE = 5
 MAX_BURST_AHEAD = timedelta(seconds=5)
 #: Queues whose room a process remembers.
@@ -148,7 +148,7 @@ class Dispatch:
         return dispatched
 
     def _estimate(self, queue: str) -> RoomEstimate:
-        """The estimate of a queue; with too many queues they begin anew."""
+        """The estimate of a queue; with too many queues all estimates are dropped."""
         found = self._estimates.get(queue)
         if found is None:
             if len(self._estimates) >= MOST_ESTIMATES:

@@ -11,14 +11,14 @@ from scheduler_app.domain.lane import Lane, QueueLengths
 
 #: How many messages may wait in each lane. A burst is not held up: workers fetch what has an eta at once.
 MESSAGES = {Lane.URGENT: 50, Lane.FRESH: 150, Lane.LATE: 50}
-#: With so many beat sends no more.
+#: With this many messages in the queue, beat sends no more.
 MESSAGES_IN_QUEUE = MESSAGES[Lane.FRESH] + MESSAGES[Lane.LATE]
 #: A program that triggers without end is urgent so often; the rest of what it asks for is fresh.
 URGENT_A_SECOND = 20
 ASK_AGAIN_SECONDS = 1.0
 #: Workers fetch faster than that: what seems to be full is looked at again before anything is left to beat.
 ASK_FULL_AGAIN_SECONDS = 0.01
-#: A backlog is read for the sake of so many messages at least, and not of each that a worker takes.
+#: A backlog is read once there is room for this many messages, not for each one that a worker takes.
 LATE_REFILL = MESSAGES[Lane.LATE] // 4
 
 

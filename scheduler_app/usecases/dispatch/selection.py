@@ -19,11 +19,11 @@ from scheduler_app.usecases.dispatch.room import Room
 EVENTS_A_PAGE = 1_000
 #: Events of one read: enough to share out an ordinary burst.
 CANDIDATES = 4_000
-#: An origin with so many events of a full read may hide those of others.
+#: An origin with this many events of a full read may hide those of others.
 EVENTS_OF_A_HOG = CANDIDATES // 8
-#: Reads without those origins, for each window. What so many rounds do not show waits for its time to come.
+#: Reads without those origins, for each window. What these rounds do not show waits until it is due.
 ROUNDS = 3
-#: While something fresh waits, what is late has this part of what is dispatched: one of so many.
+#: While fresh events wait, one in this many dispatched events is a late one.
 LATE_SHARE = 4
 #: Within so much time those who are served in turn may overtake each other; what is due later comes later.
 SLICE = timedelta(seconds=1)
@@ -124,7 +124,7 @@ def _by_urgency(events: Sequence[Due], now: datetime) -> Iterator[Due]:
 
 
 def _that_fit(events: Sequence[Due], messages: int) -> list[Due]:
-    """As many events as fit into so many messages. A suspect event, which travels alone, takes a whole
+    """As many events as fit into that number of messages. A suspect event, which travels alone, takes a whole
     message."""
     fitting: list[Due] = []
     room = messages * EVENTS_A_BATCH

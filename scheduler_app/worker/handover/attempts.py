@@ -1,6 +1,7 @@
 """What each event of a batch becomes: an attempt, or the result that it ends with instead."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from scheduler_app.domain.deliverable import Deliverable
@@ -17,6 +18,7 @@ from scheduler_app.usecases.destinations import unreadable
 from scheduler_app.worker.attempt import Attempt
 from scheduler_app.worker.handover.batch import ClaimedBatch, Destinations, Schedules
 from scheduler_app.worker.handover.withdrawal import is_withdrawn
+from scheduler_app.worker.late_events import judged_again_at
 from scheduler_app.worker.lease import Lease
 from scheduler_app.worker.overlap import Held
 from scheduler_app.worker.recorder import Delayed, Outcome, Recorder, Result, Voided
@@ -49,15 +51,21 @@ class AttemptMaker:
         self._queues = queues
 
     def attempts(
-        self, batch: ClaimedBatch, schedules: Schedules, destinations: Destinations, held: Held
+        self,
+        batch: ClaimedBatch,
+        schedules: Schedules,
+        destinations: Destinations,
+        held: Held,
+        judged_at: datetime,
     ) -> list[Attempt]:
-        """The attempts that may start now. Every other event goes to the recorder: those that are held back,
-        that were withdrawn, or that this worker cannot read or execute."""
+        """The attempts that may start, as late as `judged_at`. Every other event goes to the
+        recorder: those that are held back, that were withdrawn, or that this worker cannot read or execute.
+        """
         found: list[Attempt] = []
         for event in batch.events:
             result = self._attempt_or_result(event, batch.lease, schedules, destinations, held)
             if isinstance(result, Attempt):
-                found.append(result)
+                found.append(_with_limit(result, judged_at))
             else:
                 self._recorder.put([result])
         return found
@@ -127,7 +135,7 @@ class AttemptMaker:
             applied = destination.applied_to(deliverable)
         except InvalidField as error:
             return self._set_aside(event, lease, f"{error.field}: {error.message}", deliverable)
-        return Attempt(event, applied, lease.token, self._worker)
+        return Attempt(event, applied, lease.token, self._worker, destination.version)
 
     def _moved(self, event: Event, lease: Lease, destination: Destination, queue: str) -> Delayed:
         """The destination's queue was changed after the event was dispatched."""
@@ -145,3 +153,11 @@ class AttemptMaker:
         needs. The event moves to `queue`, which an edit may have changed after it was made."""
         reason = f"{self._worker} leaves it to others: {reason}"
         return postponed(event, lease, self._now() + LEFT_TO_OTHERS, reason, queue=queue)
+
+
+def _with_limit(attempt: Attempt, judged_at: datetime) -> Attempt:
+    """The attempt, with the time until which it holds that it is not late."""
+    asked = attempt.deliverable
+    if not (asked.lateness.judges and isinstance(asked, Schedule | Message)):
+        return attempt
+    return replace(attempt, judged_again_at=judged_again_at(attempt.event, asked, judged_at))

@@ -1,6 +1,6 @@
 """Takes the events out of a batch that are too late by a policy of their own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
 from scheduler_app.domain.lateness import Expiry
@@ -23,28 +23,26 @@ class ExpiryStep:
         followers: Followers,
         recorder: Recorder,
         retrying: Retrying,
-        *,
-        now: Callable[[], datetime],
     ) -> None:
         self._late_events = late_events
         self._followers = followers
         self._recorder = recorder
         self._retrying = retrying
-        self._now = now
 
-    def without_late(self, batch: ClaimedBatch, schedules: Schedules) -> ClaimedBatch:
-        """Gives late events to the recorder and returns the batch without them. Raises Stopping."""
-        expired = self._expired(batch, schedules)
+    def without_late(self, batch: ClaimedBatch, schedules: Schedules, now: datetime) -> ClaimedBatch:
+        """Gives the events that are late `now` to the recorder and returns the batch without them. Raises
+        Stopping."""
+        expired = self._expired(batch, schedules, now)
         if not expired:
             return batch
         late = [event for event in batch.events if event.id in expired]
         owners = ((event, schedules.get(event.schedule_id)) for event in late)
-        # An event that waits for a late one goes on when that is recorded.
+        # An event that waits for a late one is released when that one is recorded.
         self._followers.note([(event, owner) for event, owner in owners if isinstance(owner, Schedule)])
         self._recorder.put([Expired(event.id, batch.lease, expired[event.id]) for event in late])
         return batch._replace(events=[event for event in batch.events if event.id not in expired])
 
-    def _expired(self, batch: ClaimedBatch, schedules: Schedules) -> Mapping[str, Expiry]:
+    def _expired(self, batch: ClaimedBatch, schedules: Schedules, now: datetime) -> Mapping[str, Expiry]:
         """The late events by their ids; most schedules and messages have no such policy."""
         judged = [
             (event, asked)
@@ -55,4 +53,4 @@ class ExpiryStep:
         ]
         if not judged:
             return {}
-        return self._retrying.until_answered(lambda: self._late_events.expired(judged, self._now()))
+        return self._retrying.until_answered(lambda: self._late_events.expired(judged, now))

@@ -1,8 +1,9 @@
 """Takes claimed batches from the claim to the courier when they are due."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
+from scheduler_app.domain.event import Event
 from scheduler_app.store import Store
 from scheduler_app.worker.capacity import Stopping
 from scheduler_app.worker.courier import Courier
@@ -20,8 +21,9 @@ from scheduler_app.worker.handover.retrying import Retrying
 from scheduler_app.worker.handover.routing import Routing
 from scheduler_app.worker.handover.timeout_leases import TimeoutLeases
 from scheduler_app.worker.handover.waiting import WaitingBatches
+from scheduler_app.worker.job import Job
 from scheduler_app.worker.late_events import LateEvents
-from scheduler_app.worker.lease import Leases
+from scheduler_app.worker.lease import Lease, Leases
 from scheduler_app.worker.overlap import Overlap
 from scheduler_app.worker.recorder import GivenBack, Recorder
 
@@ -54,10 +56,11 @@ class Handover:
         """`serves` says of a kind of action whether this worker executes it. `now` is the clock, in UTC;
         `worker` is the name that people are shown, `queues` are those that it serves."""
         self._recorder = recorder
+        self._now = now
         self._waiting = WaitingBatches(now=now)
         self._retrying = retrying = Retrying()
         self._reading = Reading(store, retrying)
-        self._expiry = ExpiryStep(LateEvents(store), followers, recorder, retrying, now=now)
+        self._expiry = ExpiryStep(LateEvents(store), followers, recorder, retrying)
         self._overlap = OverlapCheck(Overlap(store, now=now, worker=worker), followers, retrying)
         self._attempts = AttemptMaker(recorder, serves=serves, now=now, worker=worker, queues=queues)
         self._timeout_leases = TimeoutLeases(leases)
@@ -77,6 +80,18 @@ class Handover:
     def put(self, batch: ClaimedBatch) -> None:
         """Takes over a batch; its events reach the courier at their time, or the recorder."""
         self._waiting.put(batch)
+
+    def judge_again(self, jobs: Sequence[Job]) -> None:
+        """Takes back events that waited for their attempts: something has changed since they were judged."""
+        by_lease: dict[Lease, list[Event]] = {}
+        for job in jobs:
+            by_lease.setdefault(job.lease, []).append(job.attempt.event)
+        for lease, events in by_lease.items():
+            self.put(ClaimedBatch(events, lease))
+
+    def take_out(self, event_ids: Collection[str]) -> Sequence[tuple[Event, Lease]]:
+        """Takes those of the events out that still wait for their time."""
+        return self._waiting.take_out(event_ids)
 
     def give_back(self) -> None:
         """From now on every batch is given back: the worker ends."""
@@ -99,16 +114,17 @@ class Handover:
         return True
 
     def _hand_over(self, batch: ClaimedBatch) -> None:
+        judged_at = self._now()
         try:
             schedules = self._reading.schedules(batch.events)
             # First, because a late event is not sent: it waits for no other, and holds no place in a line.
-            batch = self._expiry.without_late(batch, schedules)
+            batch = self._expiry.without_late(batch, schedules, judged_at)
             destinations = self._reading.destinations(batch.events, schedules)
             held = self._overlap.held_back(batch, schedules)
         except Stopping:
             self._give_back(batch)
             return
-        attempts = self._attempts.attempts(batch, schedules, destinations, held)
+        attempts = self._attempts.attempts(batch, schedules, destinations, held, judged_at)
         jobs = [
             job
             for lease, of_class in self._timeout_leases.by_class(attempts, batch.lease)

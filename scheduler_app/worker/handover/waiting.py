@@ -3,10 +3,12 @@
 import heapq
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
+from scheduler_app.domain.event import Event
 from scheduler_app.worker.handover.batch import ClaimedBatch
+from scheduler_app.worker.lease import Lease
 
 #: The clock may be corrected while a batch waits: a thread looks at it at least this often.
 LOOK_SECONDS = 1.0
@@ -38,6 +40,24 @@ class WaitingBatches:
         with self._changed:
             heapq.heappush(self._waiting, (batch.events[0].due_at, next(self._order), batch))
             self._changed.notify()
+
+    def take_out(self, event_ids: Collection[str]) -> list[tuple[Event, Lease]]:
+        """Takes those of the events out that wait here."""
+        with self._changed:
+            found = [
+                (event, batch.lease)
+                for _, _, batch in self._waiting
+                for event in batch.events
+                if event.id in event_ids
+            ]
+            kept = [
+                (at, order, batch._replace(events=left))
+                for at, order, batch in self._waiting
+                if (left := [event for event in batch.events if event.id not in event_ids])
+            ]
+            heapq.heapify(kept)
+            self._waiting = kept
+        return found
 
     def give_back(self) -> None:
         """Makes every batch due at once, also those that are put later."""
