@@ -1,5 +1,5 @@
-"""The HTTP API: a Flask application that `create_app` makes; gunicorn runs it as `api:create_app()`."""
+"""The HTTP API: `create_app` makes a Flask application. gunicorn runs `scheduler_app.api:create_app()`."""
 
-from api.factory import create_app
+from scheduler_app.api.factory import check_settings, create_app
 
-__all__ = ["create_app"]
+__all__ = ["check_settings", "create_app"]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from api.openapi import Node
+from scheduler_app.api.openapi import Node
 
 #: By the top-level key of a file: the schema of a request, and the field that names an item.
 _ITEMS = {

@@ -5,21 +5,23 @@ import re
 
 from flask import Flask, g, request
 
-from api.cross_site import SAFE_METHODS
-from api.problems import Problem
+from scheduler_app.api.cross_site import SAFE_METHODS
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.wrong_keys import refuse_beyond_limit
 from scheduler_app.config import Settings, is_loopback
 from scheduler_app.config.api_keys import Role, matching
+from scheduler_app.webserver.api_paths import PREFIX
 
 #: A calendar program cannot send headers: of this path alone the route judges the token in the URL, which
 #: opens nothing else.
-FEED_PATH = "/api/calendar.ics"
+FEED_PATH = f"{PREFIX}/calendar.ics"
 #: What a receiver says of its event's work.
-COMPLETION_PATH = re.compile(r"/api/events/[^/]+/(complete|fail)")
+COMPLETION_PATH = re.compile(rf"{PREFIX}/events/[^/]+/(complete|fail)")
 #: Pages have their own access, with a session in the place of a key: `api/pages/access.py`.
 PAGES = "pages"
 #: Endpoints that change nothing, though their requests have a body.
 READ_ONLY_POSTS = frozenset(("previews.preview_rule", "pages.preview_when", "pages.pick"))
-OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/favicon.ico", "/echo")
+OPEN_PATHS = ("/health", "/healthz", "/readyz", "/docs/", "/swagger-ui", "/swagger/", "/favicon.ico", "/echo")
 
 
 def register(app: Flask, settings: Settings) -> None:
@@ -42,6 +44,8 @@ def register(app: Flask, settings: Settings) -> None:
         given = _given_key()
         key = None if given is None else matching(given, keys)
         if key is None:
+            if given is not None:
+                refuse_beyond_limit("api.key_refused")
             raise Problem(
                 401,
                 "an API key is needed: send Authorization: Bearer <key>, or X-API-Key: <key>",

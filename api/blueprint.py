@@ -9,11 +9,11 @@ from flask_smorest import Blueprint
 from marshmallow import Schema, missing
 from webargs.flaskparser import FlaskParser
 
-from api.declared_parameters import Location, ViewFunction, declaring
-from api.json_body import read_json
-from api.json_types import Loaded
-from api.problems import Problem
-from api.wire.input_schema import WriteQuery
+from scheduler_app.api.declared_parameters import Location, ViewFunction, declaring
+from scheduler_app.api.json_body import read_json
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.wire.input_schema import WriteQuery
 
 
 class Parser(FlaskParser):

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from api.json_types import View
-from api.problems import Problem
+from scheduler_app.api.json_types import View
+from scheduler_app.api.problems import Problem
 
 CREATED = 201
 #: An answer names this many wrong fields of all its items together, and counts the others.

@@ -1,4 +1,4 @@
-"""Ids in paths. A word that a route has in an id's place is never an id."""
+"""Ids and names in paths. A word that a route has in an id's place is never an id."""
 
 from flask import Flask
 from werkzeug.routing import BaseConverter, Map
@@ -37,7 +37,30 @@ class TaskIds(BaseConverter):
     regex = rf"(?!(?:{'|'.join(TASK_WORDS)})(?:/|$))[^/]+"
 
 
+class Names(BaseConverter):
+    """`<name:…>` in a route: a name that may have dots.
+
+    Clients, browsers and proxies take the segments `.` and `..` for steps in the path, also as `%2E`: in
+    these two names the percent sign is quoted once more.
+    """
+
+    part_isolating = True
+    regex = "[^/]+"
+
+    def to_python(self, value: str) -> str:
+        return value.replace("%2E", ".")
+
+    def to_url(self, value: str) -> str:
+        return "%252E" * len(value) if value in (".", "..") else super().to_url(value)
+
+
 def register(app: Flask) -> None:
-    """Must be called before any route with such an id is added."""
+    """Must be called before any route with such an id or name is added."""
     known: Map = app.url_map
-    known.converters |= {"schedule": ScheduleIds, "event": EventIds, "message": MessageIds, "task": TaskIds}
+    known.converters |= {
+        "schedule": ScheduleIds,
+        "event": EventIds,
+        "message": MessageIds,
+        "task": TaskIds,
+        "name": Names,
+    }

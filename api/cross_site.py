@@ -7,17 +7,19 @@ proxy that adds the key adds it to the requests of every page.
 
 from urllib.parse import urlsplit
 
-from flask import Flask, request
+from flask import Flask, current_app, request
 
-from api.problems import Problem
+from scheduler_app.api.problems import Problem
+from scheduler_app.config import Settings
 
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _SHOWN = 100
 
 
-def register(app: Flask) -> None:
+def register(app: Flask, settings: Settings) -> None:
     """Must follow authentication and precede everything that reads a body."""
+    app.config["PUBLIC_URL"] = settings.public_url
     app.before_request(_check)
 
 
@@ -40,14 +42,17 @@ def _check() -> None:
 
 
 def is_own(origin: str) -> bool:
-    """Whether an Origin, or a Referer, names the host and port that this request was sent to. Its scheme is
-    not compared: behind a proxy that terminates TLS the browser saw https and this process sees http."""
+    """Whether an Origin, or a Referer, is of PUBLIC_URL, or names the host and port of this request. Its
+    scheme is not compared there: behind a proxy that terminates TLS the browser saw https, and this process
+    may see http."""
     try:
         parts = urlsplit(origin)
     except ValueError:
         return False
     if parts.scheme not in _DEFAULT_PORTS or not parts.netloc:
         return False
+    if f"{parts.scheme}://{parts.netloc}".lower() == current_app.config["PUBLIC_URL"]:
+        return True
     port = _DEFAULT_PORTS[parts.scheme]
     return parts.netloc.lower().removesuffix(port) == request.host.lower().removesuffix(port)
 

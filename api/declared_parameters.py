@@ -11,9 +11,9 @@ from flask import Flask, current_app, request
 from marshmallow import Schema, ValidationError
 from webargs.multidictproxy import MultiDictProxy
 
-from api.cross_site import SAFE_METHODS
-from api.json_body import read_json
-from api.problems import Problem, of_validation
+from scheduler_app.api.cross_site import SAFE_METHODS
+from scheduler_app.api.json_body import read_json
+from scheduler_app.api.problems import Problem, of_validation
 from scheduler_app.domain.text import visible
 
 #: A view function: flask-smorest's decorators have no types.
@@ -34,7 +34,7 @@ def declaring(view: ViewFunction, location: Location, schema: Schema) -> ViewFun
 
 
 def accepting_anything(view: ViewFunction) -> ViewFunction:
-    """`view`, marked as taking any query and any body: a receiver is sent what others think of."""
+    """`view`, marked as taking any query and any body: others write what calls it."""
     setattr(view, _ANYTHING, True)
     return view
 

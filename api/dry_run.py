@@ -8,7 +8,7 @@ declare the parameter changes nothing either.
 
 from flask import Flask, Response, g, json, request
 
-from api.json_types import View
+from scheduler_app.api.json_types import View
 from scheduler_app.telemetry import bind_log_fields, unbind_log_fields
 
 PARAMETER = "dry_run"

@@ -5,10 +5,10 @@ from datetime import datetime
 
 from flask import Flask, g, request
 
-from api.json_types import View
-from api.problems import Problem
-from api.wire.presenters import shown
-from api.wire.schedule_fields import EDIT_FIELDS
+from scheduler_app.api.json_types import View
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.wire.presenters import shown
+from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
 from scheduler_app.domain.edit_record import MAX_NOTE, EditRecord
 from scheduler_app.domain.http_action import HttpAction
 from scheduler_app.domain.masking import split_query

@@ -8,8 +8,8 @@ import re
 
 from flask import Flask, g, request
 
-from api.cross_site import SAFE_METHODS
-from api.problems import Problem
+from scheduler_app.api.cross_site import SAFE_METHODS
+from scheduler_app.api.problems import Problem
 
 HEADER = "X-Scheduler-Hops"
 MAX_HOPS = 4

@@ -1,7 +1,8 @@
 """`Idempotency-Key`: a POST that is sent again is executed once, and gets the first answer again.
 
 An answer is kept for a day. Answers after which a retry makes sense are not kept: server errors (5xx),
-conflicts (409) and quotas (429).
+conflicts (409) and quotas (429). After a server error the next try finds what the first one has written: the
+answer of MongoDB may be all that was lost.
 """
 
 import hashlib
@@ -9,14 +10,15 @@ import re
 
 from flask import Flask, Response, g, request
 
-from api import dry_run
-from api.problems import Problem
-from api.services import real_services
-from api.tenancy import tenant
+from scheduler_app.api import dry_run
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import real_services
+from scheduler_app.api.tenancy import tenant
 from scheduler_app.domain.masking import MASK
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.idempotency import Answered, Begun, Different
 from scheduler_app.telemetry import get_logger
+from scheduler_app.webserver.api_paths import aliased
 
 log = get_logger(__name__)
 
@@ -37,7 +39,7 @@ def register(app: Flask) -> None:
 
 def request_seed() -> str | None:
     """What ids are derived from in a request with an Idempotency-Key, so that executing it again after
-    a crash finds what the first execution made; None without a key."""
+    a crash or a server error finds what the first execution made; None without a key."""
     begun: Begun | None = g.get("begun")
     return begun.request_seed if begun else None
 
@@ -76,8 +78,10 @@ def _begin() -> Response | None:
 
 
 def _digest() -> str:
-    """SHA-256 of path, query, If-Match and raw body."""
-    parts = (request.path, request.query_string.decode("latin-1"), request.headers.get("If-Match", ""))
+    """SHA-256 of path, query, If-Match and raw body. The path is the one without a version: releases before
+    1.0 know no other, and a client may send a request again after an upgrade."""
+    path, query = aliased(request.path), request.query_string.decode("latin-1")
+    parts = (path, query, request.headers.get("If-Match", ""))
     digest = hashlib.sha256("\n".join(parts).encode())
     digest.update(b"\n" + request.get_data(cache=True))
     return digest.hexdigest()
@@ -89,7 +93,9 @@ def _finish(response: Response) -> Response:
         return response
     records = real_services().store.idempotency
     try:
-        if response.status_code >= 500 or response.status_code in (409, 429) or dry_run.asked():
+        if response.status_code >= 500:
+            records.release(begun)
+        elif response.status_code in (409, 429) or dry_run.asked():
             records.give_up(begun)
         else:
             headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

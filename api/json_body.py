@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from json import JSONDecodeError
 
-from api.problems import MAX_POINTER, Problem
+from scheduler_app.api.problems import MAX_POINTER, Problem
 from scheduler_app.domain.text import visible
 
 _SLIPS = "JSON has names in double quotes, no comma before a closing bracket, and no comments"

@@ -7,11 +7,12 @@ from what it takes, and the headers that many operations share.
 from collections.abc import Iterator
 from typing import Any
 
-from api.hop_limit import HEADER as HOPS
-from api.hop_limit import MAX_HOPS
-from api.idempotency import HEADER, REPLAYED
-from api.problems import PROBLEM_JSON
-from api.tasks_facade.specification import TASKS, say_as_tasks
+from scheduler_app.api.deprecations import mark
+from scheduler_app.api.hop_limit import HEADER as HOPS
+from scheduler_app.api.hop_limit import MAX_HOPS
+from scheduler_app.api.idempotency import HEADER, REPLAYED
+from scheduler_app.api.problems import PROBLEM_JSON
+from scheduler_app.api.tasks_facade.specification import TASKS, say_as_tasks
 from scheduler_app.config import Settings
 from scheduler_app.version import __version__
 
@@ -39,6 +40,10 @@ PROBLEMS = {
     ),
     415: ("UnsupportedMediaType", "The body is not application/json"),
     422: ("UnprocessableContent", "A field or parameter is not usable; `errors` names it"),
+    429: (
+        "TooManyRequests",
+        "Many wrong keys came from this address, this key asks for more than its share, or a quota is full",
+    ),
     500: ("InternalServerError", "The server failed; the reason is in its log"),
     503: ("ServiceUnavailable", "The database does not answer; try again after Retry-After"),
     508: (
@@ -50,6 +55,7 @@ RETRY_AFTER = {"Retry-After": {"description": "Seconds", "schema": {"type": "int
 EXTRA_HEADERS: dict[int, Node] = {
     401: {"WWW-Authenticate": {"description": "`Bearer`", "schema": {"type": "string"}}},
     409: RETRY_AFTER,
+    429: RETRY_AFTER,
     503: RETRY_AFTER,
 }
 
@@ -175,6 +181,7 @@ def completed(spec: Node) -> Node:
         for method, operation in item.items():
             if isinstance(operation, dict):
                 _complete(operation, method, in_path="{" in path)
+                mark(operation, components["schemas"])
                 if path.startswith(TASKS):
                     say_as_tasks(operation)
                 for response in operation["responses"].values():
@@ -206,7 +213,7 @@ def _complete(operation: Node, method: str, *, in_path: bool) -> None:
     name = operation["operationId"]
     parameters = operation.setdefault("parameters", [])
     # An unknown query parameter is answered 422 everywhere.
-    statuses = {401, 403, 422, 500, 503}
+    statuses = {401, 403, 422, 429, 500, 503}
     if in_path:
         statuses |= {404, 409}
     if "requestBody" in operation:

@@ -5,10 +5,10 @@ import zlib
 
 from flask import g, request
 
-from api.json_types import View
-from api.services import services
-from api.tenancy import tenant
-from api.wire.presenters import shown
+from scheduler_app.api.json_types import View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.presenters import shown
 from scheduler_app.domain.errors import NotFound, StaleVersion
 from scheduler_app.usecases.upsert import Conditions
 

@@ -1,5 +1,6 @@
 """Every error is a problem (RFC 9457, application/problem+json). `register` maps errors to statuses."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from itertools import islice
@@ -8,12 +9,13 @@ from flask import Flask, Response, json, request
 from marshmallow import ValidationError
 from werkzeug.exceptions import HTTPException
 
-from api.json_types import View
-from api.refused_readings import refused_readings
+from scheduler_app.api.json_types import View
+from scheduler_app.api.refused_readings import refused_readings
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, QuotaExceeded, Refused, StaleVersion
 from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.telemetry import get_logger
+from scheduler_app.webserver.api_paths import PREFIX
 
 log = get_logger(__name__)
 
@@ -27,10 +29,12 @@ MAX_DETAIL = 500
 DETAILS = {
     400: "the request cannot be understood; is its body well-formed JSON?",
     404: "there is nothing here; the paths are listed at /docs/openapi.yml",
-    413: "the request is larger than 1 MiB (bulk: 16 MiB, import: 8 MiB); send less at once",
+    413: "the request is larger than 1 MiB (bulk: 16 MiB, import: 8 MiB, sign-in: 8 KiB); send less at once",
     415: "send JSON: Content-Type: application/json",
 }
 
+#: How paths begin that name a version of the API.
+_VERSIONED = re.compile(r"/+api/+v[0-9]+(?:/|\Z)", re.IGNORECASE)
 
 #: A message, and the path of the field that it is about.
 Located = tuple[tuple[str, ...], object]
@@ -127,6 +131,10 @@ def _of_http(error: HTTPException) -> Response:
     detail = DETAILS.get(status, error.description or "")
     if status == 404 and len(request.path) > 1 and request.path.endswith("/"):
         detail = "there is nothing here; try the path without the slash at its end"
+    if status == 404 and _VERSIONED.match(request.path) and not request.path.startswith(f"{PREFIX}/"):
+        detail = (
+            f"the only version of the API is v1: its paths begin with {PREFIX}/; /docs/openapi.yml lists them"
+        )
     if status == 405:
         detail = f"this path does not take {request.method}, but {headers.get('Allow', 'no method')}"
     return Problem(status, detail, headers=headers).response()

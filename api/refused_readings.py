@@ -1,6 +1,6 @@
 """The members of a problem that says what of a text was not understood, or in which ways it can be read."""
 
-from api.json_types import View
+from scheduler_app.api.json_types import View
 from scheduler_app.domain.instants import shown_time
 from scheduler_app.domain.triggers import NotUnderstood
 from scheduler_app.domain.triggers.shown_reading import ShownReading, shown_readings
@@ -15,9 +15,11 @@ def refused_readings(error: NotUnderstood) -> View:
 
 
 def _reading(reading: ShownReading) -> View:
-    given: View = {"recurrence": reading.recurrence}
+    given: View = {}
+    if reading.recurrence is not None:
+        given["recurrence"] = reading.recurrence
     if reading.run_at is not None:
-        given = {"run_at": shown_time(reading.run_at)}
+        given["run_at"] = shown_time(reading.run_at)
     return given | {
         "description": reading.description,
         "occurrences": [

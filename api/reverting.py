@@ -5,14 +5,14 @@ from typing import Any
 from flask import g
 from marshmallow import ValidationError, fields
 
-from api import hop_limit
-from api.json_types import View
-from api.problems import of_validation
-from api.services import services
-from api.tenancy import tenant
-from api.wire.field_types import Headers
-from api.wire.schedule_fields import EDIT_FIELDS
-from api.wire.schedule_input import ScheduleInput
+from scheduler_app.api import hop_limit
+from scheduler_app.api.json_types import View
+from scheduler_app.api.problems import of_validation
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.field_types import Headers
+from scheduler_app.api.wire.schedule_fields import EDIT_FIELDS
+from scheduler_app.api.wire.schedule_input import ScheduleInput
 from scheduler_app.domain.edit_record import EditRecord
 from scheduler_app.domain.errors import Conflict, NotFound
 from scheduler_app.domain.schedule import Schedule

@@ -2,7 +2,7 @@
 
 from flask import current_app, g
 
-from api import dry_run
+from scheduler_app.api import dry_run
 from scheduler_app.assembly import Assembly as Services
 
 __all__ = ["Services", "real_services", "services"]

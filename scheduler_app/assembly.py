@@ -3,6 +3,7 @@
 No other module decides which parts know each other. Nothing connects to a server while it is assembled.
 """
 
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scheduler_app.actions.executor import Verdict
 from scheduler_app.actions.executors import make_executors
 from scheduler_app.actions.http import Guard, guard_of, new_secret
+from scheduler_app.actions.kind import ActionKind
 from scheduler_app.actions.registry import KINDS, kind_of
 from scheduler_app.broker.app import Application
 from scheduler_app.broker.publisher import CeleryPublisher
@@ -114,16 +116,19 @@ class Assembly:
         """Returns the thread that reports this process; see `Presence`. It has not started yet."""
         return Presence(self.store, clock, role, name=name, facts=facts, on_offset=on_offset)
 
+    def kinds_served(self, queues: Collection[str]) -> list[ActionKind[Any]]:
+        """Returns the kinds of actions that a worker for these queues executes."""
+        return [kind for kind in KINDS.values() if kind.is_served(self.settings, queues)]
+
     def pipeline(self, worker: str, queues: Collection[str] = (CALLBACKS,)) -> "Pipeline":
         """Makes the delivery of a worker of that name for the events in `queues`. It executes every kind of
         action whose queue is one of them. Its threads have not started yet. Raises InvalidSetting."""
         # Only a worker asks for it: the API and beats do without all that delivers.
         from scheduler_app.worker import Pipeline
 
-        kinds = [kind for kind in KINDS.values() if kind.is_served(self.settings, queues)]
         return Pipeline(
             self.store,
-            make_executors(self.settings, kinds),
+            make_executors(self.settings, self.kinds_served(queues)),
             queues=queues,
             now=clock.now,
             worker=worker,
@@ -178,14 +183,15 @@ class Assembly:
         )
 
 
-def assemble(settings: Settings, app: Application) -> Assembly:
-    """Puts a process together; `app` is the Celery application made for the same settings.
+def assemble(settings: Settings, app: Application, *, limiter_seconds: float = 2.0) -> Assembly:
+    """Puts a process together; `app` is the Celery application made for the same settings. What has to know
+    the limits of destinations waits `limiter_seconds` for an answer.
 
     Raises InvalidField for an unusable SECRETS_KEY, InvalidSetting for an unusable MONGO_URI.
     """
     store, publisher = Store(settings), CeleryPublisher(app)
     expansion = Expansion(store, timeframe_seconds=settings.timeframe_seconds)
-    limiter = app.broker.limiter(settings)
+    limiter = app.broker.limiter(settings, seconds=limiter_seconds)
     dispatch = Dispatch(store, publisher, horizon_seconds=settings.horizon_seconds, limiter=limiter)
     faults = (*STORE_FAULTS, *publisher.unavailable)
     prompt = Prompt(
@@ -194,6 +200,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         faults=faults,
         timeframe_seconds=settings.timeframe_seconds,
         horizon_seconds=settings.horizon_seconds,
+        is_away=publisher.is_away,
     )
     check_action = _checker(settings)
     manager = ScheduleService(
@@ -237,7 +244,7 @@ def assemble(settings: Settings, app: Application) -> Assembly:
         forecasts=ForecastService(store),
         backfills=BackfillService(store),
         backlog=BacklogService(store),
-        backfill_duty=BackfillDuty(store),
+        backfill_duty=BackfillDuty(store, ahead_seconds=settings.horizon_seconds),
         expansion=expansion,
         owed_expansion=OwedExpansion(store),
         dispatch=dispatch,
@@ -279,7 +286,8 @@ def _attempter(settings: Settings) -> Callable[[Event, Schedule, datetime], Verd
                 continue
             return verdicts[0]
         finally:
-            executor.close()
+            # It waits for a name server that does not answer, longer than the attempt had to.
+            threading.Thread(target=executor.close, name="attempt-close", daemon=True).start()
 
     return attempt
 

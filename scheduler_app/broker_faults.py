@@ -9,6 +9,10 @@ from kombu.exceptions import OperationalError
 _OUR_OWN = ("KeyError", "DataError")
 
 
+class TakesNoMessages(TimeoutError):
+    """The broker answers, and takes no messages: mostly because its memory or its disk is full."""
+
+
 def broker_faults(connection: Any) -> tuple[type[Exception], ...]:
     """The exceptions that mean a broker is away or refuses. `connection` is one of kombu's, or a result
     backend of Celery, which knows its errors by the same names."""

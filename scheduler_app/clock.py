@@ -15,9 +15,9 @@ from functools import partial
 
 RESYNC_SECONDS = 10.0
 WARN_OFFSET_SECONDS = 1.0
-#: A quick answer is more precise than a slow one: the best of so many measurements counts.
+#: A quick answer is more precise than a slow one: this many are made, and the best one counts.
 KEPT_SAMPLES = 8
-#: A larger difference is no drift: somebody has set a clock.
+#: A larger difference is not drift: a clock was set.
 JUMP_SECONDS = 1.0
 #: How far clocks drift apart in a second while mongod cannot be asked, and in all.
 DRIFT_A_SECOND = 0.000_2
@@ -50,6 +50,8 @@ _BOOTTIME = _suspends()
 monotonic: Callable[[], float] = (
     time.monotonic if _BOOTTIME is None else partial(time.clock_gettime, _BOOTTIME)
 )
+#: The CPU time of the thread that asks, in seconds: what others do meanwhile does not count.
+thread_seconds: Callable[[], float] = time.thread_time
 
 
 def _wall() -> datetime:

@@ -1,4 +1,5 @@
-"""The release."""
+"""The release. The package, the API, the client and the manual read it here. deploy/ and docker-compose.yml
+name it, too, and a test compares them with this."""
 
 __version__ = "0.1.0"
 #: Which policies in documents this release obeys. It is raised when there is one that the release before it

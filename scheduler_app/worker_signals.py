@@ -8,6 +8,7 @@ from celery import signals
 
 from scheduler_app.broker.own_tasks import delivers_callbacks
 from scheduler_app.config import Settings
+from scheduler_app.domain.http_action import HTTP
 from scheduler_app.health.startup import check_replica_set, starting
 from scheduler_app.loading import settle_heap, without_garbage_collection
 from scheduler_app.telemetry import configure_logs, get_logger
@@ -32,14 +33,18 @@ def _start(sender: Any, **_: Any) -> None:
         with without_garbage_collection():
             # Here, and not above: Flower, beat and the commands of Celery deliver nothing.
             from scheduler_app.assembly import assemble
+            from scheduler_app.health.refused_actions import log_refused_actions
             from scheduler_app.worker.pool import check_pool
             from scheduler_app.worker.process import WorkerProcess
 
         check_pool(sender.pool_cls)
         made = assemble(settings, sender.app)
-        pipeline = made.pipeline(sender.hostname, sorted(sender.app.amqp.queues.consume_from))
+        queues = sorted(sender.app.amqp.queues.consume_from)
+        pipeline = made.pipeline(sender.hostname, queues)
         _worker = WorkerProcess(settings, sender.hostname, sender.app, pipeline, made.heartbeat)
         check_replica_set(made.store)
+        served = {kind.name for kind in made.kinds_served(queues)}
+        log_refused_actions(made.store, settings, served - {HTTP})
         _worker.start()
     settle_heap()
     if not made.store.secret_box.encrypts:

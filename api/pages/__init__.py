@@ -6,7 +6,7 @@ this host.
 
 from flask import Flask
 
-from api.pages import (
+from scheduler_app.api.pages import (
     access,
     calendar_view,
     dead_letters,
@@ -26,7 +26,7 @@ from api.pages import (
     signing_in,
     stops,
 )
-from api.pages.frame import new_blueprint
+from scheduler_app.api.pages.frame import new_blueprint
 from scheduler_app.config import Settings
 
 __all__ = ["register"]

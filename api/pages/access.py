@@ -11,18 +11,23 @@ import secrets
 from flask import Flask, Response, g, redirect, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from api.auth import PAGES, READ_ONLY_POSTS, is_local_name, refuse_reader
-from api.cross_site import SAFE_METHODS
-from api.problems import Problem
-from api.services import real_services
+from scheduler_app.api.auth import PAGES, READ_ONLY_POSTS, is_local_name, refuse_reader
+from scheduler_app.api.cross_site import SAFE_METHODS
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import real_services
 from scheduler_app.config import Settings
 from scheduler_app.config.api_keys import Role
 from scheduler_app.store.sessions import SESSION_SECONDS
 
-SESSION_COOKIE = "scheduler_session"
+_SESSION = "scheduler_session"
 #: Names a browser that has no session, so that its forms are told from those of other sites all the same.
-VISITOR_COOKIE = "scheduler_visitor"
+_VISITOR = "scheduler_visitor"
+#: Of a cookie that browsers take and send by https alone, and from no other host of the domain.
+_HTTPS_PREFIX = "__Host-"
 TOKEN_FIELD = "form_token"  # noqa: S105 (a field's name)
+_FORM = "application/x-www-form-urlencoded"
+#: The fields of a form: each costs time, however short it is.
+MAX_FIELDS = 1_000
 #: What a person with a read-only key may do.
 READERS_FORMS = (f"{PAGES}.begin_session", f"{PAGES}.sign_out", *READ_ONLY_POSTS)
 #: Pages that are nothing but a form.
@@ -50,7 +55,7 @@ def register(app: Flask, settings: Settings) -> None:
         g.owner, g.session_token = "open", None
         if request.endpoint == f"{PAGES}.static":
             return None
-        token = request.cookies.get(SESSION_COOKIE)
+        token = _cookie(_SESSION)
         if digests:
             owner = real_services().store.sessions.key_of(token, digests) if token else None
             if owner is None and request.endpoint not in OPEN_ENDPOINTS:
@@ -59,7 +64,7 @@ def register(app: Flask, settings: Settings) -> None:
                 g.owner, g.session_token = owner, token
                 g.key_name, g.reads_only = keys[owner].name, keys[owner].role is Role.READ
         g.is_admitted = not digests or g.session_token is not None
-        _check_form(g.session_token or request.cookies.get(VISITOR_COOKIE))
+        _check_form(g.session_token or _cookie(_VISITOR))
         writes = request.method not in SAFE_METHODS and request.endpoint not in READERS_FORMS
         if g.get("reads_only") and (writes or request.endpoint in WRITERS_PAGES):
             refuse_reader()
@@ -70,13 +75,13 @@ def register(app: Flask, settings: Settings) -> None:
 
 def keep_session(response: AnyResponse, token: str) -> AnyResponse:
     """The answer that gives a browser its session."""
-    _set_cookie(response, SESSION_COOKIE, token, max_age=SESSION_SECONDS)
+    _set_cookie(response, _SESSION, token, max_age=SESSION_SECONDS)
     return response
 
 
 def drop_session(response: AnyResponse) -> AnyResponse:
     """The answer that takes a browser's session away."""
-    response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="Strict")
+    _set_cookie(response, _SESSION, "", max_age=0)
     return response
 
 
@@ -87,6 +92,8 @@ def _check_form(cookie: str | None) -> None:
     g.form_token = hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest()
     if request.method in SAFE_METHODS:
         return
+    if request.mimetype == _FORM and request.get_data().count(b"&") >= MAX_FIELDS:
+        raise Problem(413, f"a form has {MAX_FIELDS:,} fields at most")
     if not hmac.compare_digest(request.form.get(TOKEN_FIELD, "").encode(), g.form_token.encode()):
         raise Problem(
             403, "this form has expired: load the page again, and let your browser keep its cookies"
@@ -106,11 +113,24 @@ def _to_sign_in() -> AnyResponse:
 
 def _name_visitor(response: Response) -> Response:
     if visitor := g.get("new_visitor"):
-        _set_cookie(response, VISITOR_COOKIE, visitor, max_age=None)
+        _set_cookie(response, _VISITOR, visitor, max_age=None)
     return response
 
 
 def _set_cookie(response: AnyResponse, name: str, value: str, *, max_age: int | None) -> None:
     response.set_cookie(
-        name, value, max_age=max_age, httponly=True, samesite="Strict", secure=request.is_secure
+        _cookie_name(name), value, max_age=max_age, httponly=True, samesite="Strict", secure=_is_https()
     )
+
+
+def _cookie(name: str) -> str | None:
+    return request.cookies.get(_cookie_name(name))
+
+
+def _cookie_name(name: str) -> str:
+    return f"{_HTTPS_PREFIX}{name}" if _is_https() else name
+
+
+def _is_https() -> bool:
+    """Whether browsers see https: by the word of a trusted proxy, or by the setting."""
+    return request.is_secure or real_services().settings.public_url.startswith("https:")

@@ -6,14 +6,14 @@ from datetime import date, datetime, timedelta
 from flask import Blueprint, render_template, request, url_for
 from marshmallow import ValidationError, fields, validate, validates
 
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.forms import takes_query
-from api.pages.names import names_of_ids
-from api.services import services
-from api.tenancy import tenant
-from api.wire.field_types import DestinationName, ScheduleId
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.forms import takes_query
+from scheduler_app.api.pages.names import names_of_ids
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.field_types import DestinationName, ScheduleId
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.local_time import instant_at, local_in, timezone_named

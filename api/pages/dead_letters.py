@@ -1,30 +1,40 @@
 """Dead letters by their causes: sent again cause by cause, at once or at a rate; dismissed; exported."""
 
 import json
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from flask import Blueprint, Response, redirect, render_template, stream_with_context, url_for
-from marshmallow import fields, validate
+from marshmallow import fields, post_load, validate
 from werkzeug.wrappers import Response as AnyResponse
 
-from api.auth import PAGES
-from api.json_types import Loaded
-from api.pages.forms import Done, cursor, takes_form, takes_query
-from api.services import services
-from api.tenancy import tenant
-from api.wire import EventOutput
-from api.wire.field_types import Cursor, Instant
-from api.wire.input_schema import InputSchema
-from api.wire.presenters import event_shown
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.forms import Done, cursor, takes_form, takes_query
+from scheduler_app.api.pages.names import names_of_ids
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import EventOutput
+from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.presenters import event_shown
 from scheduler_app.domain.event import State
 from scheduler_app.domain.retry import Codes
+from scheduler_app.store.events.lists import Cause as CauseOfSome
 from scheduler_app.store.events.lists import Narrowing
 from scheduler_app.store.paging import Position, Window
 
 #: The newest dead letters, among which causes are told apart.
 MOST_READ = 10_000
 MOST_CAUSES = 100
+#: Schedules that a cause names.
+MOST_SCHEDULES = 3
+#: Schedules of a cause whose tags are looked at, and tags that it names.
+MOST_TAGGED, MOST_TAGS = 100, 5
 #: How many are sent again at a time.
 PAGE = 500
 #: How many dead letters an export has at most.
@@ -35,8 +45,27 @@ RATES = (1.0, 5.0, 20.0, 100.0)
 LATEST_START = timedelta(days=1)
 
 
-class Cause(InputSchema):
-    """What the dead letters of a cause have in common."""
+class DeadLetterFilter(InputSchema):
+    """Which dead letters; a time without an offset is in UTC."""
+
+    tag = fields.String(validate=validate.Length(max=64))
+    since = LocalOrInstant(dates=True, data_key="from")
+    until = LocalOrInstant(dates=True, data_key="to")
+
+    @post_load
+    def in_utc(self, data: Loaded, **_: object) -> Loaded:
+        for name in ("since", "until"):
+            if name in data and data[name].tzinfo is None:
+                data[name] = data[name].replace(tzinfo=UTC)
+        return data
+
+
+class ListQuery(DeadLetterFilter, Done):
+    pass
+
+
+class Cause(DeadLetterFilter):
+    """What the dead letters of a cause have in common, and which of them are meant."""
 
     origin = fields.String(required=True, validate=validate.Length(max=2_048))
     status = fields.Integer(validate=validate.Range(100, 599))
@@ -57,19 +86,54 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/dead-letters/export", view_func=export_cause, methods=["GET"])
 
 
-@takes_query(Done)
+def refused_filter(problem: Problem) -> str:
+    """The page of a filter that cannot be used, with why, and no dead letter."""
+    return render_template("dead_letters.html", causes=[], filters={}, problem=problem)
+
+
+@takes_query(ListQuery, otherwise=refused_filter)
 def dead_letters(query: Loaded) -> str:
-    causes = services().store.event_lists.dead_letter_causes(tenant=tenant(), most=MOST_READ)
+    store = services().store
+    found = store.event_lists.dead_letter_causes(
+        tenant=tenant(),
+        most=MOST_READ,
+        since=query.get("since"),
+        until=query.get("until"),
+        tag=query.get("tag"),
+    )
+    causes = found.rows[:MOST_CAUSES]
     return render_template(
         "dead_letters.html",
-        causes=causes[:MOST_CAUSES],
-        omitted=max(0, len(causes) - MOST_CAUSES),
-        read=sum(cause.count for cause in causes),
+        causes=causes,
+        omitted=max(0, len(found.rows) - MOST_CAUSES),
+        read=found.read,
         most=MOST_READ,
         rates=RATES,
         done=query.get("done"),
         count=query.get("count"),
+        filters=_filters(query),
+        most_schedules=MOST_SCHEDULES,
+        names=names_of_ids(each for cause in causes for each in cause.schedules[:MOST_SCHEDULES]),
+        tags=_tags(causes),
     )
+
+
+def _tags(causes: Sequence[CauseOfSome]) -> list[list[str]]:
+    """The tags of each cause's schedules, the most frequent first."""
+    ids = dict.fromkeys(each for cause in causes for each in cause.schedules[:MOST_TAGGED])
+    facts = services().store.kill_switches.judged_by(list(ids)) if ids else {}
+    counts = [
+        Counter(tag for each in cause.schedules[:MOST_TAGGED] for tag in facts.get(each, ((), None))[0])
+        for cause in causes
+    ]
+    return [[tag for tag, _ in each.most_common(MOST_TAGS)] for each in counts]
+
+
+def _filters(given: Loaded) -> dict[str, Any]:
+    """The filter as the parameters of a page."""
+    times = {"from": given.get("since"), "to": given.get("until")}
+    found = {name: value.isoformat() for name, value in times.items() if value is not None}
+    return found | ({"tag": given["tag"]} if "tag" in given else {})
 
 
 @takes_form(CauseForm)
@@ -77,7 +141,7 @@ def send_cause_again(form: Loaded) -> AnyResponse | str:
     made, now = services(), services().now()
     start: datetime | None = form.get("start")
     page = made.events.redrive_page(
-        Window(limit=PAGE, after=form.get("cursor")),
+        _window(form, form.get("cursor")),
         now,
         tenant=tenant(),
         narrowing=_narrowing(form),
@@ -86,19 +150,23 @@ def send_cause_again(form: Loaded) -> AnyResponse | str:
     )
     total = form["so_far"] + page.count
     if page.next is None and not page.skipped:
-        return redirect(url_for(f"{PAGES}.dead_letters", done="sent again", count=total), 303)
+        return redirect(
+            url_for(f"{PAGES}.dead_letters", done="sent again", count=total, **_filters(form)), 303
+        )
     return _goes_on("send_cause_again", "sent again", form, total, page.next, page.skipped, page.last_due)
 
 
 @takes_form(CauseForm)
 def dismiss_cause(form: Loaded) -> AnyResponse | str:
-    window = Window(limit=PAGE, after=form.get("cursor"))
+    window = _window(form, form.get("cursor"))
     page = services().events.dismiss_page(
         window, services().now(), tenant=tenant(), narrowing=_narrowing(form)
     )
     total = form["so_far"] + page.count
     if page.next is None:
-        return redirect(url_for(f"{PAGES}.dead_letters", done="dismissed", count=total), 303)
+        return redirect(
+            url_for(f"{PAGES}.dead_letters", done="dismissed", count=total, **_filters(form)), 303
+        )
     return _goes_on("dismiss_cause", "dismissed", form, total, page.next, [], None)
 
 
@@ -110,7 +178,7 @@ def export_cause(query: Loaded) -> Response:
     def lines() -> Iterator[str]:
         left, after = MOST_EXPORTED, None
         while left > 0:
-            window = Window(limit=min(PAGE, left), after=after)
+            window = replace(_window(query, after), limit=min(PAGE, left))
             page = lists.page(window, tenant=tenant(), states={State.ERROR}, narrowing=_narrowing(query))
             for event in page.rows:
                 yield json.dumps(schema.dump(event_shown(event)), ensure_ascii=False) + "\n"
@@ -139,6 +207,7 @@ def _goes_on(
         count=total,
         skipped=skipped,
         cause=form,
+        filters=_filters(form),
         cursor=cursor(following),
         start=last_due.isoformat() if last_due else None,
     )
@@ -149,4 +218,9 @@ def _narrowing(cause: Loaded) -> Narrowing:
         origin=cause["origin"],
         status=Codes((cause["status"],)) if "status" in cause else None,
         error=cause.get("error"),
+        tag=cause.get("tag"),
     )
+
+
+def _window(cause: Loaded, after: Position | None) -> Window:
+    return Window(limit=PAGE, after=after, since=cause.get("since"), until=cause.get("until"))

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from api.pages.when import trigger_fields
-from api.wire.preview import PreviewInput
+from scheduler_app.api.pages.when import trigger_fields
+from scheduler_app.api.wire.preview import PreviewInput
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.message import Timing
 from scheduler_app.domain.triggers import FIELDS, TriggerContext, new_trigger

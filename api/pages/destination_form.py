@@ -7,10 +7,17 @@ from typing import Any
 
 from marshmallow import Schema, fields, validate
 
-from api.json_types import Loaded, View
-from api.pages.form_values import ONE_LINE, changed_names, headers_of, headers_text, text_of, value_of
-from api.wire.destination_input import DestinationChange
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.form_values import (
+    ONE_LINE,
+    changed_names,
+    headers_of,
+    headers_text,
+    text_of,
+    value_of,
+)
+from scheduler_app.api.wire.destination_input import DestinationChange
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.http_action import METHODS
 
 _FIELDS = {field.data_key or name: field for name, field in DestinationChange().fields.items()}

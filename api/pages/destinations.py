@@ -4,14 +4,14 @@ from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
 
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.forms import Done, Nothing, onward, takes_form, takes_query
-from api.services import services
-from api.tenancy import tenant
-from api.wire.destination_output import destination_shown, flow_shown
-from api.wire.field_types import Cursor, DestinationName
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.forms import Done, Nothing, onward, takes_form, takes_query
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.destination_output import destination_shown, flow_shown
+from scheduler_app.api.wire.field_types import Cursor, DestinationName
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.destination_draft import DestinationDraft
 from scheduler_app.domain.errors import Conflict
@@ -45,7 +45,8 @@ def destinations(query: Loaded) -> str:
         view = destination_shown(each)
         if isinstance(each, Destination):
             flow = made.destinations.flow(each)
-            waiting = made.store.destinations.waiting(each.id, tenant=tenant())
+            in_flight = flow.in_flight if flow else None
+            waiting = made.store.destinations.waiting(each.id, in_flight=in_flight, tenant=tenant())
             view["waiting"] = waiting
             view["flow"] = flow_shown(flow, waiting, made.now()) if flow else None
         rows.append(view)

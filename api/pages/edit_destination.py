@@ -4,10 +4,10 @@ from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError, fields, validate
 from werkzeug.wrappers import Response
 
-from api import idempotency
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.destination_form import (
+from scheduler_app.api import idempotency
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.destination_form import (
     FORM_NAMES,
     SETTINGS,
     DestinationForm,
@@ -16,16 +16,16 @@ from api.pages.destination_form import (
     request_of,
     texts_of,
 )
-from api.pages.editor import own_receiver
-from api.pages.form_values import choices, errors_by_field
-from api.pages.forms import Nothing, problem_of, takes_form, takes_query
-from api.problems import Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire.destination_input import DestinationChange, DestinationInput
-from api.wire.destination_output import destination_shown
-from api.wire.field_types import DestinationName
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.pages.editor import own_receiver
+from scheduler_app.api.pages.form_values import choices, errors_by_field
+from scheduler_app.api.pages.forms import Nothing, problem_of, takes_form, takes_query
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.destination_input import DestinationChange, DestinationInput
+from scheduler_app.api.wire.destination_output import destination_shown
+from scheduler_app.api.wire.field_types import DestinationName
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.errors import Conflict, InvalidField, StaleVersion
 from scheduler_app.domain.http_action import METHODS

@@ -7,18 +7,18 @@ from flask import Blueprint, g, redirect, render_template, url_for
 from marshmallow import ValidationError
 from werkzeug.wrappers import Response
 
-from api import hop_limit
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.editor import editor, test_called
-from api.pages.forms import Nothing, problem_of, takes_form, takes_query
-from api.pages.new_schedule import when_previewed
-from api.pages.schedule_form import ScheduleForm, changes_of, texts_of
-from api.problems import Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire.presenters import shown
-from api.wire.schedule_input import ScheduleInput
+from scheduler_app.api import hop_limit
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.editor import editor, test_called
+from scheduler_app.api.pages.forms import Nothing, problem_of, takes_form, takes_query
+from scheduler_app.api.pages.new_schedule import when_previewed
+from scheduler_app.api.pages.schedule_form import ScheduleForm, changes_of, texts_of
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.presenters import shown
+from scheduler_app.api.wire.schedule_input import ScheduleInput
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence, StaleVersion
 from scheduler_app.domain.http_action import HttpAction

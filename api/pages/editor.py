@@ -2,13 +2,13 @@
 
 from flask import render_template, request
 
-from api.json_types import Loaded
-from api.pages.form_values import choices
-from api.pages.schedule_form import HINTS, POLICIES, errors_of
-from api.problems import Problem
-from api.routes import echo
-from api.services import services
-from api.tenancy import tenant
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.form_values import choices
+from scheduler_app.api.pages.schedule_form import HINTS, POLICIES, default_of, errors_of
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.routes import echo
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound
 from scheduler_app.domain.http_action import METHODS, HttpAction
 from scheduler_app.domain.schedule import Schedule
@@ -35,7 +35,7 @@ def editor(template: str, values: Loaded, problem: Problem | None, **more: objec
         "has_request": True,
         "request_given": any(values.get(name) or name in errors for name in REQUEST),
         "policies": {
-            name: {"choices": choices(field), "meaning": HINTS[name][0], "default": _default(name)}
+            name: {"choices": choices(field), "meaning": HINTS[name][0], "default": default_of(name)}
             for name, field in POLICIES.items()
         },
         "policy_given": any(name in errors for name in POLICIES),
@@ -59,7 +59,3 @@ def test_called(schedule: Schedule) -> str:
     if verdict is None:
         return render_template("tested.html", refusal="Nothing was sent: this is a dry run.")
     return render_template("tested.html", verdict=verdict, ok=verdict.outcome.name == "SUCCESS")
-
-
-def _default(name: str) -> str:
-    return (HINTS[name][1] or "").replace("`", "")

@@ -8,17 +8,18 @@ from typing import NamedTuple
 from flask import Blueprint, redirect, render_template, url_for
 from werkzeug.wrappers import Response
 
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.forms import LOOK_SECONDS, Done, Nothing, onward, takes_form, takes_query
-from api.pages.names import names_of
-from api.pages.schedule import curl
-from api.services import services
-from api.tenancy import tenant
-from api.wire.event_filter import EventFilter
-from api.wire.message_output import message_shown
-from api.wire.paging import window
-from api.wire.presenters import shown
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.forms import LOOK_SECONDS, Done, Nothing, onward, takes_form, takes_query
+from scheduler_app.api.pages.names import names_of
+from scheduler_app.api.pages.schedule import curl
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.event_filter import EventFilter
+from scheduler_app.api.wire.message_output import message_shown
+from scheduler_app.api.wire.paging import window
+from scheduler_app.api.wire.presenters import shown
 from scheduler_app.domain.event import LIFE, LIVING, Kind, State
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.record import EventRecord
@@ -45,7 +46,12 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/events/<event:event_id>/cancel", view_func=cancel, methods=["POST"])
 
 
-@takes_query(EventFilter)
+def refused_filter(problem: Problem) -> str:
+    """The page of a filter that cannot be used, with why, and no event."""
+    return render_template("events.html", rows=[], names={}, states=list(State), onward=None, problem=problem)
+
+
+@takes_query(EventFilter, otherwise=refused_filter)
 def events(query: Loaded) -> str:
     asked = replace(window(query), seconds=LOOK_SECONDS)
     found = services().store.event_lists.page(

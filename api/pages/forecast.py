@@ -7,14 +7,15 @@ from threading import Lock
 from flask import Blueprint, current_app, render_template
 from marshmallow import fields, validate
 
-from api.json_types import Loaded, View
-from api.pages.charts import stacked
-from api.pages.forms import Nothing, takes_query
-from api.problems import RETRY_AFTER_SECONDS, Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire.forecast import buckets_of, forecast_shown
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.charts import stacked
+from scheduler_app.api.pages.forms import Nothing, takes_query
+from scheduler_app.api.pages.words import minute
+from scheduler_app.api.problems import RETRY_AFTER_SECONDS, Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.forecast import buckets_of, forecast_shown
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.clock import monotonic
 
 HOURS = {"6": "6 hours", "24": "a day", "168": "a week"}
@@ -92,5 +93,5 @@ def _kept() -> _Kept:
 def _drawn(found: View) -> View:
     buckets = found["buckets"]
     assert isinstance(buckets, list)  # noqa: S101 (as ForecastOutput says)
-    columns = [(f"{each['start']:%a %H:%M} UTC", {"to_come": each["count"]}) for each in buckets]
+    columns = [(minute(each["start"]), {"to_come": each["count"]}) for each in buckets]
     return {"found": found, "bars": stacked(columns, ["to_come"], *CHART), "chart": CHART}

@@ -7,10 +7,10 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate
 
-from api.json_types import View
-from api.problems import Problem
-from api.wire.field_types import StatusCodes
-from api.wire.schedule_fields.field import AnyField
+from scheduler_app.api.json_types import View
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.wire.field_types import StatusCodes
+from scheduler_app.api.wire.schedule_fields.field import AnyField
 from scheduler_app.domain.retry import Codes
 
 #: Fields whose value is one line of text in a form.

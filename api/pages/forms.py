@@ -11,12 +11,12 @@ from typing import Any
 from flask import request
 from marshmallow import Schema, ValidationError, fields, validate
 
-from api.declared_parameters import ViewFunction, declaring
-from api.json_types import Loaded
-from api.pages.access import TOKEN_FIELD
-from api.problems import Problem, of_field, of_validation
-from api.wire.field_types import Cursor
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.declared_parameters import ViewFunction, declaring
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.access import TOKEN_FIELD
+from scheduler_app.api.problems import Problem, of_field, of_validation
+from scheduler_app.api.wire.field_types import Cursor
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.store.paging import Position
 
@@ -58,14 +58,24 @@ class Done(InputSchema):
     count = fields.Integer(validate=validate.Range(0, 1_000_000))
 
 
-def takes_query(schema: type[Schema]) -> Callable[[ViewFunction], ViewFunction]:
-    """Gives a page its query as the first argument."""
+def takes_query(
+    schema: type[Schema], *, otherwise: Callable[[Problem], Any] | None = None
+) -> Callable[[ViewFunction], ViewFunction]:
+    """Gives a page its query as the first argument. Where a person has typed a filter that cannot be used,
+    `otherwise` makes the page instead: a person mends a filter where it stands."""
     made = schema()
+    typed = {field.data_key or name for name, field in made.load_fields.items()}
 
     def decorate(view: ViewFunction) -> ViewFunction:
         @wraps(view)
         def called(*args: Any, **options: Any) -> Any:
-            return view(_read(made, request.args), *args, **options)
+            try:
+                query = _read(made, request.args)
+            except Problem as problem:
+                if otherwise is None or not typed.issuperset(request.args):
+                    raise
+                return otherwise(problem), problem.status
+            return view(query, *args, **options)
 
         return declaring(called, "query", made)
 

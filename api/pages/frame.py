@@ -7,12 +7,12 @@ from pathlib import Path
 
 from flask import Blueprint, Response, g, json, render_template, request
 
-from api.auth import PAGES
-from api.cross_site import is_own
-from api.json_types import View
-from api.pages import words
-from api.services import services
-from api.tenancy import tenant
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.cross_site import is_own
+from scheduler_app.api.json_types import View
+from scheduler_app.api.pages import words
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
 from scheduler_app.domain.kill_switch import KillSwitch
 from scheduler_app.store import STORE_FAULTS
 from scheduler_app.store.kill_switches import CorruptSwitch
@@ -46,7 +46,15 @@ def new_blueprint() -> Blueprint:
     )
     made.context_processor(_of_every_page)
     made.after_request(_finish)
-    for each in (words.relative, words.instant, words.minute, words.in_zone, words.duration):
+    for each in (
+        words.relative,
+        words.instant,
+        words.minute,
+        words.in_zone,
+        words.local_time,
+        words.duration,
+        words.form_words,
+    ):
         made.add_app_template_filter(each)
     return made
 

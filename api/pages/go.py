@@ -4,13 +4,13 @@ from flask import Blueprint, g, redirect, render_template, request, url_for
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
 
-from api.auth import PAGES
-from api.json_types import Loaded
-from api.pages.access import WRITERS_PAGES
-from api.pages.forms import LOOK_SECONDS, takes_query
-from api.services import services
-from api.tenancy import tenant
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.access import WRITERS_PAGES
+from scheduler_app.api.pages.forms import LOOK_SECONDS, takes_query
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.paging import Window
 

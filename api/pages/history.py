@@ -5,11 +5,12 @@ from urllib.parse import urlencode
 
 from flask import url_for
 
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.charts import Dot, on_log_scale
-from api.services import services
-from api.tenancy import tenant
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.charts import Dot, on_log_scale
+from scheduler_app.api.pages.words import instant
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
 from scheduler_app.domain.event import FINAL
 from scheduler_app.store.events.figures import Outcome
 from scheduler_app.store.paging import Window
@@ -63,7 +64,7 @@ def dots(outcomes: list[Outcome], of: str, begin: datetime, end: datetime) -> li
         if value is None:
             continue
         x = (each.run_time - begin).total_seconds() / span * (RIGHT - LEFT) + LEFT
-        title = f"{each.run_time:%Y-%m-%d %H:%M:%S} UTC: {each.state.value}, {of} {value:.0f} ms"
+        title = f"{instant(each.run_time)}: {each.state.value}, {of} {value:.0f} ms"
         link = url_for(f"{PAGES}.event", event_id=each.id)
         found.append(Dot(round(x, 1), round(CHART[1] - _height(value), 1), each.state.value, title, link))
     return found

@@ -5,12 +5,12 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validate
 
-from api.json_types import Loaded, View
-from api.pages.form_values import ONE_LINE, headers_of, value_of
-from api.pages.schedule_form import HINTS
-from api.wire.input_schema import InputSchema
-from api.wire.message_input import SHARED, NewMessage
-from api.wire.schedule_fields.field import AnyField
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.form_values import ONE_LINE, headers_of, value_of
+from scheduler_app.api.pages.schedule_form import default_of
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.message_input import SHARED, NewMessage
+from scheduler_app.api.wire.schedule_fields.field import AnyField
 from scheduler_app.domain.triggers import BY_NAME
 
 _FIELDS = NewMessage().fields
@@ -53,8 +53,8 @@ MessageForm: type[Schema] = InputSchema.from_dict(
 
 def meaning_of(name: str) -> View:
     """What the API's specification says of a setting, and what it is unless given."""
-    default = (HINTS[name][1] or "").replace("`", "")
-    return {"meaning": str(_FIELDS[name].metadata.get("description", "")), "default": default}
+    meaning = str(_FIELDS[name].metadata.get("description", ""))
+    return {"meaning": meaning, "default": default_of(name)}
 
 
 def request_of(form: Loaded) -> View:

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from flask import Blueprint, render_template, request
 
-from api.json_types import Loaded
-from api.pages.forms import LOOK_SECONDS, onward, takes_query
-from api.services import services
-from api.tenancy import tenant
-from api.wire import window
-from api.wire.message_input import MessageFilter
-from api.wire.message_output import message_shown
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.forms import LOOK_SECONDS, onward, takes_query
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import window
+from scheduler_app.api.wire.message_input import MessageFilter
+from scheduler_app.api.wire.message_output import message_shown
 from scheduler_app.domain.event import State
 
 
@@ -18,7 +19,14 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/messages", view_func=messages, methods=["GET"])
 
 
-@takes_query(MessageFilter)
+def refused_filter(problem: Problem) -> str:
+    """The page of a filter that cannot be used, with why, and no message."""
+    return render_template(
+        "messages.html", rows=[], states=list(State), filters=request.args, onward=None, problem=problem
+    )
+
+
+@takes_query(MessageFilter, otherwise=refused_filter)
 def messages(query: Loaded) -> str:
     found = services().store.messages.page(
         replace(window(query), seconds=LOOK_SECONDS),

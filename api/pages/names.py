@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from api.services import services
+from scheduler_app.api.services import services
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store.events.record import EventRecord
 

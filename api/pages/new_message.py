@@ -6,19 +6,26 @@ from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError, fields, validate
 from werkzeug.wrappers import Response
 
-from api import hop_limit, idempotency
-from api.auth import PAGES
-from api.json_types import Loaded
-from api.pages.delivery_time import timing_of
-from api.pages.editor import own_receiver
-from api.pages.form_values import choices, errors_by_field
-from api.pages.forms import Nothing, problem_of, seed_of, takes_form, takes_query
-from api.pages.message_form import FORM_NAMES, SETTINGS, SHOWN, MessageForm, meaning_of, request_of
-from api.problems import Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire import NewMessage
-from api.wire.input_schema import InputSchema
+from scheduler_app.api import hop_limit, idempotency
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.delivery_time import timing_of
+from scheduler_app.api.pages.editor import own_receiver
+from scheduler_app.api.pages.form_values import choices, errors_by_field
+from scheduler_app.api.pages.forms import Nothing, problem_of, seed_of, takes_form, takes_query
+from scheduler_app.api.pages.message_form import (
+    FORM_NAMES,
+    SETTINGS,
+    SHOWN,
+    MessageForm,
+    meaning_of,
+    request_of,
+)
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import NewMessage
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.errors import Conflict, InvalidField, QuotaExceeded
 from scheduler_app.domain.http_action import METHODS
 from scheduler_app.domain.message_ids import message_event_id, message_id_of

@@ -6,22 +6,22 @@ from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError
 from werkzeug.wrappers import Response
 
-from api import hop_limit
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.editor import editor, test_called
-from api.pages.forms import Nothing, problem_of, seed_of, takes_form, takes_query
-from api.pages.picker import NotPicked, picked
-from api.pages.picker_reading import COMPARED, Fields, read_back
-from api.pages.schedule_form import ScheduleForm, request_of
-from api.pages.when import trigger_fields
-from api.problems import Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire.jittered import Jitter
-from api.wire.preview import PreviewInput
-from api.wire.previewed import previewed, previewed_input
-from api.wire.schedule_input import NewSchedule
+from scheduler_app.api import hop_limit
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.editor import editor, test_called
+from scheduler_app.api.pages.forms import Nothing, problem_of, seed_of, takes_form, takes_query
+from scheduler_app.api.pages.picker import NotPicked, picked
+from scheduler_app.api.pages.picker_reading import COMPARED, Fields, read_back
+from scheduler_app.api.pages.schedule_form import ScheduleForm, request_of
+from scheduler_app.api.pages.when import trigger_fields
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.jittered import Jitter
+from scheduler_app.api.wire.preview import PreviewInput
+from scheduler_app.api.wire.previewed import previewed, previewed_input
+from scheduler_app.api.wire.schedule_input import NewSchedule
 from scheduler_app.domain.errors import Conflict, InvalidField, InvalidRecurrence
 from scheduler_app.domain.recurrence import Recurrence
 from scheduler_app.domain.schedule import Schedule
@@ -141,7 +141,7 @@ def _picks(form: Loaded, preview: Loaded, now: datetime) -> Fields | None:
 
 def _other_ways(text: str, preview: View) -> list[tuple[str, str]]:
     """The same rule in the other notations, each with its name."""
-    # Imported when somebody first looks at a rule, so that the API starts without the modules for cron.
+    # Imported when a rule is first shown, so that the API starts without the modules for cron.
     from scheduler_app.domain.triggers.cron.as_cron import as_cron
 
     written = preview.get("recurrence")

@@ -4,9 +4,9 @@ from datetime import time
 
 from marshmallow import fields, validate
 
-from api.json_types import Loaded
-from api.wire.field_types import BoundedList
-from api.wire.schedule_fields.field import AnyField
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.wire.field_types import BoundedList
+from scheduler_app.api.wire.schedule_fields.field import AnyField
 
 KINDS = ("daily", "weekly", "monthly", "monthly_weekday", "yearly", "interval", "working_hours")
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")

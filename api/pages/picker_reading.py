@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from api.pages.picker import DAYS, NotPicked, picked
+from scheduler_app.api.pages.picker import DAYS, NotPicked, picked
 
-#: So many occurrences tell whether what the picker would write is the same rule.
+#: The occurrences that are compared to tell whether the picker would write the same rule.
 COMPARED = 20
 _TIMES = {"BYHOUR", "BYMINUTE", "BYSECOND"}
 _MINUTES = {"SECONDLY": 1 / 60, "MINUTELY": 1, "HOURLY": 60}
@@ -15,7 +15,7 @@ Fields = dict[str, str | list[str]]
 
 def read_back(recurrence: str, occurrences: Sequence[Mapping[str, object]]) -> Fields | None:
     """The picker's fields that write a rule like this one, by its pinned text and its next occurrences as a
-    preview shows them; None where it has none. The caller compares the occurrences of both before it shows
+    preview shows them; None if it has none. The caller compares the occurrences of both before it shows
     them."""
     lines = [line for line in recurrence.splitlines() if not line.startswith("DTSTART")]
     if len(lines) != 1 or not lines[0].startswith("RRULE:"):

@@ -2,12 +2,12 @@
 
 from flask import Blueprint, render_template
 
-from api.json_types import Loaded
-from api.pages.forms import Nothing, onward, takes_query
-from api.services import services
-from api.tenancy import tenant
-from api.wire.calendar import calendar_shown
-from api.wire.field_types import Cursor
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.forms import Nothing, onward, takes_query
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.calendar import calendar_shown
+from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.fleet import check_fleet
 from scheduler_app.health.receivers import check_receivers

@@ -9,22 +9,22 @@ from flask import Blueprint, redirect, render_template, url_for
 from marshmallow import ValidationError, fields, validate
 from werkzeug.wrappers import Response
 
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.forms import Done, Nothing, takes_form, takes_query
-from api.pages.history import history
-from api.pages.when import when_text
-from api.reverting import revert
-from api.services import services
-from api.tenancy import tenant
-from api.wire.blackout import note_blackouts
-from api.wire.explanation import WhyQuery, explained
-from api.wire.field_types import Cursor, LocalOrInstant
-from api.wire.jittered import Jitter
-from api.wire.presenters import shown
-from api.wire.preview import PreviewQuery
-from api.wire.previewed import previewed
-from api.wire.schedule_fields import BODY_FIELDS
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.forms import Done, Nothing, takes_form, takes_query
+from scheduler_app.api.pages.history import history
+from scheduler_app.api.pages.when import when_text
+from scheduler_app.api.reverting import revert
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.blackout import note_blackouts
+from scheduler_app.api.wire.explanation import WhyQuery, explained
+from scheduler_app.api.wire.field_types import Cursor, LocalOrInstant
+from scheduler_app.api.wire.jittered import Jitter
+from scheduler_app.api.wire.presenters import shown
+from scheduler_app.api.wire.preview import PreviewQuery
+from scheduler_app.api.wire.previewed import previewed
+from scheduler_app.api.wire.schedule_fields import BODY_FIELDS
 from scheduler_app.domain.errors import InvalidField, InvalidRecurrence
 from scheduler_app.domain.event import LIVING
 from scheduler_app.store.paging import Window

@@ -6,9 +6,9 @@ An edit gives only what was changed in the form. Masks and what the form does no
 
 from marshmallow import Schema, fields, validate
 
-from api.json_types import Loaded, View
-from api.pages import picker
-from api.pages.form_values import (
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages import picker
+from scheduler_app.api.pages.form_values import (
     ONE_LINE,
     changed_names,
     errors_by_field,
@@ -18,11 +18,12 @@ from api.pages.form_values import (
     text_of,
     value_of,
 )
-from api.pages.when import trigger_fields, when_text
-from api.problems import Problem
-from api.wire.input_schema import InputSchema
-from api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS, SCHEDULE_FIELDS
-from api.wire.schedule_fields.field import AnyField
+from scheduler_app.api.pages.when import trigger_fields, when_text
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, EDIT_FIELDS, SCHEDULE_FIELDS
+from scheduler_app.api.wire.schedule_fields.field import AnyField
 from scheduler_app.domain.triggers import BY_NAME, FIELDS
 
 #: The form's name for each field of the API that has another one there.
@@ -50,6 +51,7 @@ POLICIES: dict[str, AnyField] = {
 }
 #: What the manual says of a policy, and what a new schedule has without it.
 HINTS = {row.name: (row.meaning, row.default) for row in SCHEDULE_FIELDS}
+_OF_SETTINGS = "`WORKER_MAX_RETRIES`"
 _LENGTHS = {"name": 1_000, "when": 20_000, "timezone": 200, "url": 10_000, "destination": 200, "path": 10_000,
             "method": 20, "headers": 40_000, "body": 300_000, "tags": 2_000, "calendar": 200}  # fmt: skip
 
@@ -66,6 +68,12 @@ ScheduleForm: type[Schema] = InputSchema.from_dict(
     },
     name="ScheduleForm",
 )
+
+
+def default_of(name: str) -> str:
+    """What a schedule has without a policy; a setting by its value."""
+    default = HINTS[name][1] or ""
+    return str(services().settings.worker_max_retries) if default == _OF_SETTINGS else default
 
 
 def request_of(form: Loaded) -> View:

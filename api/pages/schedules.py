@@ -8,10 +8,10 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
 
-from api import hop_limit
-from api.auth import PAGES
-from api.json_types import Loaded
-from api.pages.forms import (
+from scheduler_app.api import hop_limit
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.forms import (
     LOOK_SECONDS,
     OF_WHAT_WAS_DONE,
     ROWS,
@@ -21,13 +21,13 @@ from api.pages.forms import (
     takes_form,
     takes_query,
 )
-from api.problems import Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
-from api.wire.presenters import shown
-from api.wire.schedule_fields import LAST_OUTCOMES, STATES
-from api.wire.schedule_output import ScheduleChoice
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.field_types import BoundedList, Cursor, DestinationName, ScheduleId
+from scheduler_app.api.wire.presenters import shown
+from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES, STATES
+from scheduler_app.api.wire.schedule_output import ScheduleChoice
 from scheduler_app.clock import monotonic
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import Conflict, InvalidField, NotFound, StaleVersion
@@ -116,11 +116,12 @@ def change_selected(form: Loaded) -> Response | str:
     """Does one thing to each schedule that was selected, whatever becomes of the others."""
     verb, selected = form["verb"], form["selected"]
     if verb == "tag" and not form.get("tag_name", "").strip():
-        raise Problem(422, "say which tag: write it beside the button")
+        raise Problem(422, "say which tag: write it in the field beside the button")
     if "every" in form:
         return _change_all(form)
+    filters = {name: form[name] for name in FILTERS if name in form}
     if not selected:
-        return redirect(url_for(f"{PAGES}.schedules"), 303)
+        return redirect(url_for(f"{PAGES}.schedules", **filters), 303)
     if verb == "delete" and "confirmed" not in form:
         return render_template("confirm_delete.html", selected=selected)
     refused = _changed_each(selected, form)
@@ -131,7 +132,7 @@ def change_selected(form: Loaded) -> Response | str:
         where = url_for(f"{PAGES}.schedule", schedule_id=selected[0], done=VERBS[verb])
         return redirect(where, 303)
     undo = {"undo": UNDO[verb], "changed": selected} if verb in UNDO else {}
-    return redirect(url_for(f"{PAGES}.schedules", done=VERBS[verb], count=count, **undo), 303)
+    return redirect(url_for(f"{PAGES}.schedules", done=VERBS[verb], count=count, **undo, **filters), 303)
 
 
 def _change_all(form: Loaded) -> Response | str:

@@ -4,21 +4,17 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from marshmallow import fields, validate
 from werkzeug.wrappers import Response
 
-from api.auth import PAGES
-from api.json_types import Loaded
-from api.pages.access import drop_session, keep_session
-from api.pages.forms import takes_form, takes_query
-from api.problems import Problem
-from api.services import real_services
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.pages.access import drop_session, keep_session
+from scheduler_app.api.pages.forms import takes_form, takes_query
+from scheduler_app.api.services import real_services
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wrong_keys import refuse_beyond_limit
 from scheduler_app.config.api_keys import matching
-from scheduler_app.store.sessions import ATTEMPTS_SECONDS
 from scheduler_app.telemetry import get_logger
 
 log = get_logger(__name__)
-
-#: Attempts of one address within a minute.
-MAX_ATTEMPTS = 20
 
 
 class SignInQuery(InputSchema):
@@ -48,22 +44,15 @@ def sign_in(query: Loaded) -> Response | str:
 
 @takes_form(SignInForm)
 def begin_session(form: Loaded) -> Response | tuple[str, int]:
-    made, address = real_services(), request.remote_addr or ""
-    if made.store.sessions.count_attempt(address) > MAX_ATTEMPTS:
-        log.warning("sign_in.limited", message="An address tried to sign in too often", address=address)
-        raise Problem(
-            429,
-            f"more than {MAX_ATTEMPTS} attempts to sign in within a minute; wait, and try again",
-            headers={"Retry-After": str(ATTEMPTS_SECONDS)},
-        )
+    made = real_services()
     key = matching(form["key"].strip().encode(), made.settings.keys)
     if key is None:
-        log.warning("sign_in.refused", message="A sign-in was refused", address=address)
+        refuse_beyond_limit("sign_in.refused")
         page = render_template("sign_in.html", next=form.get("next", ""), refused=True)
         return page, 401
     # The token is new, whatever cookie the browser sent: a session fixed by an attacker is never used.
     token = made.store.sessions.open(key.digest)
-    log.info("sign_in.done", message="A person signed in", address=address)
+    log.info("sign_in.done", message="A person signed in", address=request.remote_addr or "")
     return keep_session(redirect(_own_path(form.get("next", "")), 303), token)
 
 

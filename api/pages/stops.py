@@ -1,23 +1,26 @@
 """The page of kill switches and blackouts, which keep callbacks from being sent."""
 
+from typing import Any
+
 from flask import Blueprint, g, redirect, render_template, url_for
 from marshmallow import ValidationError, fields, validate
 from werkzeug.wrappers import Response
 
-from api.auth import PAGES
-from api.json_types import Loaded, View
-from api.pages.form_values import errors_by_field, value_of
-from api.pages.forms import Done, problem_of, takes_form, takes_query
-from api.pages.when import trigger_fields
-from api.problems import Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire.blackout import BlackoutInput, blackout_of, blackout_shown
-from api.wire.input_schema import InputSchema
-from api.wire.kill_switch import KillSwitchInput, target_of
+from scheduler_app.api.auth import PAGES
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.pages.form_values import errors_by_field, value_of
+from scheduler_app.api.pages.forms import Done, problem_of, takes_form, takes_query
+from scheduler_app.api.pages.when import trigger_fields
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.blackout import BlackoutInput, blackout_of, blackout_shown
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.kill_switch import KillSwitchInput, target_of
 from scheduler_app.domain.blackout import KINDS
 from scheduler_app.domain.errors import Conflict, InvalidField
-from scheduler_app.domain.kill_switch import Scope
+from scheduler_app.domain.kill_switch import Scope, Target
+from scheduler_app.usecases.kill_switches import MOST_HELD, Stopped
 
 _SWITCH, _BLACKOUT = KillSwitchInput(), BlackoutInput()
 _FORM_NAMES = dict.fromkeys(KINDS, "when") | {"duration_seconds": "minutes"}
@@ -59,9 +62,20 @@ def register(blueprint: Blueprint) -> None:
     blueprint.add_url_rule("/stops/blackouts/delete", view_func=delete_blackout, methods=["POST"])
 
 
-@takes_query(Done)
+class StopsQuery(Done):
+    """After a kill switch was turned on, what it stops."""
+
+    scope = fields.String(validate=validate.OneOf(["all", "tag", "destination"]))
+    named = fields.String(validate=validate.Length(max=200))
+
+
+@takes_query(StopsQuery)
 def stops(query: Loaded) -> str:
-    return _page({"timezone": "UTC"}, done=query.get("done"))
+    stopped = None
+    if "scope" in query and (query["scope"] == Scope.ALL or "named" in query):
+        target = Target(tenant(), Scope(query["scope"]), query.get("named", ""))
+        stopped = services().kill_switches.stopped(target)
+    return _page({"timezone": "UTC"}, done=query.get("done"), stopped=stopped)
 
 
 @takes_form(SwitchForm)
@@ -76,7 +90,8 @@ def turn_on(form: Loaded) -> Response | tuple[str, int]:
         return _page({"timezone": "UTC"}, switch_problem=problem_of(error), switch_values=form), 422
     except Conflict as error:
         return _page({"timezone": "UTC"}, switch_problem=Problem(409, str(error)), switch_values=form), 409
-    return redirect(url_for(f"{PAGES}.stops", done="stopped"), 303)
+    named: dict[str, Any] = {"scope": target.scope.value} | ({"named": target.name} if target.name else {})
+    return redirect(url_for(f"{PAGES}.stops", done="stopped", **named), 303)
 
 
 @takes_form(SwitchOffForm)
@@ -124,6 +139,7 @@ def _page(
     switch_problem: Problem | None = None,
     switch_values: Loaded | None = None,
     done: str | None = None,
+    stopped: Stopped | None = None,
 ) -> str:
     made, now = services(), services().now()
     errors = errors_by_field(problem, _FORM_NAMES)
@@ -137,4 +153,6 @@ def _page(
         switch_problem=switch_problem,
         switch_values=switch_values or {},
         done=done,
+        stopped=stopped,
+        most_held=MOST_HELD,
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from api.json_types import View
+from scheduler_app.api.json_types import View
 
 _CRON_MINUTES = re.compile(r"[0-9*,/?-]+")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d.*", re.ASCII)

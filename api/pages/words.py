@@ -1,9 +1,13 @@
-"""Times as people read them."""
+"""Times, and the specification's sentences, as people read them."""
 
+import re
 from datetime import UTC, datetime
 
 from scheduler_app.domain.local_time import local_in
 
+_NAME = re.compile(r"`([^`]*)`")
+#: What a request says by null, a form says by an empty field.
+_NULL = (("A null takes it away", "Empty: nobody is told"), ("null for never", "empty for never"))
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -20,21 +24,32 @@ def relative(moment: datetime, now: datetime) -> str:
 
 
 def instant(moment: datetime) -> str:
-    """`2026-03-02 12:00:00 UTC`, with milliseconds where there are any."""
-    shown = moment.astimezone(UTC)
-    fraction = f".{shown.microsecond // 1000:03d}" if shown.microsecond else ""
-    return f"{shown:%Y-%m-%d %H:%M:%S}{fraction} UTC"
+    """`Mon 2026-03-02 12:00:00 UTC`, with milliseconds where there are any."""
+    return _with_zone(moment.astimezone(UTC))
 
 
 def minute(moment: datetime) -> str:
-    """`2026-03-02 12:00 UTC`, where seconds say nothing."""
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    """`Mon 2026-03-02 12:00 UTC`, where seconds say nothing."""
+    return f"{moment.astimezone(UTC):%a %Y-%m-%d %H:%M} UTC"
 
 
 def in_zone(moment: datetime, zone: str) -> str:
-    """`Mon 2026-03-02 13:00:00+01:00`, in an IANA zone."""
-    shown = local_in(moment, zone)
-    return f"{shown:%a} {shown.isoformat(sep=' ', timespec='seconds')}"
+    """`Mon 2026-03-02 13:00:00 +01:00`, in an IANA zone."""
+    return _with_zone(local_in(moment, zone))
+
+
+def local_time(text: str) -> str:
+    """The same of a local time with its offset, as the API's answers have it."""
+    return _with_zone(datetime.fromisoformat(text))
+
+
+def _with_zone(moment: datetime) -> str:
+    """The one form in which pages show a time: its day, its date, its time, and UTC or the offset from it."""
+    fraction = f".{moment.microsecond // 1000:03d}" if moment.microsecond else ""
+    offset = (
+        moment.isoformat(timespec="seconds")[len("2026-03-02T13:00:00") :] if moment.utcoffset() else "UTC"
+    )
+    return f"{moment:%a %Y-%m-%d %H:%M:%S}{fraction} {offset}"
 
 
 def duration(milliseconds: float) -> str:
@@ -45,6 +60,22 @@ def duration(milliseconds: float) -> str:
         if abs(milliseconds) >= size:
             return f"{_short(milliseconds / (3_600_000 if unit == 'h' else 60_000))} {unit}"
     return f"{_short(milliseconds / 1000)} s"
+
+
+def form_words(text: str) -> str:
+    """A sentence of the specification, or a default, as a form says it: fields by their labels, values in
+    quotation marks."""
+    for api, form in _NULL:
+        text = text.replace(api, form)
+    if text.strip("`").startswith("["):
+        return re.sub(r'[`"\[\]]', "", text)
+    whole = _NAME.fullmatch(text)
+    return _label(whole[1]).strip("“”") if whole else _NAME.sub(lambda found: _label(found[1]), text)
+
+
+def _label(name: str) -> str:
+    """`run_overlap` is `run overlap` on its form; values stand in quotation marks."""
+    return name.replace("_", " ") if name.isidentifier() and "_" in name else f"“{name.strip(chr(34))}”"
 
 
 def _short(number: float) -> str:

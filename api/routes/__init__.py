@@ -3,8 +3,8 @@
 from flask import Flask
 from flask_smorest import Api
 
-from api import converters
-from api.routes import (
+from scheduler_app.api import converters
+from scheduler_app.api.routes import (
     backfills,
     backlog,
     blackouts,
@@ -26,11 +26,11 @@ from api.routes import (
     signing,
     zone_check,
 )
-from api.tasks_facade import routes as tasks
+from scheduler_app.api.tasks_facade import routes as tasks
 
 
 def register(app: Flask) -> Api:
-    """Adds every route below /api, and /tasks; this order is the order of the specification."""
+    """Adds every route below /api/v1, and /tasks; this order is the order of the specification."""
     converters.register(app)
     api = Api(app)
     for module in (

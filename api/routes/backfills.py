@@ -1,16 +1,16 @@
-"""/api/schedules/{id}/backfill: past occurrences are made up for."""
+"""/api/v1/schedules/{id}/backfill: past occurrences are made up for."""
 
-from api import dry_run
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire.backfill import BackfillInput, BackfillOutput, backfill_shown
+from scheduler_app.api import dry_run, idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.backfill import BackfillInput, BackfillOutput, backfill_shown
 from scheduler_app.domain.backfill import RunOverlap
 from scheduler_app.usecases.backfills import Asked
 
 blueprint = ApiBlueprint(
-    "backfills", __name__, url_prefix="/api/schedules", description="Past occurrences, made up for"
+    "backfills", __name__, url_prefix="/api/v1/schedules", description="Past occurrences, made up for"
 )
 
 
@@ -35,8 +35,10 @@ def start_backfill(given: Loaded, schedule_id: str) -> View:
         RunOverlap(given["overlap"]),
         given["only_missing"],
     )
-    begin = made.backfills.plan if dry_run.asked() else made.backfills.start
-    return backfill_shown(begin(schedule, asked, now))
+    if dry_run.asked():
+        return backfill_shown(made.backfills.plan(schedule, asked, now))
+    seed = idempotency.request_seed()
+    return backfill_shown(made.backfills.start(schedule, asked, now, request_seed=seed))
 
 
 @blueprint.route("/<schedule:schedule_id>/backfill", methods=["GET"])

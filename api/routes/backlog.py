@@ -1,14 +1,20 @@
-"""/api/backlog: what is owed after an outage, and giving it up."""
+"""/api/v1/backlog: what is owed after an outage, and giving it up."""
 
-from api import dry_run
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire.backlog import BacklogExpired, BacklogExpireInput, BacklogOutput, backlog_shown, which_of
+from scheduler_app.api import dry_run
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.backlog import (
+    BacklogExpired,
+    BacklogExpireInput,
+    BacklogOutput,
+    backlog_shown,
+    which_of,
+)
 
 blueprint = ApiBlueprint(
-    "backlog", __name__, url_prefix="/api/backlog", description="What is late, and what becomes of it"
+    "backlog", __name__, url_prefix="/api/v1/backlog", description="What is late, and what becomes of it"
 )
 
 

@@ -1,11 +1,11 @@
-"""/api/blackouts: windows that recur, in which nothing is sent."""
+"""/api/v1/blackouts: windows that recur, in which nothing is sent."""
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire import Message, examples
-from api.wire.blackout import (
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import Message, examples
+from scheduler_app.api.wire.blackout import (
     BlackoutEdited,
     BlackoutInput,
     BlackoutList,
@@ -15,7 +15,7 @@ from api.wire.blackout import (
 )
 
 blueprint = ApiBlueprint(
-    "blackouts", __name__, url_prefix="/api/blackouts", description="Windows in which nothing is sent"
+    "blackouts", __name__, url_prefix="/api/v1/blackouts", description="Windows in which nothing is sent"
 )
 
 
@@ -28,7 +28,7 @@ def list_blackouts() -> View:
     return {"blackouts": [blackout_shown(each, now) for each in found]}
 
 
-@blueprint.route("/<name>", methods=["GET"])
+@blueprint.route("/<name:name>", methods=["GET"])
 @blueprint.response(200, BlackoutOutput)
 def get_blackout(name: str) -> View:
     """Get a blackout, and its window that lasts or comes next"""
@@ -36,7 +36,7 @@ def get_blackout(name: str) -> View:
     return blackout_shown(services().blackouts.get(name, now, tenant=tenant()), now)
 
 
-@blueprint.route("/<name>", methods=["PUT"])
+@blueprint.route("/<name:name>", methods=["PUT"])
 @blueprint.arguments(BlackoutInput, example=examples.BLACKOUT)
 @blueprint.response(200, BlackoutEdited)
 @blueprint.alt_response(201, schema=BlackoutEdited, description="There was none: it is created")
@@ -51,7 +51,7 @@ def put_blackout(given: Loaded, name: str) -> tuple[View, int]:
     return blackout_shown(blackout, now) | {"result": done}, 201 if done == "created" else 200
 
 
-@blueprint.route("/<name>", methods=["DELETE"])
+@blueprint.route("/<name:name>", methods=["DELETE"])
 @blueprint.response(200, Message)
 def delete_blackout(name: str) -> View:
     """Delete a blackout; what it has postponed comes at the time to which it was postponed"""

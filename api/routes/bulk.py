@@ -1,20 +1,20 @@
-"""/api/schedules/bulk: many schedules in one request."""
+"""/api/v1/schedules/bulk: many schedules in one request."""
 
 from marshmallow import ValidationError
 
-from api import hop_limit, idempotency
-from api.blueprint import ApiBlueprint
-from api.bulk_results import bulk_results
-from api.json_types import Loaded, View
-from api.problems import Problem, of_field, of_validation
-from api.services import services
-from api.tenancy import tenant
-from api.wire import BulkInput, BulkOutput, examples
+from scheduler_app.api import hop_limit, idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.bulk_results import bulk_results
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.problems import Problem, of_field, of_validation
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import BulkInput, BulkOutput, examples
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.domain.schedule import Schedule
 
 blueprint = ApiBlueprint(
-    "bulk", __name__, url_prefix="/api/schedules", description="Many schedules in one request"
+    "bulk", __name__, url_prefix="/api/v1/schedules", description="Many schedules in one request"
 )
 
 

@@ -1,21 +1,21 @@
-"""/api/schedules/pause, /resume, /delete: edits all schedules that match a filter, one page in each call.
+"""/api/v1/schedules/pause, /resume, /delete: edits all schedules that match a filter, one page in each call.
 
 A schedule may have one of these words as its id: no route of a single schedule is a POST to the id alone.
 """
 
-from api import dry_run, hop_limit
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire import DeletedPage, EditFilter, PausedPage, PauseFilter, ResumedPage, examples
+from scheduler_app.api import dry_run, hop_limit
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import DeletedPage, EditFilter, PausedPage, PauseFilter, ResumedPage, examples
 from scheduler_app.store.paging import Window
 from scheduler_app.usecases.bulk_edits import Verb, edit_page
 
 MAX_SKIPPED = 100
 
 blueprint = ApiBlueprint(
-    "edits", __name__, url_prefix="/api/schedules", description="Many schedules, chosen by a filter"
+    "edits", __name__, url_prefix="/api/v1/schedules", description="Many schedules, chosen by a filter"
 )
 
 
@@ -47,7 +47,7 @@ def _edited(verb: Verb, done: str, given: Loaded) -> View:
     if given["dry_run"]:
         dry_run.ask()
     made, window = services(), Window(limit=given["limit"], after=given.get("cursor"))
-    which = {name: given[name] for name in ("state", "name", "tag", "last_outcome") if name in given}
+    which = {name: given[name] for name in EditFilter.FILTERS if name in given}
     found = made.store.schedules.page(window, tenant=tenant(), **which)
     hops = hop_limit.request_hops()
     pause: Loaded = {name: given[name] for name in ("note", "until") if name in given}

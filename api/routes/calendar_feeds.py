@@ -1,15 +1,19 @@
-"""/api/calendar.ics, /api/schedules/{id}.ics: calendars; /api/calendar-feeds: who may read them by a URL."""
+"""/api/v1/calendar.ics and /api/v1/schedules/{id}.ics; /api/v1/calendar-feeds: who may read them by a URL."""
+
+from hashlib import blake2b
 
 from flask import Response
 
-from api import idempotency
-from api.auth import FEED_PATH
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.problems import Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire import CalendarQuery, CreatedFeed, FeedInput, FeedList, Message
+from scheduler_app.api import idempotency
+from scheduler_app.api.auth import FEED_PATH
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.preconditions import unchanged
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.versions import as_asked
+from scheduler_app.api.wire import CalendarQuery, CreatedFeed, FeedInput, FeedList, Message
 from scheduler_app.domain.calendar_feed import CalendarFeed
 from scheduler_app.store.calendar_feeds import CorruptFeed
 
@@ -19,7 +23,7 @@ FILE = {"type": "string", "description": "An iCalendar file (RFC 5545)"}
 blueprint = ApiBlueprint(
     "calendars_of_schedules",
     __name__,
-    url_prefix="/api",
+    url_prefix="/api/v1",
     description="Schedules in calendar programs: what is coming, and what has been",
 )
 
@@ -40,7 +44,7 @@ def get_calendar_file(query: Loaded) -> Response:
             raise Problem(
                 401,
                 "this token opens no calendar: it is mistyped, or its feed was deleted; create"
-                " another feed at /api/calendar-feeds",
+                " another feed at /api/v1/calendar-feeds",
                 headers={"WWW-Authenticate": "Bearer"},
             )
         if feed.tag is not None and tag not in (None, feed.tag):
@@ -70,7 +74,7 @@ def create_calendar_feed(given: Loaded) -> View:
         given["name"], given.get("tag"), services().now(), tenant=tenant()
     )
     shown = idempotency.shown_once(token)
-    return _shown(feed) | {"token": shown, "path": f"{FEED_PATH}?token={shown}"}
+    return _shown(feed) | {"token": shown, "path": f"{as_asked(FEED_PATH)}?token={shown}"}
 
 
 @blueprint.route("/calendar-feeds", methods=["GET"])
@@ -91,6 +95,9 @@ def delete_calendar_feed(feed_id: str) -> View:
 def _file(content: bytes) -> Response:
     # The URL may hold a token, and a proxy must not keep what it opened.
     headers = {"Cache-Control": "private, no-cache", "Referrer-Policy": "no-referrer"}
+    headers["ETag"] = f'"{blake2b(content, digest_size=12).hexdigest()}"'
+    if unchanged(headers["ETag"]):
+        return Response(status=304, headers=headers)
     return Response(content, content_type=f"{CALENDAR}; charset=utf-8", headers=headers)
 
 

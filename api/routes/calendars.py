@@ -1,16 +1,16 @@
-"""/api/calendars: holidays and weekends under a name, for schedules to observe."""
+"""/api/v1/calendars: holidays and weekends under a name, for schedules to observe."""
 
 import re
 import zlib
 
 from flask import Response, request
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.preconditions import unchanged
-from api.services import services
-from api.tenancy import tenant
-from api.wire import (
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.preconditions import unchanged
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import (
     CalendarEdited,
     CalendarInput,
     CalendarOutput,
@@ -23,13 +23,16 @@ from api.wire import (
     listed,
     window,
 )
-from api.wire.calendar import calendar_shown
-from api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR
+from scheduler_app.api.wire.calendar import calendar_shown
+from scheduler_app.api.wire.field_types import CALENDAR_NAME, CALENDAR_NAME_ERROR
 from scheduler_app.domain.calendars import Calendar, NamedCalendar
 from scheduler_app.domain.errors import InvalidField, StaleVersion
 
 blueprint = ApiBlueprint(
-    "calendars", __name__, url_prefix="/api/calendars", description="Holidays and weekend days under a name"
+    "calendars",
+    __name__,
+    url_prefix="/api/v1/calendars",
+    description="Holidays and weekend days under a name",
 )
 
 _VERSION = re.compile(r"(\d{1,15})(-[0-9a-f]{8})?\Z")
@@ -49,7 +52,7 @@ def list_calendars(query: Loaded) -> View:
     return listed("calendars", rows, asked, found)
 
 
-@blueprint.route("/<name>", methods=["GET"])
+@blueprint.route("/<name:name>", methods=["GET"])
 @blueprint.response(200, CalendarOutput)
 def get_calendar(name: str) -> Tagged | Response:
     """Get a calendar, and how many schedules its last change has moved"""
@@ -57,7 +60,7 @@ def get_calendar(name: str) -> Tagged | Response:
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@blueprint.route("/<name>", methods=["PUT"])
+@blueprint.route("/<name:name>", methods=["PUT"])
 @blueprint.arguments(CalendarInput, example=examples.CALENDAR)
 @blueprint.response(200, CalendarEdited)
 @blueprint.alt_response(201, schema=CalendarEdited, description="There was none: it is created")
@@ -77,11 +80,11 @@ def put_calendar(calendar: Calendar, name: str) -> tuple[View, int, Headers]:
     )
     view, headers = _tagged(named)
     if created:
-        return view | {"result": "created"}, 201, headers | {"Location": f"/api/calendars/{name}"}
+        return view | {"result": "created"}, 201, headers | {"Location": f"/api/v1/calendars/{name}"}
     return view | {"result": "changed" if named.updated_at == now else "unchanged"}, 200, headers
 
 
-@blueprint.route("/<name>", methods=["DELETE"])
+@blueprint.route("/<name:name>", methods=["DELETE"])
 @blueprint.response(200, Message)
 def delete_calendar(name: str) -> View:
     """Delete a calendar that no schedule observes"""
@@ -91,14 +94,18 @@ def delete_calendar(name: str) -> View:
     return {"message": "Calendar deleted."}
 
 
-@blueprint.route("/<name>/days", methods=["GET"])
+@blueprint.route("/<name:name>/days", methods=["GET"])
 @blueprint.arguments(DaysQuery, location="query")
 @blueprint.response(200, DaysOutput)
 def list_calendar_days(query: Loaded, name: str) -> View:
     """List the closed days of a calendar"""
     named = services().calendars.get(_checked(name), tenant=tenant())
-    days = named.days.days(query["from_"], query["to"])
-    return {"days": [{"date": day.date, "name": day.name, "kind": day.kind.value} for day in days]}
+    first, last = query["from_"], query["to"]
+    days = named.days.days(first, last)
+    return {
+        "days": [{"date": day.date, "name": day.name, "kind": day.kind.value} for day in days],
+        "warnings": list(named.calendar.unknown_years(first.year, last.year)),
+    }
 
 
 def _checked(name: str) -> str:
@@ -110,6 +117,7 @@ def _checked(name: str) -> str:
 def _tagged(named: NamedCalendar) -> Tagged:
     calendars = services().store.calendars
     view = calendar_shown(named) | {
+        "warnings": list(named.warnings(services().now())),
         "used_by": calendars.users(named.name, tenant=tenant()),
         "remade": {
             "moved": named.remade.moved,

@@ -1,26 +1,26 @@
-"""/api/destinations: named receivers, and what is sent to them."""
+"""/api/v1/destinations: named receivers, and what is sent to them."""
 
 import re
 import zlib
 
 from flask import Response, g, request
 
-from api import idempotency
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.preconditions import unchanged
-from api.services import services
-from api.tenancy import tenant
-from api.wire import Message, Paging, PutQuery, examples, listed, window
-from api.wire.destination_input import DestinationChange, DestinationInput
-from api.wire.destination_output import (
+from scheduler_app.api import idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.preconditions import unchanged
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import Message, Paging, PutQuery, examples, listed, window
+from scheduler_app.api.wire.destination_input import DestinationChange, DestinationInput
+from scheduler_app.api.wire.destination_output import (
     DestinationOutput,
     DestinationPage,
     TestOutput,
     destination_shown,
     flow_shown,
 )
-from api.wire.field_types import ID
+from scheduler_app.api.wire.field_types import ID
 from scheduler_app.domain.destination import Destination
 from scheduler_app.domain.destination_draft import DestinationDraft
 from scheduler_app.domain.errors import InvalidField, StaleVersion
@@ -28,7 +28,10 @@ from scheduler_app.domain.masking import masked_url
 from scheduler_app.usecases.upsert import Conditions
 
 blueprint = ApiBlueprint(
-    "destinations", __name__, url_prefix="/api/destinations", description="Named receivers and their limits"
+    "destinations",
+    __name__,
+    url_prefix="/api/v1/destinations",
+    description="Named receivers and their limits",
 )
 
 Headers = dict[str, str]
@@ -46,7 +49,7 @@ def list_destinations(query: Loaded) -> View:
     return listed("destinations", map(destination_shown, found.rows), asked, found)
 
 
-@blueprint.route("/<name>", methods=["GET"])
+@blueprint.route("/<name:name>", methods=["GET"])
 @blueprint.response(200, DestinationOutput)
 def get_destination(name: str) -> Tagged | Response:
     """Get a destination"""
@@ -55,12 +58,12 @@ def get_destination(name: str) -> Tagged | Response:
     flow = services().destinations.flow(found)
     if flow is not None:
         # It moves without a change of the destination: what was read before is not the same.
-        waiting = services().store.destinations.waiting(found.id, tenant=tenant())
+        waiting = services().store.destinations.waiting(found.id, in_flight=flow.in_flight, tenant=tenant())
         return view | {"flow": flow_shown(flow, waiting, services().now())}, headers
     return Response(status=304, headers=headers) if unchanged(headers["ETag"]) else (view, headers)
 
 
-@blueprint.route("/<name>", methods=["PUT"], query=PutQuery)
+@blueprint.route("/<name:name>", methods=["PUT"], query=PutQuery)
 @blueprint.arguments(DestinationInput, example=examples.DESTINATION)
 @blueprint.response(200, DestinationOutput)
 @blueprint.alt_response(201, schema=DestinationOutput, description="There was none: it is created")
@@ -81,11 +84,11 @@ def put_destination(draft: DestinationDraft, name: str) -> tuple[View, int, Head
     view, headers = _tagged(found)
     _show_secret(view, found, draft)
     if created:
-        return view | {"result": "created"}, 201, headers | {"Location": f"/api/destinations/{found.name}"}
+        return view | {"result": "created"}, 201, headers | {"Location": f"/api/v1/destinations/{found.name}"}
     return view | {"result": "changed" if found.updated_at == now else "unchanged"}, 200, headers
 
 
-@blueprint.route("/<name>", methods=["PATCH"])
+@blueprint.route("/<name:name>", methods=["PATCH"])
 @blueprint.arguments(DestinationChange, example=examples.DESTINATION_CHANGE)
 @blueprint.response(200, DestinationOutput)
 def change_destination(draft: DestinationDraft, name: str) -> Tagged:
@@ -93,7 +96,7 @@ def change_destination(draft: DestinationDraft, name: str) -> Tagged:
     return _changed(name, draft)
 
 
-@blueprint.route("/<name>", methods=["DELETE"])
+@blueprint.route("/<name:name>", methods=["DELETE"])
 @blueprint.response(200, Message)
 def delete_destination(name: str) -> View:
     """Delete a destination with its secrets; a 409 while schedules name it"""
@@ -101,21 +104,21 @@ def delete_destination(name: str) -> View:
     return {"message": "Destination deleted."}
 
 
-@blueprint.route("/<name>/pause", methods=["POST"])
+@blueprint.route("/<name:name>/pause", methods=["POST"])
 @blueprint.response(200, DestinationOutput)
 def pause_destination(name: str) -> Tagged:
     """Send nothing more; what is due waits until the destination is resumed"""
     return _changed(name, DestinationDraft(paused=True))
 
 
-@blueprint.route("/<name>/resume", methods=["POST"])
+@blueprint.route("/<name:name>/resume", methods=["POST"])
 @blueprint.response(200, DestinationOutput)
 def resume_destination(name: str) -> Tagged:
     """Send again; what waited follows within a minute, oldest first"""
     return _changed(name, DestinationDraft(paused=False))
 
 
-@blueprint.route("/<name>/test", methods=["POST"])
+@blueprint.route("/<name:name>/test", methods=["POST"])
 @blueprint.response(200, TestOutput)
 def test_destination(name: str) -> View:
     """Call the destination once, now, outside of its limits, and show the answer"""

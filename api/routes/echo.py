@@ -5,10 +5,10 @@ It says what it was sent and repeats nothing of it: a body may hold a secret, an
 
 from flask import Flask, Response, jsonify, request
 
-from api.auth import is_local_name
-from api.declared_parameters import accepting_anything
-from api.problems import Problem
-from api.services import services
+from scheduler_app.api.auth import is_local_name
+from scheduler_app.api.declared_parameters import accepting_anything
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
 from scheduler_app.domain.http_action import METHODS
 
 PATH = "/echo"

@@ -1,17 +1,17 @@
-"""/api/schedules/{id}/edits: who changed what, and back again."""
+"""/api/v1/schedules/{id}/edits: who changed what, and back again."""
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.preconditions import etag, version_wanted
-from api.reverting import revert
-from api.services import services
-from api.tenancy import tenant
-from api.wire import EditPage, Paging, ScheduleOutput, listed, window
-from api.wire.edits import edit_shown
-from api.wire.presenters import shown
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.preconditions import etag, version_wanted
+from scheduler_app.api.reverting import revert
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import EditPage, Paging, ScheduleOutput, listed, window
+from scheduler_app.api.wire.edits import edit_shown
+from scheduler_app.api.wire.presenters import shown
 from scheduler_app.domain.errors import NotFound
 
-blueprint = ApiBlueprint("edits_log", __name__, url_prefix="/api/schedules", description="Who changed it?")
+blueprint = ApiBlueprint("edits_log", __name__, url_prefix="/api/v1/schedules", description="Who changed it?")
 
 
 @blueprint.route("/<schedule:schedule_id>/edits", methods=["GET"])

@@ -1,13 +1,13 @@
-"""/api/events: events with their history; cancelling and redriving them."""
+"""/api/v1/events: events with their history; cancelling and redriving them."""
 
 from flask import request
 
-from api import dry_run
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire import (
+from scheduler_app.api import dry_run
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import (
     EventFilter,
     EventOutput,
     EventPage,
@@ -18,7 +18,7 @@ from api.wire import (
     listed,
     window,
 )
-from api.wire.presenters import event_shown
+from scheduler_app.api.wire.presenters import event_shown
 from scheduler_app.domain.errors import Refused
 from scheduler_app.usecases.completions import STRANGER
 
@@ -26,7 +26,7 @@ MAX_SKIPPED = 100
 MAX_TOKEN = 200
 
 blueprint = ApiBlueprint(
-    "events", __name__, url_prefix="/api/events", description="Occurrences and their history"
+    "events", __name__, url_prefix="/api/v1/events", description="Occurrences and their history"
 )
 
 
@@ -98,6 +98,8 @@ def redrive_events(given: Loaded) -> View:
         tenant=tenant(),
         schedule_id=given.get("schedule_id"),
         narrowing=given["narrowing"],
+        a_second=given.get("rate"),
+        start=given.get("start_at"),
     )
     view: View = {
         "redriven": page.count,
@@ -107,6 +109,8 @@ def redrive_events(given: Loaded) -> View:
     }
     if len(page.skipped) > MAX_SKIPPED:
         view["skipped_omitted"] = len(page.skipped) - MAX_SKIPPED
+    if page.last_due is not None:
+        view["last_due_at"] = page.last_due
     return view
 
 

@@ -1,15 +1,15 @@
-"""/api/schedules/{id}/why: why a schedule fires at an instant, or does not."""
+"""/api/v1/schedules/{id}/why: why a schedule fires at an instant, or does not."""
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire import WhyOutput, WhyQuery, explained
-from api.wire.jittered import Jitter
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import WhyOutput, WhyQuery, explained
+from scheduler_app.api.wire.jittered import Jitter
 from scheduler_app.usecases.explanation import explain_schedule, zone_of
 
 blueprint = ApiBlueprint(
-    "explanations", __name__, url_prefix="/api/schedules", description="Why does it run, or not?"
+    "explanations", __name__, url_prefix="/api/v1/schedules", description="Why does it run, or not?"
 )
 
 

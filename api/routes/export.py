@@ -1,4 +1,4 @@
-"""/api/schedules/export: every schedule as a line of JSON, as POST takes it."""
+"""/api/v1/schedules/export: every schedule as a line of JSON, as POST takes it."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -6,12 +6,12 @@ from itertools import chain
 
 from flask import Response
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire import ScheduleChoice
-from api.wire.presenters import exported
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import ScheduleChoice
+from scheduler_app.api.wire.presenters import exported
 from scheduler_app.domain.schedule import Schedule
 from scheduler_app.store import Schedules
 from scheduler_app.store.paging import Window
@@ -23,9 +23,9 @@ A_PAGE = 25
 A_PIECE = 64 * 1024
 LINES = {
     "type": "string",
-    "description": "A JSON object a line, newest first, each as `POST /api/schedules` and the items of"
-    " `POST /api/schedules/bulk` take it. A rule has its DTSTART made explicit, so that it fires at the same"
-    " instants. Header values, the values of the URL's query and bodies are masked. Where the API has a"
+    "description": "A JSON object a line, newest first, each as `POST /api/v1/schedules` and the items of"
+    " `POST /api/v1/schedules/bulk` take it. A rule has its DTSTART made explicit, so that it fires at the"
+    " same instants. Header values, the values of the URL's query and bodies are masked. Where the API has a"
     " SECRETS_KEY, `sealed` holds them, encrypted with it: an API that has the same key takes them back, for"
     " the same origin. Without it a creation refuses the masks: put the real ones there. Signing secrets are"
     " made anew. The state is part of it: what is paused here is paused where it is taken, and an active"
@@ -33,7 +33,7 @@ LINES = {
 }
 
 blueprint = ApiBlueprint(
-    "export", __name__, url_prefix="/api/schedules", description="All schedules, to keep or move"
+    "export", __name__, url_prefix="/api/v1/schedules", description="All schedules, to keep or move"
 )
 
 

@@ -1,16 +1,16 @@
-"""/api/forecast: what falls due when, before it comes."""
+"""/api/v1/forecast: what falls due when, before it comes."""
 
 from threading import Lock
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.problems import RETRY_AFTER_SECONDS, Problem
-from api.services import services
-from api.tenancy import tenant
-from api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.problems import RETRY_AFTER_SECONDS, Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire.forecast import ForecastOutput, ForecastQuery, buckets_of, forecast_shown
 
 blueprint = ApiBlueprint(
-    "forecast", __name__, url_prefix="/api/forecast", description="What falls due, before it comes"
+    "forecast", __name__, url_prefix="/api/v1/forecast", description="What falls due, before it comes"
 )
 
 #: A forecast may take seconds of this process: one at a time leaves the others' requests their share.

@@ -2,8 +2,8 @@
 
 from flask import Flask, Response, jsonify
 
-from api.json_types import View
-from api.services import Services, services
+from scheduler_app.api.json_types import View
+from scheduler_app.api.services import Services, services
 from scheduler_app.health.ready import check_ready
 
 

@@ -1,22 +1,22 @@
-"""/api/schedules/import: schedules of the events of an iCalendar file."""
+"""/api/v1/schedules/import: schedules of the events of an iCalendar file."""
 
 from collections import Counter
 
-from api import hop_limit, idempotency
-from api.blueprint import ApiBlueprint
-from api.bulk_results import bound_errors
-from api.json_types import Loaded, View
-from api.problems import Problem
-from api.routes.bulk import outcome
-from api.services import services
-from api.tenancy import tenant
-from api.wire import ImportInput, ImportOutput, examples
+from scheduler_app.api import hop_limit, idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.bulk_results import bound_errors
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.routes.bulk import outcome
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import ImportInput, ImportOutput, examples
 from scheduler_app.domain.errors import Conflict, InvalidField
 from scheduler_app.ics import Series
 from scheduler_app.usecases.ics_import import Import, Imported, ImportedItem, import_calendar
 
 blueprint = ApiBlueprint(
-    "imports", __name__, url_prefix="/api/schedules", description="Schedules of the events of a calendar"
+    "imports", __name__, url_prefix="/api/v1/schedules", description="Schedules of the events of a calendar"
 )
 
 

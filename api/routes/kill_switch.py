@@ -1,13 +1,13 @@
-"""/api/kill-switch: stops everything, a tag or a destination at once, and lets it go on."""
+"""/api/v1/kill-switch: stops everything, a tag or a destination at once, and lets it go on."""
 
 from flask import g
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire import examples
-from api.wire.kill_switch import (
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.kill_switch import (
     KillSwitchInput,
     KillSwitchList,
     KillSwitchQuery,
@@ -19,7 +19,7 @@ from api.wire.kill_switch import (
 )
 
 blueprint = ApiBlueprint(
-    "kill-switch", __name__, url_prefix="/api/kill-switch", description="Stops much at once, in one write"
+    "kill-switch", __name__, url_prefix="/api/v1/kill-switch", description="Stops much at once, in one write"
 )
 
 

@@ -1,15 +1,15 @@
-"""/api/messages: one-off deliveries without a schedule."""
+"""/api/v1/messages: one-off deliveries without a schedule."""
 
 from marshmallow import ValidationError
 
-from api import hop_limit, idempotency
-from api.blueprint import ApiBlueprint
-from api.bulk_results import bulk_results
-from api.json_types import Loaded, View
-from api.problems import Problem, of_field, of_validation
-from api.services import services
-from api.tenancy import tenant
-from api.wire import (
+from scheduler_app.api import hop_limit, idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.bulk_results import bulk_results
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.problems import Problem, of_field, of_validation
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import (
     MessageBulkInput,
     MessageBulkOutput,
     MessageFilter,
@@ -29,7 +29,7 @@ from scheduler_app.domain.message_ids import message_id_of
 from scheduler_app.usecases.messages import Refusal, Scheduled
 
 blueprint = ApiBlueprint(
-    "messages", __name__, url_prefix="/api/messages", description="One-off deliveries without a schedule"
+    "messages", __name__, url_prefix="/api/v1/messages", description="One-off deliveries without a schedule"
 )
 
 Headers = dict[str, str]
@@ -55,7 +55,7 @@ def schedule_message(given: MessageDraft) -> tuple[View, int, Headers]:
     view = message_shown(made.record)
     if made.signing_secret:
         view["signing_secret"] = idempotency.shown_once(made.signing_secret)
-    return view, 201 if made.created else 200, {"Location": f"/api/messages/{view['id']}"}
+    return view, 201 if made.created else 200, {"Location": f"/api/v1/messages/{view['id']}"}
 
 
 @blueprint.route("/bulk", methods=["POST"])

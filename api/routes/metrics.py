@@ -13,8 +13,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from api.services import Services, services
-from api.tenancy import tenant
+from scheduler_app.api.services import Services, services
+from scheduler_app.api.tenancy import tenant
 from scheduler_app.clock import monotonic
 from scheduler_app.health.queues import named_queues, unserved
 from scheduler_app.store import STORE_FAULTS, within
@@ -31,8 +31,8 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Fleet(Collector):
-    """Gauges of the whole system, read at each scrape. Those of a dependency that does not answer are left
-    out (`scheduler_dependency_up` tells): a gauge that kept its value would look fine."""
+    """Gauges of the whole system, read at each scrape. Those that nobody answers in time are left out
+    (`scheduler_dependency_up` tells): a gauge that kept its value would look fine."""
 
     def __init__(self, made: Services) -> None:
         self._made = made
@@ -40,14 +40,26 @@ class Fleet(Collector):
     def collect(self) -> Iterator[Metric]:
         publisher, started = self._made.publisher, monotonic()
         wait = publisher.ask_queue_length()
+        read: list[Metric] = []
+        # Collected before they are given on: what gives them on must not count for the time that MongoDB has.
         with suppress(*STORE_FAULTS), within(ANSWER_SECONDS):
-            yield from list(self._stored())
+            for family in self._stored():
+                read.append(family)  # noqa: PERF402  (what was read before a fault is kept)
+        yield from read
         with suppress(*publisher.unavailable):
             length = wait(started + ANSWER_SECONDS - monotonic())
             yield _gauge("scheduler_queue_length", "Messages that no worker has taken", length)
 
     def _stored(self) -> Iterator[Metric]:
+        """Each family as it is read: where the time ends, those before it stay. The processes come first:
+        alarms that wake somebody need them."""
         store = self._made.store
+        nodes = GaugeMetricFamily("scheduler_nodes", "Processes that reported lately", labels=["role"])
+        processes = store.processes.alive()
+        alive = [process.role for process in processes]
+        for role in sorted({*alive, "api", "beat", "worker"}):
+            nodes.add_metric([role], alive.count(role))
+        yield nodes
         events = GaugeMetricFamily("scheduler_events", "Events in each living state", labels=["state"])
         for state, count in store.events.living_by_state().items():
             events.add_metric([state], count)
@@ -58,12 +70,6 @@ class Fleet(Collector):
             "When the longest-waiting event is or was due, Unix time; 0 when none waits",
             oldest.timestamp() if oldest else 0.0,
         )
-        nodes = GaugeMetricFamily("scheduler_nodes", "Processes that reported lately", labels=["role"])
-        processes = store.processes.alive()
-        alive = [process.role for process in processes]
-        for role in sorted({*alive, "api", "beat", "worker"}):
-            nodes.add_metric([role], alive.count(role))
-        yield nodes
         served = GaugeMetricFamily(
             "scheduler_queue_unserved",
             "1 for a queue that events are in and no worker serves",
@@ -113,7 +119,7 @@ def _count(response: Response) -> Response:
 
 @lru_cache(maxsize=256)
 def _template(rule: str) -> str:
-    """`/api/schedules/{schedule_id}`, as in the specification."""
+    """`/api/v1/schedules/{schedule_id}`, as in the specification."""
     return re.sub(r"<(?:[^<>:]*:)?([^<>]*)>", r"{\1}", rule)
 
 

@@ -1,18 +1,18 @@
-"""/api/schedules/preview: the next occurrences of a trigger, saved or not."""
+"""/api/v1/schedules/preview: the next occurrences of a trigger, saved or not."""
 
 from typing import Any, cast
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
-from api.wire.blackout import note_blackouts
-from api.wire.jittered import Jitter
-from api.wire.previewed import previewed, previewed_input
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import PreviewInput, PreviewOutput, PreviewQuery, examples
+from scheduler_app.api.wire.blackout import note_blackouts
+from scheduler_app.api.wire.jittered import Jitter
+from scheduler_app.api.wire.previewed import previewed, previewed_input
 
 blueprint = ApiBlueprint(
-    "previews", __name__, url_prefix="/api/schedules", description="When will it really run?"
+    "previews", __name__, url_prefix="/api/v1/schedules", description="When will it really run?"
 )
 
 

@@ -1,14 +1,14 @@
-"""/api/schedules: one schedule, their list, and the events of one."""
+"""/api/v1/schedules: one schedule, their list, and the events of one."""
 
 from flask import Response
 
-from api import hop_limit, idempotency
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.preconditions import etag, put_conditions, unchanged, version_wanted
-from api.services import services
-from api.tenancy import tenant
-from api.wire import (
+from scheduler_app.api import hop_limit, idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.preconditions import etag, put_conditions, unchanged, version_wanted
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import (
     Created,
     Edited,
     EventPage,
@@ -28,7 +28,7 @@ from api.wire import (
     listed,
     window,
 )
-from api.wire.presenters import event_shown, shown
+from scheduler_app.api.wire.presenters import event_shown, shown
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import NotFound
 from scheduler_app.domain.event import FINAL, LIVING, State
@@ -37,7 +37,7 @@ from scheduler_app.store.events.lists import EVERYTHING, Narrowing
 from scheduler_app.usecases.upsert import put
 
 blueprint = ApiBlueprint(
-    "schedules", __name__, url_prefix="/api/schedules", description="Rules, callbacks, policies"
+    "schedules", __name__, url_prefix="/api/v1/schedules", description="Rules, callbacks, policies"
 )
 
 Headers = dict[str, str]
@@ -62,7 +62,7 @@ def create_schedule(given: tuple[str | None, Draft]) -> Tagged:
     view, headers = _tagged(schedule)
     if schedule.signing:
         view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
-    return view, headers | {"Location": f"/api/schedules/{schedule.id}"}
+    return view, headers | {"Location": f"/api/v1/schedules/{schedule.id}"}
 
 
 @blueprint.route("", methods=["GET"])
@@ -113,7 +113,7 @@ def update_schedule(given: tuple[str | None, Draft], schedule_id: str) -> tuple[
         view["signing_secret"] = idempotency.shown_once(schedule.signing.secret)
     if created:
         view |= {"message": "Schedule created successfully.", "result": "created"}
-        return view, 201, headers | {"Location": f"/api/schedules/{schedule.id}"}
+        return view, 201, headers | {"Location": f"/api/v1/schedules/{schedule.id}"}
     result = "changed" if schedule.updated_at == now else "unchanged"
     return view | {"message": "Schedule updated successfully.", "result": result}, 200, headers
 

@@ -1,19 +1,19 @@
-"""/api/schedules/{id}/signing-secret: the secret by which receivers verify callbacks."""
+"""/api/v1/schedules/{id}/signing-secret: the secret by which receivers verify callbacks."""
 
 from datetime import timedelta
 
-from api import idempotency
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.preconditions import version_wanted
-from api.services import services
-from api.tenancy import tenant
-from api.wire import Message, SigningInput, SigningOutput, examples
+from scheduler_app.api import idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.preconditions import version_wanted
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import Message, SigningInput, SigningOutput, examples
 
 blueprint = ApiBlueprint(
     "signing",
     __name__,
-    url_prefix="/api/schedules",
+    url_prefix="/api/v1/schedules",
     description="Standard Webhooks",
 )
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import flask_swagger_ui
 import yaml
-from flask import Flask, Response, send_from_directory
+from flask import Flask, Response, redirect, send_from_directory
 from flask_smorest import Api
+from werkzeug import Response as AnyResponse
 
-from api.apply_schema import apply_schema
-from api.openapi import Node, completed
+from scheduler_app.api.apply_schema import apply_schema
+from scheduler_app.api.openapi import Node, completed
 
 #: The files of swagger-ui-dist in the package; its Flask blueprint is not used.
 ASSETS = Path(flask_swagger_ui.__file__).parent / "dist"
@@ -92,6 +93,11 @@ def register(app: Flask, api: Api) -> None:
     @app.get("/swagger-ui/")
     def swagger_ui() -> Response:
         return Response(PAGE, mimetype="text/html", headers={"Content-Security-Policy": POLICY})
+
+    @app.get("/swagger/index.html")
+    def swagger_ui_of_the_seed() -> AnyResponse:
+        """Where task_scheduler has it."""
+        return redirect("/swagger-ui", code=308)
 
     @app.get("/swagger-ui/start.js")
     def swagger_ui_start() -> Response:

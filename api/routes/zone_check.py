@@ -1,16 +1,16 @@
-"""/api/tzdata: which schedules the installed zone data and holiday data would move."""
+"""/api/v1/tzdata: which schedules the installed zone data and holiday data would move."""
 
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.services import services
-from api.tenancy import tenant
-from api.wire import ZoneCheckOutput, ZoneCheckQuery, window, zone_check_shown
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import ZoneCheckOutput, ZoneCheckQuery, window, zone_check_shown
 from scheduler_app.usecases.zone_check import check_zones
 
 blueprint = ApiBlueprint(
     "tzdata",
     __name__,
-    url_prefix="/api/tzdata",
+    url_prefix="/api/v1/tzdata",
     description="Zone and holiday data, and what a new release moves",
 )
 

@@ -2,7 +2,7 @@
 
 from flask import Flask, Response, json, request
 
-from api.problems import PROBLEM_JSON
+from scheduler_app.api.problems import PROBLEM_JSON
 
 PREFIX = "/tasks"
 

@@ -7,13 +7,13 @@ from urllib.parse import urlencode
 
 from flask import request
 
-from api import hop_limit, idempotency
-from api.blueprint import ApiBlueprint
-from api.json_types import Loaded, View
-from api.problems import Problem
-from api.services import services
-from api.tasks_facade import task
-from api.tasks_facade.wire import (
+from scheduler_app.api import hop_limit, idempotency
+from scheduler_app.api.blueprint import ApiBlueprint
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.problems import Problem
+from scheduler_app.api.services import services
+from scheduler_app.api.tasks_facade import task
+from scheduler_app.api.tasks_facade.wire import (
     NewTask,
     ScheduledFilter,
     TaskChange,
@@ -23,9 +23,9 @@ from api.tasks_facade.wire import (
     TaskOutput,
     TaskTime,
 )
-from api.tenancy import tenant
-from api.wire import examples
-from api.wire.field_types import Cursor
+from scheduler_app.api.tenancy import tenant
+from scheduler_app.api.wire import examples
+from scheduler_app.api.wire.field_types import Cursor
 from scheduler_app.domain.command_patterns import AllowedCommands
 from scheduler_app.domain.errors import InvalidField, NotFound
 from scheduler_app.domain.schedule import Schedule, ScheduleState

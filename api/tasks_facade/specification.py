@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from api.tasks_facade.answers import PREFIX, status_shown
+from scheduler_app.api.tasks_facade.answers import PREFIX, status_shown
 
 Node = dict[str, Any]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from api.converters import TASK_WORDS
-from api.json_types import Loaded, View
+from scheduler_app.api.converters import TASK_WORDS
+from scheduler_app.api.json_types import Loaded, View
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.command_action import CommandAction
 from scheduler_app.domain.command_patterns import AllowedCommands
@@ -25,7 +25,7 @@ _OWN_WORDS = {"run_at": "scheduled_at", "action": "command", "purpose": "descrip
 
 
 def is_task(schedule: Schedule | CorruptSchedule) -> bool:
-    """Whether /tasks shows it; one whose document cannot be read is left to /api/schedules."""
+    """Whether /tasks shows it; one whose document cannot be read is left to /api/v1/schedules."""
     return (
         isinstance(schedule, Schedule) and TAG in schedule.tags and isinstance(schedule.action, CommandAction)
     )

@@ -2,9 +2,9 @@
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Cursor, Instant, ScheduleId, check_visible
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.field_types import Cursor, Instant, ScheduleId, check_visible
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.command_action import MAX_COMMAND_BYTES
 from scheduler_app.domain.schedule import MAX_PURPOSE
 

@@ -1,8 +1,15 @@
 """JSON in and out: the schemas of bodies, queries and answers, and what fills the answers."""
 
-from api.wire.bulk import BulkInput, BulkOutput
-from api.wire.bulk_edits import DeletedPage, EditFilter, PausedPage, PauseFilter, PauseInput, ResumedPage
-from api.wire.calendar import (
+from scheduler_app.api.wire.bulk import BulkInput, BulkOutput
+from scheduler_app.api.wire.bulk_edits import (
+    DeletedPage,
+    EditFilter,
+    PausedPage,
+    PauseFilter,
+    PauseInput,
+    ResumedPage,
+)
+from scheduler_app.api.wire.calendar import (
     CalendarEdited,
     CalendarInput,
     CalendarOutput,
@@ -10,27 +17,27 @@ from api.wire.calendar import (
     DaysOutput,
     DaysQuery,
 )
-from api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
-from api.wire.completion import FailureInput
-from api.wire.edits import EditPage
-from api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
-from api.wire.event_output import EventOutput, EventPage, Triggered
-from api.wire.explanation import WhyOutput, WhyQuery, explained
-from api.wire.ics_import import ImportInput, ImportOutput
-from api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
-from api.wire.message_output import (
+from scheduler_app.api.wire.calendar_feeds import CalendarQuery, CreatedFeed, FeedInput, FeedList
+from scheduler_app.api.wire.completion import FailureInput
+from scheduler_app.api.wire.edits import EditPage
+from scheduler_app.api.wire.event_filter import EventFilter, HistoryFilter, RedriveInput, RedriveOutput
+from scheduler_app.api.wire.event_output import EventOutput, EventPage, Triggered
+from scheduler_app.api.wire.explanation import WhyOutput, WhyQuery, explained
+from scheduler_app.api.wire.ics_import import ImportInput, ImportOutput
+from scheduler_app.api.wire.message_input import MessageBulkInput, MessageFilter, NewMessage, RescheduleInput
+from scheduler_app.api.wire.message_output import (
     MessageBulkOutput,
     MessageOutput,
     MessagePage,
     ScheduledMessage,
     message_shown,
 )
-from api.wire.output_schema import Message
-from api.wire.paging import Paging, listed, window
-from api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
-from api.wire.problem_output import Problem
-from api.wire.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
-from api.wire.schedule_output import (
+from scheduler_app.api.wire.output_schema import Message
+from scheduler_app.api.wire.paging import Paging, listed, window
+from scheduler_app.api.wire.preview import PreviewInput, PreviewOutput, PreviewQuery
+from scheduler_app.api.wire.problem_output import Problem
+from scheduler_app.api.wire.schedule_input import NewSchedule, PutQuery, ScheduleInput, check_same_id
+from scheduler_app.api.wire.schedule_output import (
     Created,
     Edited,
     ScheduleChoice,
@@ -38,8 +45,8 @@ from api.wire.schedule_output import (
     ScheduleOutput,
     SchedulePage,
 )
-from api.wire.signing import SigningInput, SigningOutput
-from api.wire.zone_check import ZoneCheckOutput, ZoneCheckQuery, zone_check_shown
+from scheduler_app.api.wire.signing import SigningInput, SigningOutput
+from scheduler_app.api.wire.zone_check import ZoneCheckOutput, ZoneCheckQuery, zone_check_shown
 
 __all__ = [
     "BulkInput",

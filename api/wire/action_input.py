@@ -4,8 +4,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate, validates_schema
 
-from api.wire.action_types import ACTION_TYPES
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.action_types import ACTION_TYPES
+from scheduler_app.api.wire.input_schema import InputSchema
 
 
 class _OfAnyType(InputSchema):

@@ -2,10 +2,10 @@
 
 from marshmallow import fields, validate
 
-from api.json_types import View
-from api.wire.field_types import Instant
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OmitNone
+from scheduler_app.api.json_types import View
+from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OmitNone
 from scheduler_app.domain.backfill import (
     DEFAULT_RATE,
     LEAST_RATE,

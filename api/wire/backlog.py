@@ -5,10 +5,10 @@ from typing import ClassVar, Final
 
 from marshmallow import fields, validate
 
-from api.json_types import Loaded, View
-from api.wire.field_types import DestinationName, Instant, ScheduleId
-from api.wire.output_schema import OmitNone, OutputSchema
-from api.wire.selection import Selection
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.field_types import DestinationName, Instant, ScheduleId
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.selection import Selection
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.http_action import DESTINATION_PREFIX, destination_key
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of

@@ -6,8 +6,8 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate, validates_schema
 
-from api.json_types import Loaded, View
-from api.wire.field_types import (
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.field_types import (
     CALENDAR_NAME,
     CALENDAR_NAME_ERROR,
     DestinationName,
@@ -15,9 +15,9 @@ from api.wire.field_types import (
     ScheduleId,
     check_visible,
 )
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OmitNone, OutputSchema
-from api.wire.schedule_fields import OUTPUT_FIELDS, PREVIEW_FIELDS
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.schedule_fields import OUTPUT_FIELDS, PREVIEW_FIELDS
 from scheduler_app.domain.blackout import KINDS, LEAST_DURATION, MAX_DURATION, POLICIES, Blackout, end_of
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.kill_switch import Scope, Target

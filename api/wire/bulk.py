@@ -4,11 +4,11 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate
 
-from api.wire.field_types import BoundedList, Instant
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OutputSchema
-from api.wire.problem_output import Problem
-from api.wire.schedule_input import NewSchedule
+from scheduler_app.api.wire.field_types import BoundedList, Instant
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.problem_output import Problem
+from scheduler_app.api.wire.schedule_input import NewSchedule
 
 MAX_BULK = 1_000
 

@@ -4,19 +4,19 @@ from typing import ClassVar
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Cursor, Instant, check_visible
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OutputSchema
-from api.wire.paging import MAX_LIMIT
-from api.wire.schedule_output import ScheduleChoice
-from api.wire.selection import Selection, Skipped
+from scheduler_app.api.wire.field_types import Cursor, Instant, check_visible
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.paging import MAX_LIMIT
+from scheduler_app.api.wire.schedule_output import ScheduleChoice
+from scheduler_app.api.wire.selection import Selection, Skipped
 from scheduler_app.domain.pause import MAX_NOTE
 
 
 class EditFilter(ScheduleChoice, Selection):
     """Which schedules to edit, and how many in one call."""
 
-    FILTERS: ClassVar = {name: name for name in ("state", "name", "tag", "last_outcome")}
+    FILTERS: ClassVar = {name: field.data_key or name for name, field in ScheduleChoice().fields.items()}
     THINGS = "schedule"
 
     limit = fields.Integer(

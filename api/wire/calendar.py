@@ -4,12 +4,12 @@ from datetime import timedelta
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
-from api.json_types import Loaded, View
-from api.services import services
-from api.wire.field_types import BoundedList, Instant, check_visible
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OutputSchema
-from api.wire.paging import Listed
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.services import services
+from scheduler_app.api.wire.field_types import BoundedList, Instant, check_visible
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.paging import Listed
 from scheduler_app.domain.calendars import (
     FIRST_YEAR,
     LAST_YEAR,
@@ -24,6 +24,7 @@ from scheduler_app.ics import closed_days
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS
 from scheduler_app.ics.closed_days import YEARS_AHEAD
 from scheduler_app.store.calendars.calendars import CorruptCalendar
+from scheduler_app.usecases import ics_import
 
 #: The longest stretch of days in one answer.
 MAX_DAYS = 3_660
@@ -71,6 +72,21 @@ class CalendarInput(InputSchema):
         validate=validate.Length(min=1, max=20),
         metadata={"description": "An exchange, on whose holidays the calendar is closed", "example": "NYSE"},
     )
+    categories = BoundedList(
+        fields.String(validate=validate.Length(min=1, max=40)),
+        validate=validate.Length(max=20),
+        metadata={
+            "description": "Which of the country's holidays are closed: `public` by default; `bank`,"
+            " `government`, `half_day`, `school` and others, where a country has them",
+            "example": ["public", "bank"],
+        },
+    )
+    working_weekends = fields.Boolean(
+        metadata={
+            "description": "Whether the weekend days are open on which the country works in return for a"
+            " bridge day, as China does; false by default"
+        }
+    )
     weekend = BoundedList(
         fields.String(validate=validate.OneOf(WEEKDAYS)),
         validate=validate.Length(max=7),
@@ -89,10 +105,14 @@ class CalendarInput(InputSchema):
     def calendar(self, data: Loaded, **_: object) -> Calendar:
         dates = list(data.get("dates", ()))
         if text := data.pop("ics", None):
-            found = closed_days(text, services().now(), most=MAX_DATES)
+            found = closed_days(
+                text, services().now(), most=MAX_DATES, is_out_of_time=ics_import.reading_time()
+            )
             dates += [NamedDate(day, name) for day, name in found]
         if dates:
             data["dates"] = tuple(dates)
+        if "categories" in data:
+            data["categories"] = tuple(data["categories"])
         if "weekend" in data:
             data["weekend"] = tuple(WEEKDAYS.index(day) for day in data["weekend"])
         return Calendar.of(**data)
@@ -120,6 +140,12 @@ class CalendarOutput(OutputSchema):
     country = fields.String(metadata={"description": "The country whose public holidays are closed"})
     subdivision = fields.String(metadata={"description": "The part of that country"})
     exchange = fields.String(metadata={"description": "The exchange on whose holidays it is closed"})
+    categories = fields.List(
+        fields.String(), metadata={"description": "Which of the country's holidays are closed"}
+    )
+    working_weekends = fields.Boolean(
+        metadata={"description": "Whether weekend days are open on which the country works"}
+    )
     weekend = fields.List(fields.String(), metadata={"description": "The days of the week that are closed"})
     version = fields.Integer(metadata={"description": "How often it was written"})
     holiday_data = fields.String(
@@ -128,8 +154,12 @@ class CalendarOutput(OutputSchema):
     used_by = fields.Integer(metadata={"description": "Schedules that observe it, 100,000 at most"})
     remade = fields.Nested(RemadeOutput)
     reason = fields.String(metadata={"description": "Why it cannot be read, where that is so"})
+    warnings = fields.List(
+        fields.String(),
+        metadata={"description": "From which year on its holidays are not known, where that comes soon"},
+    )
     created_at = Instant(metadata={"description": "When it was created"})
-    updated_at = Instant(metadata={"description": "When somebody changed it last"})
+    updated_at = Instant(metadata={"description": "When it was changed last"})
 
 
 class CalendarEdited(CalendarOutput):
@@ -183,6 +213,11 @@ class DaysOutput(OutputSchema):
     days = fields.List(
         fields.Nested(DayOutput), required=True, metadata={"description": "The earliest first"}
     )
+    warnings = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "For which of these years its holidays are not known"},
+    )
 
 
 def calendar_shown(named: NamedCalendar | CorruptCalendar) -> View:
@@ -196,6 +231,8 @@ def calendar_shown(named: NamedCalendar | CorruptCalendar) -> View:
         "country": calendar.country,
         "subdivision": calendar.subdivision,
         "exchange": calendar.exchange,
+        "categories": list(calendar.categories) or None,
+        "working_weekends": calendar.working_weekends or None,
         "weekend": [WEEKDAYS[day] for day in calendar.weekend],
         "version": named.version,
         "holiday_data": holiday_data_shown(named.holiday_data),

@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from marshmallow import ValidationError, validates_schema
 
-from api.json_types import Loaded
-from api.services import services
-from api.wire.input_schema import InputSchema
 from scheduler_app.actions.http import check_header
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.services import services
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.errors import InvalidField
 
 MAX_HEADER_BYTES = 16 * 1024

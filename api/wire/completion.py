@@ -2,7 +2,7 @@
 
 from marshmallow import fields, validate
 
-from api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.domain.completion import MAX_REASON
 
 

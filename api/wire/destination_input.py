@@ -5,12 +5,12 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
-from api.json_types import Loaded
-from api.services import services
-from api.wire.callback_input import MAX_HEADER_BYTES
-from api.wire.field_types import BoundedList, Headers, StatusCodes
-from api.wire.input_schema import InputSchema
 from scheduler_app.actions.http import check_header
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.services import services
+from scheduler_app.api.wire.callback_input import MAX_HEADER_BYTES
+from scheduler_app.api.wire.field_types import BoundedList, Headers, StatusCodes
+from scheduler_app.api.wire.input_schema import InputSchema
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.destination import (
     LEAST_OPEN_SECONDS,

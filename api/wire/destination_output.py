@@ -5,10 +5,10 @@ from typing import Any
 
 from marshmallow import fields, validate
 
-from api.json_types import View
-from api.wire.field_types import Instant, StatusCodes
-from api.wire.output_schema import OutputSchema
-from api.wire.paging import Listed
+from scheduler_app.api.json_types import View
+from scheduler_app.api.wire.field_types import Instant, StatusCodes
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.paging import Listed
 from scheduler_app.domain.destination import Auth, AuthType, Destination
 from scheduler_app.domain.flow import FlowState
 from scheduler_app.domain.masking import MASK, masked, masked_url

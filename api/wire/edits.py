@@ -2,10 +2,10 @@
 
 from marshmallow import fields
 
-from api.json_types import View
-from api.wire.field_types import Instant
-from api.wire.output_schema import OmitNone
-from api.wire.paging import Listed
+from scheduler_app.api.json_types import View
+from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.wire.output_schema import OmitNone
+from scheduler_app.api.wire.paging import Listed
 from scheduler_app.domain.edit_record import EditRecord
 
 

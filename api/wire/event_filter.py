@@ -5,18 +5,21 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validate, validates_schema
 
-from api.json_types import Loaded
-from api.wire.field_types import Cursor, LocalOrInstant, ScheduleId, StatusCodes
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OutputSchema
-from api.wire.paging import MAX_LIMIT, Paging
-from api.wire.selection import Selection, Skipped
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.wire.field_types import Cursor, Instant, LocalOrInstant, ScheduleId, StatusCodes
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.paging import MAX_LIMIT, Paging
+from scheduler_app.api.wire.selection import Selection, Skipped
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.event import State
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
 from scheduler_app.domain.local_time import instant_at
 from scheduler_app.domain.origin import UNKNOWN_ORIGIN, origin_of
 from scheduler_app.store.events.lists import Narrowing
+
+#: Dead letters a second, in a redrive with a rate.
+MIN_REDRIVE_RATE, MAX_REDRIVE_RATE = 0.01, 1_000
 
 _STATE = "|".join(state.value for state in State)
 _ALL_STATES = ", ".join(state.value for state in State)
@@ -178,6 +181,21 @@ class RedriveInput(_EventChoice, Selection):
         validate=validate.Range(1, MAX_LIMIT),
         metadata={"description": "How many at most in this call"},
     )
+    rate = fields.Float(
+        validate=validate.Range(MIN_REDRIVE_RATE, MAX_REDRIVE_RATE),
+        metadata={"description": "How many a second to send; without it all are sent at once"},
+    )
+    start_at = Instant(
+        metadata={
+            "description": "With `rate`: when the first of this call is due; give the `last_due_at` of the"
+            " call before, so that all calls together keep the rate. Default: now"
+        }
+    )
+
+    @validates_schema
+    def check_start(self, data: Loaded, **_: object) -> None:
+        if "start_at" in data and "rate" not in data:
+            raise ValidationError("give it beside rate, or not at all", "start_at")
 
 
 class RedriveOutput(OutputSchema):
@@ -193,4 +211,7 @@ class RedriveOutput(OutputSchema):
     )
     next_cursor = Cursor(
         allow_none=True, metadata={"description": "Give it as `cursor` in the next call; null at the end"}
+    )
+    last_due_at = Instant(
+        metadata={"description": "Where a `rate` was given: when the last event of this call is due"}
     )

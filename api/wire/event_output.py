@@ -2,9 +2,9 @@
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Instant
-from api.wire.output_schema import OutputSchema
-from api.wire.paging import Listed
+from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.paging import Listed
 from scheduler_app.domain.event import State
 
 
@@ -66,7 +66,7 @@ class EventOutput(OutputSchema):
         required=True,
         metadata={
             "description": "`scheduled`; `manual` for one that a person or program triggered;"
-            " `backfill` for a past occurrence that somebody asked for; `message`"
+            " `backfill` for a past occurrence that was asked for; `message`"
         },
     )
     state = fields.String(

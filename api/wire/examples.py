@@ -1,6 +1,6 @@
 """Example requests of the specification. The API accepts each of them as it stands."""
 
-from api.json_types import View
+from scheduler_app.api.json_types import View
 
 SCHEDULE: View = {
     "name": "Daily Backup",

@@ -4,14 +4,14 @@ from datetime import datetime
 
 from marshmallow import ValidationError, fields, validates
 
-from api.json_types import View
-from api.wire.event_output import EventOutput
-from api.wire.field_types import LocalOrInstant
-from api.wire.input_schema import InputSchema
-from api.wire.jittered import Jitter
-from api.wire.output_schema import OmitNone, OutputSchema
-from api.wire.presenters import event_shown, time_shown
-from api.wire.preview import OccurrenceOutput
+from scheduler_app.api.json_types import View
+from scheduler_app.api.wire.event_output import EventOutput
+from scheduler_app.api.wire.field_types import LocalOrInstant
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.jittered import Jitter
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.presenters import event_shown, time_shown
+from scheduler_app.api.wire.preview import OccurrenceOutput
 from scheduler_app.domain.explanation import Explanation
 from scheduler_app.domain.recurrence import Reason
 from scheduler_app.store.events.record import EventRecord
@@ -36,7 +36,7 @@ class WhyQuery(InputSchema):
 
 
 class ReasonOutput(OmitNone):
-    """Why it does not fire."""
+    """Why it does not fire, or why it does."""
 
     code = fields.String(
         required=True,
@@ -44,7 +44,9 @@ class ReasonOutput(OmitNone):
             "description": "The part of RFC 5545 that leaves the instant out (`DTSTART`, `INTERVAL`, `BYDAY`,"
             " `UNTIL`, `EXDATE`, …), or in small letters what else does: `holiday`, `gap`, `overlap`,"
             " `run_at`, `on_demand`, `created`, `cut`, `paused`, `blackout`, `error`, `finished`, `deleted`,"
-            " or the state of its event (`cancelled`, `expired`, `skipped`)",
+            " or the state of its event (`cancelled`, `expired`, `skipped`). Of a cause: `RRULE`, `RDATE`,"
+            " `DTSTART` or `run_at` names it; `SKIP`, `gap`, `holiday` or `jitter` moved it; `overlap` chose"
+            " it",
             "example": "BYDAY",
         },
     )
@@ -68,6 +70,11 @@ class WhyOutput(OutputSchema):
             "description": "What else keeps it from firing: of the other rules, or the schedule's state"
         },
     )
+    causes = fields.List(
+        fields.Nested(ReasonOutput),
+        required=True,
+        metadata={"description": "Why it fires: what names it, and what moved it; empty where it does not"},
+    )
     previous = fields.Nested(
         OccurrenceOutput,
         metadata={"description": "The last occurrence of the trigger before it, as the trigger is now"},
@@ -89,6 +96,7 @@ def explained(explanation: Explanation, event: EventRecord | None, timezone: str
         "at": time_shown(explanation.at, timezone) | (jitter.shown(explanation.at) if verdict.fires else {}),
         "fires": explanation.fires,
         "further_reasons": reasons[1:],
+        "causes": [_reason(each) for each in explanation.causes],
         "warnings": list(explanation.warnings),
     }
     if reasons:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from api.wire.schedule_fields import SCHEDULE_FIELDS
+from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS
 
 _RULE = "rrule, such as FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"
 _INSTANT = "run_at, an instant with an offset such as 2030-01-05T12:00:00Z"
@@ -14,7 +14,7 @@ _ADVICE: dict[str, tuple[str, ...]] = {
     "payload data message content params request_body": ("json for a JSON value, or body for text",),
     "delay delay_seconds delay_ms in after countdown": (
         "delay_seconds",
-        "run_at, the instant that is so much later than now, such as 2030-01-05T12:00:00Z",
+        "run_at, the instant after that delay, such as 2030-01-05T12:00:00Z",
     ),
     "at when time date datetime start start_at starts_at scheduled_at run_time execute_at eta": (_INSTANT,),
     "cron cron_expression crontab": ("cron", _RULE),
@@ -44,7 +44,7 @@ class Meant(NamedTuple):
 
 
 def meant(name: str, known: Collection[str]) -> Meant | None:
-    """The advice for a field `name`, which is not among the `known` ones; None where nothing comes near."""
+    """The advice for a field `name`, which is not among the `known` ones; None if nothing comes near."""
     if len(name) > _LONGEST:
         return None
     plain = _HUMP.sub("_", name).replace("-", "_").lower()

@@ -7,10 +7,10 @@ from typing import Final
 
 from marshmallow import ValidationError, fields, validate, validates_schema
 
-from api.json_types import Loaded, View
-from api.wire.field_types import Instant
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.forecast import MAX_BUCKETS, Buckets, Forecast, Source, Withheld
 from scheduler_app.domain.http_action import DESTINATION_PREFIX
@@ -21,7 +21,7 @@ DAY: Final = timedelta(days=1)
 MAX_AHEAD: Final = timedelta(days=366)
 #: What "from now on" may have become under way.
 TOLERANCE: Final = timedelta(minutes=1)
-#: Without `bucket`, a stretch has at most so many.
+#: Without `bucket`, a stretch is divided into at most this many.
 DEFAULT_BUCKETS: Final = 60
 MAX_RECEIVERS: Final = 20
 _WIDTHS: Final = (1, 5, 10, 30, 60, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400, 604_800)

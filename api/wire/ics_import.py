@@ -4,13 +4,13 @@ import re
 
 from marshmallow import fields, validate
 
-from api.json_types import Loaded
-from api.wire.bulk import BulkResult
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OutputSchema
-from api.wire.schedule_fields import CREATION_FIELDS
-from api.wire.schedule_fields.trigger import MAX_TIMEZONE
-from api.wire.schedule_input import ScheduleInput, note_missing_action
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.wire.bulk import BulkResult
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.schedule_fields import CREATION_FIELDS
+from scheduler_app.api.wire.schedule_fields.trigger import MAX_TIMEZONE
+from scheduler_app.api.wire.schedule_input import ScheduleInput, note_missing_action
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 from scheduler_app.ics import MAX_ITEMS
 from scheduler_app.ics.calendar_file import MAX_CHARACTERS

@@ -6,9 +6,9 @@ from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, fields, missing
 
-from api.problems import MAX_ERRORS, Omitted
-from api.wire.error_messages import speak_plainly
-from api.wire.field_suggestions import meant
+from scheduler_app.api.problems import MAX_ERRORS, Omitted
+from scheduler_app.api.wire.error_messages import speak_plainly
+from scheduler_app.api.wire.field_suggestions import meant
 
 
 class InputSchema(Schema):

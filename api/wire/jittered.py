@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from api.json_types import View
+from scheduler_app.api.json_types import View
 from scheduler_app.domain.jitter import due
 
 

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from marshmallow import ValidationError, fields, validate, validates_schema
 
-from api.json_types import Loaded, View
-from api.wire.field_types import DestinationName, Instant, check_visible
-from api.wire.input_schema import InputSchema, WriteQuery
-from api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.field_types import DestinationName, Instant, check_visible
+from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.domain.kill_switch import KillSwitch, Scope, Target
 from scheduler_app.domain.pause import MAX_NOTE
 from scheduler_app.json_boolean import JsonBoolean
@@ -91,6 +91,13 @@ class Stop(OutputSchema):
     at_least = fields.Boolean(
         required=True, metadata={"description": "Whether there may be more: 10,000 are looked at"}
     )
+    events = fields.Integer(required=True, metadata={"description": "Events that wait, and that it stops"})
+    events_at_least = fields.Boolean(
+        required=True,
+        metadata={
+            "description": "Whether there may be more: 10,000 are counted, of 1,000 schedules of a tag"
+        },
+    )
 
 
 class KillSwitchTurnedOn(KillSwitchOutput):
@@ -100,6 +107,9 @@ class KillSwitchTurnedOn(KillSwitchOutput):
         metadata={"description": "Whether this request turned it on"},
     )
     stopped = fields.Nested(Stop, required=True)
+    warning = fields.String(
+        metadata={"description": "Why it stops nothing now, and the name that comes nearest to the given one"}
+    )
 
 
 class KillSwitchTurnedOff(OutputSchema):
@@ -134,5 +144,11 @@ def stopped_shown(stopped: Stopped) -> View:
     """What turning it on has done."""
     return switch_shown(stopped.switch) | {
         "result": "was on" if stopped.was_on else "on",
-        "stopped": {"schedules": stopped.schedules, "at_least": stopped.more},
+        "stopped": {
+            "schedules": stopped.schedules.count,
+            "at_least": stopped.schedules.at_least,
+            "events": stopped.events.count,
+            "events_at_least": stopped.events.at_least,
+        },
+        "warning": stopped.warning,
     }

@@ -6,15 +6,15 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, post_load, validate, validates, validates_schema
 
-from api.converters import MESSAGE_WORDS
-from api.json_types import Loaded
-from api.wire.bulk import MAX_BULK, ListOfResults
-from api.wire.callback_input import CallbackInput, note_missing_receiver
-from api.wire.event_filter import States
-from api.wire.field_types import DestinationName, Headers, Instant, check_visible
-from api.wire.input_schema import InputSchema
-from api.wire.paging import Paging
-from api.wire.schedule_fields import FIELDS, ScheduleField
+from scheduler_app.api.converters import MESSAGE_WORDS
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.wire.bulk import MAX_BULK, ListOfResults
+from scheduler_app.api.wire.callback_input import CallbackInput, note_missing_receiver
+from scheduler_app.api.wire.event_filter import States
+from scheduler_app.api.wire.field_types import DestinationName, Headers, Instant, check_visible
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.paging import Paging
+from scheduler_app.api.wire.schedule_fields import FIELDS, ScheduleField
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.http_action import MAX_HEADERS
 from scheduler_app.domain.message import DEFAULT_METHOD, MAX_EVENT_NAME, METADATA_PREFIX, MessageDraft, Timing
@@ -155,7 +155,7 @@ class NewMessage(TimingInput, CallbackInput):
         )
 
     def like(self, item: Loaded, request: Draft) -> MessageDraft | None:
-        """The message of an item whose fields beside OWN are known to make `request`; None where something is
+        """The message of an item whose fields beside OWN are known to make `request`; None if something is
         wrong with its own, for whoever reads it as a whole to say what."""
         try:
             data = {
@@ -210,7 +210,7 @@ class MessageList(ListOfResults):
 
 
 def _written(item: Any) -> str | None:
-    """The fields beside OWN as they were written, so that 1 and true differ; None where values are deep."""
+    """The fields beside OWN as they were written, so that 1 and true differ; None if values are deep."""
     if not isinstance(item, dict):
         return None
     rest = {name: value for name, value in item.items() if name not in _OWN}

@@ -2,14 +2,14 @@
 
 from marshmallow import fields, validate
 
-from api.json_types import View
-from api.wire.event_output import AttemptLine, StatusLine
-from api.wire.field_types import Instant
-from api.wire.message_input import SHARED
-from api.wire.output_schema import OutputSchema
-from api.wire.paging import Listed
-from api.wire.problem_output import Problem
-from api.wire.schedule_fields import OUTPUT_FIELDS
+from scheduler_app.api.json_types import View
+from scheduler_app.api.wire.event_output import AttemptLine, StatusLine
+from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.wire.message_input import SHARED
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.paging import Listed
+from scheduler_app.api.wire.problem_output import Problem
+from scheduler_app.api.wire.schedule_fields import OUTPUT_FIELDS
 from scheduler_app.domain.event import State
 from scheduler_app.domain.http_action import Body, BodyKind, HttpAction
 from scheduler_app.domain.masking import MASK, masked, masked_url

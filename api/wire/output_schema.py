@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from marshmallow import INCLUDE, Schema, fields, post_dump
 
-from api.json_types import View
+from scheduler_app.api.json_types import View
 
 
 class OutputSchema(Schema):

@@ -5,10 +5,10 @@ from typing import Any
 
 from marshmallow import ValidationError, fields, validate, validates_schema
 
-from api.json_types import Loaded, View
-from api.wire.field_types import Cursor
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OutputSchema
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.field_types import Cursor
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema
 from scheduler_app.store.paging import Page, Window
 
 MAX_LIMIT = 500

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from api.json_types import View
-from api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
+from scheduler_app.api.json_types import View
+from scheduler_app.api.wire.schedule_fields import SCHEDULE_FIELDS, ScheduleField, ShownSchedule
 from scheduler_app.domain.local_time import local_in
 from scheduler_app.domain.schedule import Schedule, ScheduleState
 from scheduler_app.store import SecretBox

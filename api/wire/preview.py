@@ -5,12 +5,12 @@ from typing import Final
 
 from marshmallow import ValidationError, fields, validate, validates, validates_schema
 
-from api.json_types import Loaded
-from api.wire.field_types import Instant
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OmitNone, OutputSchema
-from api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS
-from api.wire.schedule_fields.trigger import MAX_TIMEZONE
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.wire.schedule_fields import PREVIEW_FIELDS, TRIGGER_OUTPUT_FIELDS
+from scheduler_app.api.wire.schedule_fields.trigger import MAX_TIMEZONE
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.local_time import timezone_named
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from api.json_types import Loaded, View
-from api.wire.jittered import Jitter
-from api.wire.preview import PreviewQuery
-from api.wire.schedule_fields import warnings_of
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.jittered import Jitter
+from scheduler_app.api.wire.preview import PreviewQuery
+from scheduler_app.api.wire.schedule_fields import warnings_of
 from scheduler_app.domain.calendars import CalendarUse
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.local_time import local_in
@@ -59,7 +59,7 @@ def previewed(
             for each in found
         ],
         **_skipped(recurrence, calendar, (after, end), found, query),
-        "warnings": warnings_of(trigger, calendar, recurrence),
+        "warnings": warnings_of(trigger, calendar, recurrence, after, found[-1].instant if found else None),
         "description": recurrence.description,
     }
     return view | ({"recurrence": recurrence.text} if isinstance(recurrence, Recurrence) else {})

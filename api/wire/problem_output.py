@@ -2,8 +2,8 @@
 
 from marshmallow import fields
 
-from api.problems import MAX_ERRORS
-from api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.problems import MAX_ERRORS
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 
 
 class FieldProblem(OutputSchema):

@@ -2,19 +2,19 @@
 
 from marshmallow import ValidationError, fields, post_load, validate, validates
 
-from api.converters import SCHEDULE_WORDS
-from api.json_types import Loaded
-from api.wire.callback_input import CallbackInput, note_missing_receiver
-from api.wire.field_types import ID
-from api.wire.input_schema import InputSchema, WriteQuery
-from api.wire.schedule_fields import BODY_FIELDS, CREATION_FIELDS, EDIT_FIELDS, FIELDS
+from scheduler_app.api.converters import SCHEDULE_WORDS
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.wire.callback_input import CallbackInput, note_missing_receiver
+from scheduler_app.api.wire.field_types import ID
+from scheduler_app.api.wire.input_schema import InputSchema, WriteQuery
+from scheduler_app.api.wire.schedule_fields import BODY_FIELDS, CREATION_FIELDS, EDIT_FIELDS, FIELDS
 from scheduler_app.domain.draft import Draft
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 
 
 class PutQuery(WriteQuery):
-    """The parameters of `PUT /api/schedules/{id}`."""
+    """The parameters of `PUT /api/v1/schedules/{id}`."""
 
     if_absent = fields.String(
         data_key="if-absent",

@@ -2,10 +2,10 @@
 
 from marshmallow import fields, validate
 
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OutputSchema
-from api.wire.paging import Listed, Paging
-from api.wire.schedule_fields import LAST_OUTCOMES, OUTPUT_FIELDS, STATES
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.paging import Listed, Paging
+from scheduler_app.api.wire.schedule_fields import LAST_OUTCOMES, OUTPUT_FIELDS, STATES
 from scheduler_app.domain.schedule import MAX_NAME
 
 
@@ -45,6 +45,11 @@ class ScheduleChoice(InputSchema):
     )
     name = fields.String(
         validate=validate.Length(min=1, max=MAX_NAME), metadata={"description": "The whole name"}
+    )
+    text = fields.String(
+        data_key="name_contains",
+        validate=validate.Length(min=1, max=MAX_NAME),
+        metadata={"description": "A part of the name, whatever the case of its letters"},
     )
     tag = fields.String(validate=validate.Length(min=1, max=64), metadata={"description": "One of its tags"})
     last_outcome = fields.String(

@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from api.json_types import Loaded
-from api.wire.field_types import Cursor
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OutputSchema
+from scheduler_app.api.json_types import Loaded
+from scheduler_app.api.wire.field_types import Cursor
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OutputSchema
 from scheduler_app.json_boolean import JsonBoolean
 
 

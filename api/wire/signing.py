@@ -2,9 +2,9 @@
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Instant
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OmitNone
+from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OmitNone
 from scheduler_app.domain.signing import DEFAULT_OVERLAP_SECONDS, MAX_OVERLAP_SECONDS
 
 

@@ -2,11 +2,11 @@
 
 from marshmallow import fields, validate
 
-from api.json_types import View
-from api.wire.calendar import holiday_data_shown
-from api.wire.field_types import Cursor, Instant
-from api.wire.input_schema import InputSchema
-from api.wire.output_schema import OmitNone, OutputSchema
+from scheduler_app.api.json_types import View
+from scheduler_app.api.wire.calendar import holiday_data_shown
+from scheduler_app.api.wire.field_types import Cursor, Instant
+from scheduler_app.api.wire.input_schema import InputSchema
+from scheduler_app.api.wire.output_schema import OmitNone, OutputSchema
 from scheduler_app.usecases.zone_check import MovedSchedule, ZoneCheck, holiday_data_of
 
 #: Schedules that one call looks at: each may cost a look at its events.

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.errors import USAGE
 from scheduler_app.version import __version__
 
@@ -33,6 +34,7 @@ _COMMANDS = {
     "history": "history:history",
     "import": "import_:import_schedules",
     "import-celery-beat": "import_celery_beat:import_celery_beat",
+    "import-crontab": "import_crontab:import_crontab",
     "blackout": "blackout:blackout",
     "kill-switch": "kill_switch:kill_switch",
     "list": "list:list_schedules",
@@ -50,13 +52,14 @@ _COMMANDS = {
     "tzdata": "tzdata:tzdata",
     "up": "up:up",
     "update": "update:update_schedule",
+    "version": "version:version",
     "why": "why:why",
 }
-#: Commands that need what `rrule-scheduler[server]` installs.
-_SERVER = frozenset({"doctor", "reseal", "up"})
+#: Commands that need more than the client, and the extra that brings it.
+_EXTRAS = {"doctor": "server", "reseal": "server", "up": "embedded"}
 
 
-class _ImportedOnDemand(click.Group):
+class _ImportedOnDemand(CommandGroup):
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted(_COMMANDS)
 
@@ -76,16 +79,17 @@ class _ImportedOnDemand(click.Group):
             try:
                 return super().invoke(context)
             except ModuleNotFoundError as error:
-                if context.invoked_subcommand not in _SERVER or _is_ours(error.name):
+                extra = _EXTRAS.get(context.invoked_subcommand or "")
+                if extra is None or _is_ours(error.name):
                     raise
                 raise click.ClickException(
-                    f"`scheduler {context.invoked_subcommand}` needs {error.name}, which a server has:"
-                    " pip install 'rrule-scheduler[server]'"
+                    f"`scheduler {context.invoked_subcommand}` needs {error.name}, which is not installed:"
+                    f" pip install 'rrule-scheduler[{extra}]'"
                 ) from None
 
 
 def _is_ours(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in ("scheduler_app", "api", "beat")
+    return (module or "").partition(".")[0] == "scheduler_app"
 
 
 @contextmanager

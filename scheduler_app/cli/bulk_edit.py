@@ -1,5 +1,6 @@
 """Edits of schedules or events that are named, or of all that match a filter: counted and confirmed first."""
 
+import shlex
 from collections.abc import Callable, Sequence
 
 import click
@@ -35,7 +36,8 @@ def names_ids(ids: Sequence[str], filters: Json) -> bool:
     if ids and many:
         raise click.UsageError("give ids, or options that choose many, not both")
     if not ids and not many:
-        raise click.UsageError("give an id, or --tag, --name, --state, --last-outcome, or --all")
+        options = "--tag, --name, --name-contains, --state, --last-outcome"
+        raise click.UsageError(f"give an id, or {options}, or --all")
     return bool(ids)
 
 
@@ -47,18 +49,28 @@ def edit_many(
     as_json: bool,
     yes: bool,
     noun: tuple[str, str] = ("schedule", "schedules"),
+    *,
+    dry_run: bool = False,
 ) -> None:
     """Counts by a dry run, asks for confirmation, and edits.
 
-    `done` is the name of the count in the API's answer; `noun` is what is counted, singular and plural.
+    `done` is the name of the count in the API's answer; `noun` is what is counted, singular and plural. A
+    `dry_run` ends after the count.
     """
+    chosen = _as_options(filters)
     filters["all"] = filters.pop("all_") or None
     count = edit(**filters, dry_run=True)[done]
     if not as_json:
-        say(f"{count} {noun[count != 1]} to {verb}")
+        say(f"{count} {noun[count != 1]} to {verb}: {chosen}")
     if not count:
         if as_json:
             show_json({done: 0, "skipped": []})
+        return
+    if dry_run:
+        if as_json:
+            show_json({done: count, "dry_run": True})
+        else:
+            say("dry run: nothing is sent")
         return
     if not yes:
         click.confirm(f"{verb} {'it' if count == 1 else 'them'}?", abort=True, err=True)
@@ -72,3 +84,13 @@ def edit_many(
         say(f"  skipped {skipped['id']}: {skipped['reason']}", err=True)
     if result.get("skipped_omitted"):
         click.echo(f"  and {result['skipped_omitted']} more", err=True)
+
+
+def _as_options(filters: Json) -> str:
+    """What was chosen, as it was typed: the same words choose the same again."""
+    command = click.get_current_context().command
+    words: list[str] = []
+    for option in command.params:
+        if isinstance(option, click.Option) and filters.get(option.name or ""):
+            words += [option.opts[0]] if option.is_flag else [option.opts[0], str(filters[option.name or ""])]
+    return shlex.join(words)

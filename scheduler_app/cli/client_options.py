@@ -1,11 +1,14 @@
 """The options, the client and the errors of the commands that talk to an API, local or remote."""
 
 import functools
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from scheduler_app.cli.output import be_quiet
 from scheduler_app.cli.profiles import chosen_profile
@@ -14,29 +17,53 @@ from scheduler_app.client import Scheduler, SchedulerError
 from scheduler_app.domain.text import visible
 
 DEFAULT_URL = "http://127.0.0.1:8080"
+#: A person waits: no request is sent again later than this.
+GIVE_UP_SECONDS = 8.0
 #: Where `scheduler up` keeps its data by default, and the file that says where its API is.
 _DATA = Path("data")
 
 
 class Refused(click.ClickException):
-    """The API's own sentence, and what it says about each field."""
+    """The API's own sentence, what it says about each field, and in which ways a text can be read.
+    `hint` says what of the command's own settings led there."""
 
-    def __init__(self, error: SchedulerError, address_source: str | None = None) -> None:
+    def __init__(self, error: SchedulerError, hint: str | None = None) -> None:
         # Where only one field is wrong, the sentence itself is about that field.
         of_fields = [f"  {field.get('pointer', '')}: {field.get('detail', '')}" for field in error.errors]
-        source = [] if address_source is None else [address_source]
-        super().__init__(
-            visible("\n".join([str(error), *(of_fields if len(of_fields) > 1 else []), *source]))
-        )
+        lines = [
+            str(error),
+            *(of_fields if len(of_fields) > 1 else []),
+            *(line for reading in error.readings for line in _reading(reading)),
+            *([] if hint is None else [hint]),
+        ]
+        super().__init__(visible("\n".join(lines)))
+
+
+def _reading(reading: Mapping[str, Any]) -> list[str]:
+    """One way to read a text, what would say it without doubt, and when it runs."""
+    rule = str(reading.get("recurrence") or reading.get("run_at") or "")
+    given = f'--rrule "{rule}"' if "recurrence" in reading else f"--at {rule}"
+    local = ", ".join(str(each.get("local")) for each in reading.get("occurrences", ()))
+    return [f"  {reading.get('description', '')}", f"    {given.replace(chr(10), ' ')}", f"    {local}"]
 
 
 def with_client(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options that say where the API is, and passes the command `scheduler`, a client of it."""
+    return _with_client(command, None)
 
+
+def with_client_beside(receiver: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """As `with_client`, for a command that may set the URL of a receiver, by the option or argument
+    `receiver`: it refuses --url, since a person who means the receiver's URL would send the key there."""
+    return lambda command: _with_client(command, receiver)
+
+
+def _with_client(command: Callable[..., None], receiver: str | None) -> Callable[..., None]:
+    @click.option("--url", "short_url", help="The same as --api-url.", hidden=receiver is not None)
     @click.option(
-        "--url",
+        "--api-url",
         envvar="SCHEDULER_URL",
-        help="[SCHEDULER_URL; default: the profile's, that of `scheduler up` in"
+        help="The API's address.  [SCHEDULER_URL; default: the profile's, that of `scheduler up` in"
         f" ./{_DATA}, or {DEFAULT_URL}]",
     )
     @click.option(
@@ -53,8 +80,18 @@ def with_client(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("-q", "--quiet", is_flag=True, help="Print ids alone, and what is wrong.")
     @functools.wraps(command)
     def call(
-        url: str | None, api_key: str | None, profile_name: str | None, quiet: bool, **arguments: Any
+        api_url: str | None,
+        short_url: str | None,
+        api_key: str | None,
+        profile_name: str | None,
+        quiet: bool,
+        **arguments: Any,
     ) -> None:
+        if short_url and receiver:
+            raise click.UsageError(
+                f"--url may mean two things here: {receiver} is what is called, --api-url the API's address"
+            )
+        url = short_url or api_url
         if quiet:
             be_quiet()
         known = None if url else chosen_profile(profile_name)
@@ -62,25 +99,60 @@ def with_client(command: Callable[..., None]) -> Callable[..., None]:
         if known:
             # The key of a profile goes to the server of that profile alone.
             url, api_key = known.url, api_key or known.api_key
+        elif not url:
+            # In the API's own container: a given address, or that of a profile, is not sent these keys.
+            api_key = api_key or _key_of_this_machine()
         try:
-            with Scheduler(url or found or DEFAULT_URL, api_key) as scheduler:
+            address = url or found or DEFAULT_URL
+            with Scheduler(address, api_key, give_up_seconds=GIVE_UP_SECONDS) as scheduler:
                 command(scheduler, **arguments)
         except SchedulerError as error:
-            raise Refused(error, _address_source(found) if error.status is None else None) from None
+            hint = None
+            if error.status is None:
+                hint = _address_source(found)
+            elif error.status == 401:
+                hint = _key_source(api_key, known is not None)
+            raise Refused(error, hint) from None
         except ValueError as error:
             raise click.UsageError(str(error)) from None
 
     return call
 
 
+def _key_of_this_machine() -> str | None:
+    """The first key of API_KEYS that may write, if the environment has that setting."""
+    if "API_KEYS" not in os.environ:
+        return None
+    # Reading settings loads a parser of YAML, which most commands do not need.
+    from scheduler_app.config.api_keys import Role, read_key
+
+    for entry in os.environ["API_KEYS"].split(","):
+        with suppress(ValueError):
+            if (known := read_key(entry.strip())).role is Role.WRITE:
+                return known.key
+    return None
+
+
 def _address_source(found: str | None) -> str | None:
     """Says where the address comes from, when the API does not answer and the user has not given one."""
     if found is None:
         return None
-    return f"That is the address of the `scheduler up` in ./{_DATA}: start it again, or give --url."
+    return f"That is the address of the `scheduler up` in ./{_DATA}: start it again, or give --api-url."
+
+
+def _key_source(api_key: str | None, from_profile: bool) -> str:
+    """Says what to set where the API does not take the key."""
+    if not api_key:
+        return (
+            "No key was sent: give --api-key, set SCHEDULER_API_KEY, or keep one by `scheduler profile set`."
+        )
+    source = click.get_current_context().get_parameter_source("api_key")
+    given = {ParameterSource.COMMANDLINE: "--api-key", ParameterSource.ENVIRONMENT: "SCHEDULER_API_KEY"}
+    default = "the profile" if from_profile else "--api-key"
+    return f"The key of {given.get(source, default) if source else default} is not one of the API's API_KEYS."
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="The API's answer, for programs.")
 limit_option = click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, help="Show at most so many."
+    "--limit", type=click.IntRange(1), default=20, show_default=True, help="Show no more than this."
 )

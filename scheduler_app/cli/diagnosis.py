@@ -1,18 +1,22 @@
 """Runs the checks of `scheduler doctor`, in the order in which things depend on each other."""
 
 from concurrent.futures import Future
+from contextlib import suppress
 from threading import Thread
 
 import requests
 from kombu.connection import Connection
 
 from scheduler_app.broker.backends import backend_of
-from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock
+from scheduler_app.clock import WARN_OFFSET_SECONDS, Clock, monotonic
 from scheduler_app.config import Settings
+from scheduler_app.domain.celery_task_action import CELERY_TASK
+from scheduler_app.domain.command_action import COMMAND
 from scheduler_app.health import Check
 from scheduler_app.health.agreement import check_settings
 from scheduler_app.health.blackouts import check_blackouts
 from scheduler_app.health.check import fine, note, unknown, wrong
+from scheduler_app.health.destinations import check_destinations
 from scheduler_app.health.driver_errors import error_summary, without_passwords
 from scheduler_app.health.fleet import check_fleet
 from scheduler_app.health.keys import check_keys
@@ -21,7 +25,9 @@ from scheduler_app.health.mongodb import check_mongodb
 from scheduler_app.health.queue import check_queue
 from scheduler_app.health.queues import check_queues, named_queues
 from scheduler_app.health.receivers import check_receivers
+from scheduler_app.health.refused_actions import check_refused_actions, refused_actions
 from scheduler_app.health.releases import check_releases
+from scheduler_app.health.stored_secrets import READ, check_stored_secrets
 from scheduler_app.store import STORE_FAULTS, Store, within
 from scheduler_app.usecases.dispatch import MESSAGES_IN_QUEUE
 from scheduler_app.version import POLICY_LEVEL, __version__
@@ -43,15 +49,72 @@ def diagnose(settings: Settings, flower_url: str) -> list[Check]:
             mongodb = check_mongodb(store, address, settings)
         # A MongoDB that has just not answered is not asked again: that would take 5 s more.
         processes = _processes(store) if mongodb[0].ok else _unknown_processes()
+        broker, stored = _broker(settings), _stored(store, settings, asks=mongodb[0].ok)
         return [
             *mongodb,
-            *_broker(settings),
+            *broker,
+            *_brokers_of_others(settings),
             *processes,
+            _actions(store, settings) if mongodb[0].ok else check_refused_actions(None),
+            *stored,
             *check_keys(settings),
             _flower(flower_url),
         ]
     finally:
         store.close()
+
+
+def _stored(store: Store, settings: Settings, *, asks: bool) -> list[Check]:
+    """What is stored, and stops callbacks."""
+    found = unreadable = None
+    with suppress(*STORE_FAULTS), within(STORE_SECONDS):
+        if asks:
+            unreadable = store.schedules.unreadable(limit=READ) | store.destinations.unreadable(limit=READ)
+            found = store.destinations.stoppable(limit=READ)
+    limiter = backend_of(settings.broker).limiter(settings, seconds=STEP_SECONDS) if found else None
+    try:
+        return [check_stored_secrets(unreadable), check_destinations(found, limiter)]
+    finally:
+        if limiter is not None:
+            limiter.close()
+
+
+def _brokers_of_others(settings: Settings) -> list[Check]:
+    """The brokers and result backends of other applications, to which tasks are sent: all at once."""
+    asked = [("CELERY_BROKERS", *each) for each in settings.celery_brokers]
+    asked += [("CELERY_RESULT_BACKENDS", *each) for each in settings.celery_result_backends]
+    found: list[Future[None]] = [Future() for _ in asked]
+    for future, (_, _, url) in zip(found, asked, strict=True):
+        Thread(target=_reach, args=(future, url, settings), name="other-broker", daemon=True).start()
+    until = monotonic() + BROKER_SECONDS
+    checks = []
+    for future, (setting, name, url) in zip(found, asked, strict=True):
+        address = without_passwords(url)
+        try:
+            future.result(max(0.0, until - monotonic()))
+        except Exception as error:  # each transport raises errors of its own
+            said = f"{name} at {address} does not answer: {error_summary(error)}"
+            remedy = f"start it, or see that {setting} is right: tasks wait for it"
+            checks.append(wrong(setting, said, remedy))
+        else:
+            checks.append(fine(setting, f"{name} at {address} answers"))
+    return checks
+
+
+def _reach(future: "Future[None]", url: str, settings: Settings) -> None:
+    try:
+        # kombu's own transports: queues of others have no form of ours.
+        patience = {"socket_timeout": STEP_SECONDS, "socket_connect_timeout": STEP_SECONDS}
+        with Connection(  # type: ignore[no-untyped-call]
+            url,
+            ssl=settings.broker_tls.options(url),
+            connect_timeout=STEP_SECONDS,
+            transport_options={"max_retries": 1} | ({} if url.startswith("amqp") else patience),
+        ) as connection:
+            connection.default_channel.close()
+        future.set_result(None)
+    except Exception as error:  # the asker's
+        future.set_exception(error)
 
 
 def _processes(store: Store) -> list[Check]:
@@ -77,6 +140,14 @@ def _processes(store: Store) -> list[Check]:
         check_kill_switches(switches, bent),
         check_blackouts(blackouts),
     ]
+
+
+def _actions(store: Store, settings: Settings) -> Check:
+    try:
+        with within(STORE_SECONDS):
+            return check_refused_actions(refused_actions(store, settings, (COMMAND, CELERY_TASK)))
+    except STORE_FAULTS:
+        return check_refused_actions(None)
 
 
 def _unknown_processes() -> list[Check]:
@@ -115,12 +186,12 @@ def _broker(settings: Settings) -> list[Check]:
         return asked.result(BROKER_SECONDS)
     except Exception as error:
         address = without_passwords(settings.broker)
-        remedy = "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right"
+        backend = backend_of(settings.broker)
         return [
             wrong(
-                backend_of(settings.broker).check_name,
+                backend.check_name,
                 f"{address} does not answer: {error_summary(error)}",
-                remedy,
+                backend.remedy,
             ),
             unknown("queue", "the broker does not answer"),
         ]
@@ -136,8 +207,10 @@ def _ask_broker(settings: Settings) -> list[Check]:
         transport_options=options,
     ) as connection:
         channel = connection.channel()
+        # First: a broker with an alarm reads nothing more once something was published.
+        length = backend.queue_length(channel)
         checks = backend.checks(channel, without_passwords(settings.broker))
-        return [*checks, _queue(backend.queue_length(channel))]
+        return [*checks, _queue(length)]
 
 
 def _queue(length: int) -> Check:

@@ -7,7 +7,7 @@ import click
 
 
 def event_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds the filters of events but their state, each None where it is not given."""
+    """Adds the filters of events but their state, each None if it is not given."""
     for option in (
         click.option("--timezone", "--tz", help="The time zone of a --from or --to without an offset."),
         click.option("--to", "before", help="Only those with a run time before this instant."),

@@ -1,19 +1,35 @@
 """gunicorn's configuration for the API.
 
-Used as `gunicorn --config python:scheduler_app.cli.gunicorn_config 'api:create_app()'`.
+Used as `gunicorn --config python:scheduler_app.cli.gunicorn_config 'scheduler_app.api:create_app()'`.
 """
 
+import logging
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gunicorn.config import Config
-from gunicorn.glogging import Logger
 
-from scheduler_app.cli import metrics_folder
-from scheduler_app.config import InvalidSetting, load_settings
+def _forget_working_folder() -> None:
+    """Takes the working folder out of the module search path again, in front of which gunicorn puts it: a
+    `redis.py` of another project there would be imported in place of the library."""
+    asked_for = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    here = os.path.realpath(os.getcwd())
+    if os.path.realpath(sys.path[0]) == here and here not in map(os.path.realpath, asked_for):
+        del sys.path[0]
+
+
+if "gunicorn.app.wsgiapp" in sys.modules:
+    # Before the imports below. gunicorn puts it there a second time afterwards: see `on_starting`.
+    _forget_working_folder()
+
+from gunicorn.config import Config  # noqa: E402
+from gunicorn.glogging import Logger  # noqa: E402
+
+from scheduler_app.cli import metrics_folder  # noqa: E402
+from scheduler_app.config import InvalidSetting, conceal_secrets, load_settings  # noqa: E402
 
 # All processes write their counters to files, and the process that is scraped adds them up. prometheus_client
 # reads this variable when it is imported; a reload (SIGHUP) keeps the files.
@@ -27,15 +43,20 @@ if _METRICS_FOLDER not in os.environ:
 
 from prometheus_client import multiprocess  # noqa: E402
 
+from scheduler_app.health.startup import refuse_to_start  # noqa: E402
 from scheduler_app.loading import settle_heap, without_garbage_collection  # noqa: E402
-from scheduler_app.telemetry import configure_logs  # noqa: E402
+from scheduler_app.telemetry import configure_logs, is_json  # noqa: E402
+from scheduler_app.webserver.api_paths import PREFIX, canonical  # noqa: E402
 
 try:
     _settings = load_settings()
 except InvalidSetting as error:
-    raise SystemExit(str(error)) from None
+    metrics_folder.remove(Path(os.environ[_METRICS_FOLDER]))
+    refuse_to_start(str(error))
+conceal_secrets(_settings)
 
 configure_logs(_settings.log_level, _settings.log_format)
+logging.captureWarnings(is_json(_settings.log_format))
 
 
 class _RootLogger(Logger):  # type: ignore[misc]
@@ -50,6 +71,10 @@ class _RootLogger(Logger):  # type: ignore[misc]
 _host = f"[{_settings.api_host}]" if ":" in _settings.api_host else _settings.api_host
 # For `--access-logfile`. gunicorn's own format shows queries and referers, which may hold keys.
 access_log_format = '%(h)s %(l)s %(u)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s "%(a)s"'
+# No header of a client or a proxy changes what the server itself knows of a request; `api.forwarded` judges
+# what proxies say.
+forwarder_headers = ""
+secure_scheme_headers: dict[str, str] = {}
 bind = f"{_host}:{_settings.api_port}"
 loglevel = _settings.log_level
 logger_class = _RootLogger
@@ -74,14 +99,14 @@ control_socket_disable = True
 
 
 #: One such request keeps a core busy for a good part of a second, or some seconds.
-_LONG = ("/api/schedules/bulk", "/api/schedules/import")
+_LONG = (f"{PREFIX}/schedules/bulk", f"{PREFIX}/schedules/import")
 
 
 def pre_request(worker: Any, request: Any) -> None:
     """Closes the connection after a bulk request or an import. A connection stays with the process that
     accepted it, so all of an importer's could belong to one process while the others are idle; a new
     connection goes to a process that is free."""
-    if request.path in _LONG:
+    if canonical(request.path) in _LONG:
         request.force_close()
 
 
@@ -90,8 +115,28 @@ def on_starting(server: Any) -> None:
     them spends a second of CPU on it, at the start or when gunicorn replaces one. The application itself is
     made in each process, because its connections and threads would not survive a fork. New code needs a
     restart of gunicorn."""
+    _forget_working_folder()
     with without_garbage_collection():
-        import_module(server.app.app_uri.partition(":")[0])
+        module = import_module(server.app.app_uri.partition(":")[0])
+    _try_out(getattr(module, "check_settings", None))
+
+
+def _try_out(check: Callable[[], None] | None) -> None:
+    """Ends gunicorn where the application refuses its settings. That is tried in one process that ends
+    afterwards: each process of the API would say the same sentence, and gunicorn add its traceback."""
+    if check is None:
+        return
+    trial = os.fork()
+    if trial == 0:
+        try:
+            check()
+        except SystemExit as refusal:
+            os._exit(refusal.code if isinstance(refusal.code, int) else 1)
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(trial, 0)[1])
+    if status != 0:
+        metrics_folder.remove(Path(os.environ[_METRICS_FOLDER]))
+        sys.exit(status)
 
 
 def post_worker_init(worker: Any) -> None:

@@ -13,10 +13,12 @@ from scheduler_app.domain.text import visible
 _PIPE_WIDTH = 1_000
 #: The least width of a column of words, however narrow the terminal is.
 _NARROWEST = 10
-#: A word of so many letters is not broken either.
+#: Words of up to this many letters are not broken either.
 _WORD = 12
 #: Spaces between two columns.
 _GAP = 2
+#: Holds the place of a key that has a line of its own.
+_KEY = "\x01"
 _QUIET = "scheduler_app.quiet"
 
 
@@ -69,7 +71,8 @@ def table(
     """Prints rows. The first cell of a row may hold rich's markup; the others are shown as they are.
 
     Without columns there is no heading. Cells of the columns in `unbroken` (ids, times) are never broken into
-    lines: where the terminal is too narrow for them, lines become longer than its width. A quiet command
+    lines. Where the terminal is too narrow for them, each cell of the column `key` has a line of its own
+    above its row; if that does not suffice, lines become longer than the terminal's width. A quiet command
     prints the column `key` alone.
     """
     if is_quiet() and key:
@@ -82,29 +85,38 @@ def table(
     from rich.table import Table
     from rich.text import Text
 
+    cells = [
+        [Text.from_markup(visible(str(first))), *(Text(visible(str(cell))) for cell in others)]
+        for first, *others in rows
+    ]
+    console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    widths = [max([len(column), *(row[n].cell_len for row in cells)]) for n, column in enumerate(columns)]
+    needed = [
+        width if column in unbroken else min(width, _least_width(row[n].plain for row in cells))
+        for n, (column, width) in enumerate(zip(columns, widths, strict=True))
+    ]
+    keys: list[str] = []
+    if key and key != columns[0] and sum(needed) + _GAP * (len(columns) - 1) > console.width:
+        at = list(columns).index(key)
+        keys = [row.pop(at).plain for row in cells]
+        columns, needed = [each for each in columns if each != key], needed[:at] + needed[at + 1 :]
+        # No other cell is this one: `visible` takes control characters out of them.
+        cells = [each for row in cells for each in ([Text(_KEY)], row)]
     shown = Table(box=None, pad_edge=False, header_style="bold", show_header=bool(columns))
     for column in columns:
         if column in unbroken:
             shown.add_column(column, no_wrap=True)
         else:
             shown.add_column(column, overflow="fold")
-    cells = [
-        [Text.from_markup(visible(str(first))), *(Text(visible(str(cell))) for cell in others)]
-        for first, *others in rows
-    ]
     for row in cells:
         shown.add_row(*row)
-    console = Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH)
-    widths = [max([len(column), *(row[n].cell_len for row in cells)]) for n, column in enumerate(columns)]
-    needed = sum(
-        width if column in unbroken else min(width, _least_width(row[n].plain for row in cells))
-        for n, (column, width) in enumerate(zip(columns, widths, strict=True))
-    )
-    console.width = max(console.width, needed + _GAP * (len(columns) - 1))
+    console.width = max(console.width, sum(needed) + _GAP * (len(columns) - 1))
     with console.capture() as captured:
         console.print(shown)
-    # Cells are padded to their column's width, which leaves spaces at the ends of lines.
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    following = iter(keys)
+    for line in captured.get().splitlines():
+        # Cells are padded to their column's width, which leaves spaces at the ends of lines.
+        click.echo(next(following) if keys and line.strip() == _KEY else line.rstrip())
 
 
 def _least_width(cells: Iterable[str]) -> int:

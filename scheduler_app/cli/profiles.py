@@ -30,7 +30,7 @@ def profiles_path() -> Path:
 
 
 def chosen_profile(name: str | None) -> Profile | None:
-    """The profile of that name, or the one called `default`; None where none was chosen and there is none.
+    """The profile of that name, or the one called `default`; None if none was chosen and there is none.
     Raises click.ClickException."""
     profiles = read_profiles()
     if name is None:

@@ -25,7 +25,7 @@ class Progress:
         stream: TextIO | None = None,
         seconds: Callable[[], float] = monotonic,
     ) -> None:
-        """`total` is None where it is not known."""
+        """`total` is None if it is not known."""
         self._label, self._total = label, total
         self._stream = stream or sys.stderr
         self._seconds = seconds
@@ -33,7 +33,7 @@ class Progress:
         self._written = 0
 
     def __call__(self, done: int) -> None:
-        """Says that so many are done."""
+        """Says that this many more are done."""
         if not self._stream.isatty() or self._seconds() - self._from < AFTER_SECONDS:
             return
         line = f"{self._label} {self._bar(done)}{done:,}" + (f" of {self._total:,}" if self._total else "")

@@ -9,7 +9,17 @@ LAST_OUTCOMES = ("completed", "error", "retrying")
 
 
 def schedule_filters(command: Callable[..., None]) -> Callable[..., None]:
-    """Adds `state`, `name`, `tag` and `last_outcome`, each None where it is not given."""
+    """Adds `state`, `name`, `name_contains`, `tag` and `last_outcome`, each None if it is not given."""
+    for option in (
+        click.option("--name-contains", help="Only schedules whose name contains this, in any case."),
+        click.option("--name", help="Only schedules with exactly this name."),
+    ):
+        command = option(command)
+    return filters_of_lists(command)
+
+
+def filters_of_lists(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds `state`, `tag` and `last_outcome`, each None if it is not given."""
     for option in (
         click.option(
             "--last-outcome",
@@ -17,7 +27,6 @@ def schedule_filters(command: Callable[..., None]) -> Callable[..., None]:
             help="Only schedules whose last run ended like this.",
         ),
         click.option("--tag", help="Only schedules with this tag."),
-        click.option("--name", help="Only schedules with exactly this name."),
         click.option("--state", type=click.Choice(STATES), help="Only schedules in this state."),
     ):
         command = option(command)

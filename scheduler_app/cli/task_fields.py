@@ -4,7 +4,7 @@ from typing import Final
 
 from scheduler_app.client import Json
 
-#: As /tasks makes them: whoever executes a task sees it fail, and executes it again.
+#: As /tasks makes them: the person who executes a task sees it fail, and executes it again.
 TAG: Final = "task"
 _TASK: Final = {"max_retries": 0, "timeout_seconds": 300}
 #: Fields of a task that say how it stood.
@@ -18,7 +18,7 @@ def command_action(command: str, *, shell: bool = False) -> Json:
 
 
 def as_task(fields: Json) -> Json:
-    """The fields of a schedule that waits for somebody to execute it."""
+    """The fields of a schedule that runs only when it is executed by request."""
     tags = [*(fields.get("tags") or ()), TAG]
     return _TASK | fields | {"on_demand": True, "tags": list(dict.fromkeys(tags))}
 

@@ -21,7 +21,7 @@ def watchable(command: Callable[..., None]) -> Callable[..., None]:
         flag_value=SECONDS,
         type=click.FloatRange(0.5, 3600),
         metavar="[SECONDS]",
-        help=f"Show it again every {SECONDS:g} seconds, or so many, until Ctrl-C.",
+        help=f"Show it again every {SECONDS:g} seconds (or as often as given), until Ctrl-C.",
     )
     @functools.wraps(command)
     def call(scheduler: Any, watch: float | None, **arguments: Any) -> None:

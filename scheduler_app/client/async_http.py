@@ -15,18 +15,21 @@ T = TypeVar("T")
 class AsyncHttp:
     """Kept connections, which the tasks of one event loop share."""
 
-    def __init__(self, url: str, api_key: str | None, *, timeout: float, retries: int) -> None:
+    def __init__(
+        self, url: str, api_key: str | None, *, timeout: float, retries: int, give_up_seconds: float | None
+    ) -> None:
         """`timeout` for connecting, for each wait for bytes and for a free connection, seconds; `retries`
         beyond the first try."""
         self._url = url.rstrip("/")
         self._retries = retries
+        self._give_up_seconds = give_up_seconds
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         # A redirect could send the key to another server.
         self._client = httpx.AsyncClient(headers=headers, timeout=timeout, follow_redirects=False)
 
     async def send(self, call: Call[T]) -> T:
         """The result of `call`, which is sent again where that is safe. Raises SchedulerError."""
-        tries, request = Tries(call, self._retries), self._request(call)
+        tries, request = Tries(call, self._retries, self._give_up_seconds), self._request(call)
         while True:
             try:
                 reply = _reply(await self._client.send(request))
@@ -67,7 +70,7 @@ class AsyncHttp:
         await self._client.aclose()
 
     def _request(self, call: Call[T]) -> httpx.Request:
-        """Raises SchedulerError where the client's URL is none."""
+        """Raises SchedulerError if the client's URL is not a URL."""
         try:
             url = httpx.URL(f"{self._url}{call.target}")
         except httpx.InvalidURL:

@@ -41,10 +41,19 @@ class AsyncScheduler:
     """
 
     def __init__(
-        self, url: str, api_key: str | None = None, *, timeout: float = 10.0, retries: int = 3
+        self,
+        url: str,
+        api_key: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int = 3,
+        give_up_seconds: float | None = None,
     ) -> None:
-        """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
-        self._http = AsyncHttp(url, api_key, timeout=timeout, retries=retries)
+        """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
+        none that would begin later than `give_up_seconds`."""
+        self._http = AsyncHttp(
+            url, api_key, timeout=timeout, retries=retries, give_up_seconds=give_up_seconds
+        )
 
     # Imported on demand: most programs, and each command, use one of them at most.
 
@@ -96,11 +105,14 @@ class AsyncScheduler:
         *,
         state: str | None = None,
         name: str | None = None,
+        name_contains: str | None = None,
         tag: str | None = None,
         last_outcome: str | None = None,
     ) -> AsyncIterator[Schedule]:
         return self._all(
-            operations.list_schedules(state=state, name=name, tag=tag, last_outcome=last_outcome)
+            operations.list_schedules(
+                state=state, name=name, name_contains=name_contains, tag=tag, last_outcome=last_outcome
+            )
         )
 
     async def schedule_many(
@@ -134,10 +146,13 @@ class AsyncScheduler:
         *,
         state: str | None = None,
         name: str | None = None,
+        name_contains: str | None = None,
         tag: str | None = None,
         last_outcome: str | None = None,
     ) -> AsyncIterator[Json]:
-        call = operations.export(state=state, name=name, tag=tag, last_outcome=last_outcome)
+        call = operations.export(
+            state=state, name=name, name_contains=name_contains, tag=tag, last_outcome=last_outcome
+        )
         async for line in self._http.lines(call):
             yield json.loads(line)
 

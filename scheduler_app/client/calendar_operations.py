@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from datetime import date
 from typing import Any
-from urllib.parse import quote
 
 from scheduler_app.client.calls import Call, Listing, delete, get, put
 from scheduler_app.client.record import Json, Record
+from scheduler_app.client.request_values import named_path
 
 
 def put_calendar(name: str, fields: Mapping[str, Any], dry_run: bool) -> Call[Record]:
@@ -18,7 +18,7 @@ def get_calendar(name: str) -> Call[Record]:
 
 
 def list_calendars() -> Listing[Record]:
-    return Listing("/api/calendars", "calendars", Record.of)
+    return Listing("/api/v1/calendars", "calendars", Record.of)
 
 
 def delete_calendar(name: str) -> Call[None]:
@@ -33,5 +33,4 @@ def days(name: str, first: date | str, last: date | str) -> Call[tuple[Record, .
 
 
 def _path(name: str) -> str:
-    # A name from elsewhere must not become another path.
-    return f"/api/calendars/{quote(name, safe='')}"
+    return named_path("calendars", name)

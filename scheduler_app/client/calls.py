@@ -147,6 +147,9 @@ class EditOfMany:
         cursor = page.get("next_cursor")
         self._ended = not cursor
         self._body = self._body | {"cursor": cursor}
+        if page.get("last_due_at"):
+            # A page without events has none: the rate counts on from the one before.
+            self._body["start_at"] = page["last_due_at"]
 
 
 def without_none(values: Json) -> Json:

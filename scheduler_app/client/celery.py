@@ -21,7 +21,7 @@ from scheduler_app.client.scheduler import Scheduler
 
 #: Of an exception's text, as much as the API takes as a reason.
 MAX_REASON = 500
-#: A scheduler that is away holds a worker up for so long at most: so many tries, each of so many seconds.
+#: The seconds of each try, and the tries beyond the first: they bound how long a worker waits for them.
 TIMEOUT_SECONDS = 5.0
 RETRIES = 3
 
@@ -70,7 +70,9 @@ class ScheduledTask(Task):  # type: ignore[misc]
             return
         url = self.app.conf.get("scheduler_url") or os.environ.get("SCHEDULER_URL")
         if not url:
-            _log.error("Nobody is told how event %s ended: set scheduler_url, or SCHEDULER_URL", event)
+            _log.error(
+                "The scheduler is not told how event %s ended: set scheduler_url, or SCHEDULER_URL", event
+            )
             return
         try:
             with Scheduler(url, timeout=TIMEOUT_SECONDS, retries=RETRIES) as scheduler:

@@ -48,7 +48,7 @@ def get_destination(name: str) -> Call[Destination]:
 
 
 def list_destinations() -> Listing[Destination]:
-    return Listing("/api/destinations", "destinations", Destination.of)
+    return Listing("/api/v1/destinations", "destinations", Destination.of)
 
 
 def put_destination(name: str, fields: Mapping[str, Any], dry_run: bool) -> Call[Destination]:
@@ -76,4 +76,4 @@ def test(name: str) -> Call[DestinationTest]:
 
 
 def _path(name: str, rest: str = "") -> str:
-    return f"/api/destinations/{quote(name, safe='')}" + (f"/{rest}" if rest else "")
+    return f"/api/v1/destinations/{quote(name, safe='')}" + (f"/{rest}" if rest else "")

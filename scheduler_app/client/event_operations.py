@@ -20,7 +20,7 @@ def pending(schedule_id: str) -> Listing[Event]:
 
 
 def events(**which: Any) -> Listing[Event]:
-    return Listing("/api/events", "events", Event.of, _event_filters(which))
+    return Listing("/api/v1/events", "events", Event.of, _event_filters(which))
 
 
 def event(event_id: str) -> Call[Event]:
@@ -36,7 +36,7 @@ def redrive(event_id: str) -> Call[Event]:
 
 
 def redrive_many(which: Json) -> EditOfMany:
-    return EditOfMany("/api/events/redrive", "redriven", _event_filters(which))
+    return EditOfMany("/api/v1/events/redrive", "redriven", _event_filters(which))
 
 
 def complete(event_id: str, token: str) -> Call[Event]:
@@ -49,7 +49,7 @@ def fail(event_id: str, token: str, reason: str | None) -> Call[Event]:
 
 
 def _event_path(event_id: str, rest: str = "") -> str:
-    return f"/api/events/{quote(event_id, safe='')}" + (f"/{rest}" if rest else "")
+    return f"/api/v1/events/{quote(event_id, safe='')}" + (f"/{rest}" if rest else "")
 
 
 def _event_filters(given: Json) -> Json:

@@ -31,17 +31,20 @@ class _Key(AuthBase):
 class Http:
     """One session of kept connections; threads may not share it."""
 
-    def __init__(self, url: str, api_key: str | None, *, timeout: float, retries: int) -> None:
+    def __init__(
+        self, url: str, api_key: str | None, *, timeout: float, retries: int, give_up_seconds: float | None
+    ) -> None:
         """`timeout` for connecting and for each wait for bytes, seconds; `retries` beyond the first try."""
         self._url = url.rstrip("/")
         self._timeout = timeout
         self._retries = retries
+        self._give_up_seconds = give_up_seconds
         self._session = requests.Session()
         self._session.auth = _Key(api_key)
 
     def send(self, call: Call[T]) -> T:
         """The result of `call`, which is sent again where that is safe. Raises SchedulerError."""
-        tries = Tries(call, self._retries)
+        tries = Tries(call, self._retries, self._give_up_seconds)
         while True:
             try:
                 with self._answer(call) as answer:

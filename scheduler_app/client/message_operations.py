@@ -50,7 +50,7 @@ def schedule(
         given["body_base64"] = b64encode(body).decode()
     elif body is not None:
         given["body"] = body
-    return post("/api/messages", Message.of, given, key=idempotency_key)
+    return post("/api/v1/messages", Message.of, given, key=idempotency_key)
 
 
 def schedule_many(
@@ -60,7 +60,7 @@ def schedule_many(
         return tuple(map(MessageResult.of, answer["results"]))
 
     body = {"messages": [dict(each) for each in messages]}
-    return post("/api/messages/bulk", read, body, key=idempotency_key)
+    return post("/api/v1/messages/bulk", read, body, key=idempotency_key)
 
 
 def get_message(message_id: str) -> Call[Message]:
@@ -85,7 +85,7 @@ def list_messages(
     times = {"after": after, "before": before}
     filters = {name: None if value is None else as_instant(value) for name, value in times.items()}
     return Listing(
-        "/api/messages",
+        "/api/v1/messages",
         "messages",
         Message.of,
         {"event_name": event_name, "destination": destination, "state": state, **filters},
@@ -101,4 +101,4 @@ def _timing(at: datetime | timedelta | None) -> Json:
 
 
 def _path(message_id: str, rest: str = "") -> str:
-    return f"/api/messages/{quote(message_id, safe='')}" + (f"/{rest}" if rest else "")
+    return f"/api/v1/messages/{quote(message_id, safe='')}" + (f"/{rest}" if rest else "")

@@ -45,7 +45,7 @@ def schedule(
     if sum(given.get(each) is not None for each in ("callback_url", "destination", "action")) != 1:
         raise ValueError("give callback_url, destination or action")
     body = {"name": name or _default_name(given)[:100], **given}
-    return post("/api/schedules", Schedule.of, body, key=idempotency_key)
+    return post("/api/v1/schedules", Schedule.of, body, key=idempotency_key)
 
 
 def _default_name(given: Json) -> str:
@@ -67,7 +67,7 @@ def get_schedule(schedule_id: str) -> Call[Schedule]:
 
 
 def list_schedules(**filters: str | None) -> Listing[Schedule]:
-    return Listing("/api/schedules", "schedules", Schedule.of, filters)
+    return Listing("/api/v1/schedules", "schedules", Schedule.of, filters)
 
 
 def schedule_many(
@@ -77,7 +77,7 @@ def schedule_many(
         return tuple(map(BulkResult.of, answer["results"]))
 
     body = {"schedules": [dict(each) if isinstance(each, Mapping) else each for each in schedules]}
-    return post("/api/schedules/bulk", read, body, key=idempotency_key, dry_run=dry_run)
+    return post("/api/v1/schedules/bulk", read, body, key=idempotency_key, dry_run=dry_run)
 
 
 def import_ics(
@@ -88,7 +88,7 @@ def import_ics(
     dry_run: bool,
 ) -> Call[ImportResult]:
     body = {"ics": ics, "schedule": dict(schedule)} | without_none(given)
-    return post("/api/schedules/import", ImportResult.of, body, key=idempotency_key, dry_run=dry_run)
+    return post("/api/v1/schedules/import", ImportResult.of, body, key=idempotency_key, dry_run=dry_run)
 
 
 def put_schedule(schedule_id: str, fields: Mapping[str, Any], dry_run: bool) -> Call[Schedule]:
@@ -96,7 +96,7 @@ def put_schedule(schedule_id: str, fields: Mapping[str, Any], dry_run: bool) -> 
 
 
 def export(**filters: str | None) -> Call[None]:
-    return get("/api/schedules/export", lambda _: None, filters)
+    return get("/api/v1/schedules/export", lambda _: None, filters)
 
 
 def update(schedule_id: str, fields: Mapping[str, object]) -> Call[Schedule]:
@@ -114,15 +114,15 @@ def resume(schedule_id: str) -> Call[Schedule]:
 
 def pause_many(which: Json) -> EditOfMany:
     which = which | {"until": instant_or_none(which.get("until"))}
-    return EditOfMany("/api/schedules/pause", "paused", which)
+    return EditOfMany("/api/v1/schedules/pause", "paused", which)
 
 
 def resume_many(which: Json) -> EditOfMany:
-    return EditOfMany("/api/schedules/resume", "resumed", which)
+    return EditOfMany("/api/v1/schedules/resume", "resumed", which)
 
 
 def delete_many(which: Json) -> EditOfMany:
-    return EditOfMany("/api/schedules/delete", "deleted", which)
+    return EditOfMany("/api/v1/schedules/delete", "deleted", which)
 
 
 def trigger(schedule_id: str, idempotency_key: str | None) -> Call[str]:
@@ -145,7 +145,7 @@ def preview(
 ) -> Call[Preview]:
     given = {"rrule": rrule, "at": instant_or_none(at)} | which
     body = without_none(given) | without_none(wire_values(fields))
-    return post("/api/schedules/preview", Preview.of, body)
+    return post("/api/v1/schedules/preview", Preview.of, body)
 
 
 def occurrences(schedule_id: str, which: Json) -> Call[Preview]:
@@ -161,7 +161,7 @@ def forecast(
     after: datetime | str | None, until: datetime | str | None, bucket_seconds: int | None
 ) -> Call[Forecast]:
     times = {"from": instant_or_none(after), "to": instant_or_none(until)}
-    return get("/api/forecast", Forecast.of, without_none(times | {"bucket": bucket_seconds}))
+    return get("/api/v1/forecast", Forecast.of, without_none(times | {"bucket": bucket_seconds}))
 
 
 def backfill(schedule_id: str, which: Json) -> Call[Backfill]:
@@ -179,14 +179,14 @@ def cancel_backfill(schedule_id: str) -> Call[Backfill]:
 
 
 def backlog() -> Call[Backlog]:
-    return get("/api/backlog", Backlog.of)
+    return get("/api/v1/backlog", Backlog.of)
 
 
 def expire_backlog(which: Json) -> Call[BacklogExpired]:
     given = dict(which)
     given["due_before"] = instant_or_none(given.get("due_before"))
-    return post("/api/backlog/expire", BacklogExpired.of, without_none(given))
+    return post("/api/v1/backlog/expire", BacklogExpired.of, without_none(given))
 
 
 def tzdata_check() -> Listing[MovedSchedule]:
-    return Listing("/api/tzdata/check", "moved", MovedSchedule.of)
+    return Listing("/api/v1/tzdata/check", "moved", MovedSchedule.of)

@@ -9,7 +9,13 @@ from scheduler_app.client.record import Json
 
 def schedule_path(schedule_id: str, rest: str = "") -> str:
     # An id from elsewhere must not become another path.
-    return f"/api/schedules/{quote(schedule_id, safe='')}" + (f"/{rest}" if rest else "")
+    return f"/api/v1/schedules/{quote(schedule_id, safe='')}" + (f"/{rest}" if rest else "")
+
+
+def named_path(collection: str, name: str) -> str:
+    """The path of what has this name. HTTP clients and proxies take `.` and `..` for steps in the path, also
+    quoted: these two names are quoted twice."""
+    return f"/api/v1/{collection}/" + ("%252E" * len(name) if name in (".", "..") else quote(name, safe=""))
 
 
 def wire_values(fields: Mapping[str, object]) -> Json:

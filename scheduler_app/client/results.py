@@ -85,8 +85,8 @@ class Preview(Record):
 
 
 class Reason(Record):
-    """Why a schedule does not fire: `code` is a part of RFC 5545, such as `BYDAY`, or a word such as
-    `paused`."""
+    """Why a schedule does not fire, or why it does: `code` is a part of RFC 5545, such as `BYDAY`, or a word
+    such as `paused`."""
 
     code: str
     message: str
@@ -94,12 +94,14 @@ class Reason(Record):
 
 
 class Explanation(Record):
-    """Why a schedule fires at an instant, or does not; `reason` is the first reason."""
+    """Why a schedule fires at an instant (`causes`), or does not; `reason` is the first reason."""
 
     at: Occurrence
     fires: bool
     reason: Reason | None = None
     further_reasons: tuple[Reason, ...] = ()
+    #: Why it fires: what names the instant, and what moved it.
+    causes: tuple[Reason, ...] = ()
     previous: Occurrence | None = None
     next: Occurrence | None = None
     event: Event | None = None
@@ -155,8 +157,9 @@ class EditResult(Record):
 
 
 class KillSwitch(Record):
-    """One that is on: `all`, or its `tag`, or its `destination`. `stopped` says in the answer that turned it
-    on how many active `schedules` it stops, and `at_least` whether there may be more."""
+    """One that is on: `all`, or its `tag`, or its `destination`. In the answer that turned it
+    on `stopped` says how many active `schedules` and waiting `events` it stops, and `at_least` and
+    `events_at_least` whether there may be more; `warning` says so where it stops nothing."""
 
     all: bool | None = None
     tag: str | None = None
@@ -166,6 +169,7 @@ class KillSwitch(Record):
     #: Events that it holds; 10,000 at most.
     held: int | None = None
     stopped: Mapping[str, Any] | None = None
+    warning: str | None = None
 
 
 class Message(Record):

@@ -42,8 +42,8 @@ class TriggerFields(TypedDict, total=False):
     ]
     every_seconds: Annotated[
         int | None,
-        "Again and again, so many seconds of elapsed time apart: first at start_at, or so long after it "
-        "is given",
+        "Repeatedly, with this many seconds of elapsed time between: first at start_at, or one interval "
+        "from now",
     ]
     start_at: Annotated[
         datetime | str | None,
@@ -61,11 +61,12 @@ class TriggerFields(TypedDict, total=False):
     ]
     delay_seconds: Annotated[
         int | None,
-        "A single time: so many seconds after this is given; given again unchanged, it does not begin anew",
+        "A single time, this many seconds after the field is given; the same value given again restarts "
+        "nothing",
     ]
     on_demand: Annotated[
         Literal[True] | None,
-        "No time at all: it runs only when somebody triggers it, and stays active for ever",
+        "No time at all: it runs only when it is triggered by request, and stays active",
     ]
     timezone: Annotated[
         str,
@@ -85,14 +86,15 @@ class TriggerFields(TypedDict, total=False):
         "The name of a calendar, whose holidays and weekend days the trigger observes",
     ]
     on_holiday: Annotated[
-        Literal["skip", "next", "previous"],
+        Literal["skip", "next", "previous", "uncounted"],
         "What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves to "
-        "the `next` or the `previous` open day at the same time of day",
+        "the `next` or the `previous` open day at the same time of day, or BYSETPOS and COUNT count open "
+        "days alone (`uncounted`)",
     ]
     jitter_seconds: Annotated[
         float,
-        "Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's "
-        "id and the instant: the same whenever it is asked, and another for each schedule",
+        "Each callback falls due up to this many seconds after its occurrence, by a hash of the "
+        "schedule's id and the instant: the same whenever it is asked, and another for each schedule",
     ]
 
 
@@ -250,8 +252,8 @@ class NewScheduleFields(TriggerFields, total=False):
     ]
     pause_after_failures: Annotated[
         int | None,
-        "After so many events in a row that ended in `error` it is paused, 1 to 100; a resume starts the "
-        "count over",
+        "It is paused after this many events in a row that ended in `error`, 1 to 100; a resume starts "
+        "the count over",
     ]
 
 

@@ -30,8 +30,8 @@ class ScheduleValues(Record):
     cron: str | None = None
     #: Which of six fields of `cron` are the seconds, where both readings are valid
     cron_seconds: str | None = None
-    #: Again and again, so many seconds of elapsed time apart: first at start_at, or so long after it
-    #: is given
+    #: Repeatedly, with this many seconds of elapsed time between: first at start_at, or one interval
+    #: from now
     every_seconds: int | None = None
     #: The first occurrence of every_seconds, in whole seconds; from one in the past it is counted on
     start_at: datetime | None = None
@@ -41,10 +41,10 @@ class ScheduleValues(Record):
     #: A single time: with an offset an instant, in which milliseconds count; without one the local
     #: time in the timezone given beside it
     run_at: datetime | None = None
-    #: A single time: so many seconds after this is given; given again unchanged, it does not begin
-    #: anew
+    #: A single time, this many seconds after the field is given; the same value given again restarts
+    #: nothing
     delay_seconds: int | None = None
-    #: No time at all: it runs only when somebody triggers it, and stays active for ever
+    #: No time at all: it runs only when it is triggered by request, and stays active
     on_demand: bool | None = None
     #: The trigger as an RFC 5545 recurrence with its DTSTART made explicit
     recurrence: str | None = None
@@ -60,7 +60,8 @@ class ScheduleValues(Record):
     #: The name of a calendar, whose holidays and weekend days the trigger observes
     calendar: str | None = None
     #: What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves to
-    #: the `next` or the `previous` open day at the same time of day
+    #: the `next` or the `previous` open day at the same time of day, or BYSETPOS and COUNT count open
+    #: days alone (`uncounted`)
     on_holiday: str | None = None
     #: What the trigger says, in words
     description: str | None = None
@@ -143,8 +144,8 @@ class ScheduleValues(Record):
     completion: str | None = None
     #: How long an event waits for that callback before its attempt has failed, 1 to 604800 seconds
     completion_timeout_seconds: float | None = None
-    #: Each callback falls due up to so many seconds after its occurrence, by a hash of the schedule's
-    #: id and the instant: the same whenever it is asked, and another for each schedule
+    #: Each callback falls due up to this many seconds after its occurrence, by a hash of the
+    #: schedule's id and the instant: the same whenever it is asked, and another for each schedule
     jitter_seconds: float | None = None
     #: When the callback of `next_run_at` falls due; only of a schedule with jitter
     next_due_at: datetime | None = None
@@ -156,12 +157,12 @@ class ScheduleValues(Record):
     note: str | None = None
     #: When its pause ends by itself; only with the state `paused`
     paused_until: datetime | None = None
-    #: After so many events in a row that ended in `error` it is paused, 1 to 100; a resume starts the
-    #: count over
+    #: It is paused after this many events in a row that ended in `error`, 1 to 100; a resume starts
+    #: the count over
     pause_after_failures: int | None = None
     #: How many times people have edited it, from 1
     version: int | None = None
-    #: How many times its future was planned anew, from 1
+    #: How many times its events were planned again, from 1
     revision: int | None = None
     #: Its newest run. It follows within seconds of the run and is kept longer than events are
     last_run: Mapping[str, Any] | None = None

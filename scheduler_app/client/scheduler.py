@@ -42,10 +42,17 @@ class Scheduler:
     """
 
     def __init__(
-        self, url: str, api_key: str | None = None, *, timeout: float = 10.0, retries: int = 3
+        self,
+        url: str,
+        api_key: str | None = None,
+        *,
+        timeout: float = 10.0,
+        retries: int = 3,
+        give_up_seconds: float | None = None,
     ) -> None:
-        """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try."""
-        self._http = Http(url, api_key, timeout=timeout, retries=retries)
+        """`timeout` seconds for connecting and for each wait for bytes; `retries` beyond the first try, and
+        none that would begin later than `give_up_seconds`."""
+        self._http = Http(url, api_key, timeout=timeout, retries=retries, give_up_seconds=give_up_seconds)
 
     # Imported on demand: most programs, and each command, use one of them at most.
 
@@ -108,13 +115,16 @@ class Scheduler:
         *,
         state: str | None = None,
         name: str | None = None,
+        name_contains: str | None = None,
         tag: str | None = None,
         last_outcome: str | None = None,
     ) -> Iterator[Schedule]:
         """Yields the schedules matching every given filter, newest first; pages are requested as needed.
         `last_outcome` is how their last run ended: `completed`, `error` or `retrying`."""
         return self._all(
-            operations.list_schedules(state=state, name=name, tag=tag, last_outcome=last_outcome)
+            operations.list_schedules(
+                state=state, name=name, name_contains=name_contains, tag=tag, last_outcome=last_outcome
+            )
         )
 
     def schedule_many(
@@ -156,12 +166,15 @@ class Scheduler:
         *,
         state: str | None = None,
         name: str | None = None,
+        name_contains: str | None = None,
         tag: str | None = None,
         last_outcome: str | None = None,
     ) -> Iterator[Json]:
         """Yields the schedules matching every given filter, in the form that `schedule_many` takes. Secrets
         are masked."""
-        call = operations.export(state=state, name=name, tag=tag, last_outcome=last_outcome)
+        call = operations.export(
+            state=state, name=name, name_contains=name_contains, tag=tag, last_outcome=last_outcome
+        )
         return map(json.loads, self._http.lines(call))
 
     def update(self, schedule_id: str, **fields: Unpack[ScheduleFields]) -> Schedule:
@@ -179,10 +192,11 @@ class Scheduler:
         return self._http.send(operations.resume(schedule_id))
 
     def pause_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
-        """Pauses all schedules matching every filter in `which`: `state`, `name`, `tag`, `last_outcome`, or
-        `all=True`. Returns the `count` (`paused` in JSON), `skipped`, the first 100 of those that were
-        skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only counts; `until` and
-        `note` are those of `pause`. `progress` is called after each page with the count so far."""
+        """Pauses all schedules matching every filter in `which`: `state`, `name`, `name_contains`,
+        `tag`, `last_outcome`, or `all=True`. Returns the `count` (`paused` in JSON), `skipped`, the first 100
+        of those that were skipped, and `skipped_omitted`, the number of further ones. `dry_run=True` only
+        counts; `until` and `note` are those of `pause`. `progress` is called after each page with the count
+        so far."""
         return self._edit(operations.pause_many(which), progress)
 
     def resume_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
@@ -209,7 +223,7 @@ class Scheduler:
     def kill_switch_off(
         self, *, everything: bool = False, tag: str | None = None, destination: str | None = None
     ) -> int:
-        """Lets it go on; returns how many events were held and are due again, 10,000 at most."""
+        """Releases it; returns how many events were held and are due again, 10,000 at most."""
         which = stop_operations.stopped_by(everything, tag, destination)
         return self._http.send(stop_operations.kill_switch_off(which))
 
@@ -287,7 +301,8 @@ class Scheduler:
 
     def redrive_many(self, *, progress: Progress | None = None, **which: Any) -> EditResult:
         """Sends the dead letters again that match every filter in `which`: those of `events` but `state`, or
-        `all=True`. Returns what `pause_many` does; the count is `redriven` in JSON."""
+        `all=True`, at once or `rate` of them in a second. Returns what `pause_many` does; the count is
+        `redriven` in JSON."""
         return self._edit(event_operations.redrive_many(which), progress)
 
     def preview(

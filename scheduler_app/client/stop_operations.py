@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import quote
 
 from scheduler_app.client.calls import Call, delete, get, put, without_none
 from scheduler_app.client.record import Json
+from scheduler_app.client.request_values import named_path
 from scheduler_app.client.results import KillSwitch
 
 
 def kill_switch_on(which: Json, note: str | None) -> Call[KillSwitch]:
-    return put("/api/kill-switch", KillSwitch.of, without_none(which | {"note": note}))
+    return put("/api/v1/kill-switch", KillSwitch.of, without_none(which | {"note": note}))
 
 
 def kill_switch_off(which: Json) -> Call[int]:
@@ -18,14 +18,14 @@ def kill_switch_off(which: Json) -> Call[int]:
         return int(answer["held"])
 
     query = {name: "true" if value is True else value for name, value in without_none(which).items()}
-    return Call("DELETE", "/api/kill-switch", read, query)
+    return Call("DELETE", "/api/v1/kill-switch", read, query)
 
 
 def kill_switches() -> Call[tuple[KillSwitch, ...]]:
     def read(answer: Json) -> tuple[KillSwitch, ...]:
         return tuple(map(KillSwitch.of, answer["kill_switches"]))
 
-    return get("/api/kill-switch", read)
+    return get("/api/v1/kill-switch", read)
 
 
 def stopped_by(everything: bool, tag: str | None, destination: str | None) -> Json:
@@ -48,7 +48,7 @@ def blackouts() -> Call[tuple[Json, ...]]:
     def read(answer: Json) -> tuple[Json, ...]:
         return tuple(answer["blackouts"])
 
-    return get("/api/blackouts", read)
+    return get("/api/v1/blackouts", read)
 
 
 def delete_blackout(name: str) -> Call[None]:
@@ -56,4 +56,4 @@ def delete_blackout(name: str) -> Call[None]:
 
 
 def _blackout_path(name: str) -> str:
-    return f"/api/blackouts/{quote(name, safe='')}"
+    return named_path("blackouts", name)

@@ -1,7 +1,9 @@
 """When a request is sent again, and what its answer means: the same for both clients."""
 
 import json
+import math
 import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -29,24 +31,27 @@ class Reply:
 
 
 class Tries(Generic[T]):
-    """The tries of one call: at most `retries` beyond the first."""
+    """The tries of one call: at most `retries` beyond the first, and none later than `give_up_seconds`."""
 
-    def __init__(self, call: Call[T], retries: int) -> None:
+    def __init__(self, call: Call[T], retries: int, give_up_seconds: float | None) -> None:
         self._call = call
         self._retries = retries
+        self._until = math.inf if give_up_seconds is None else time.monotonic() + give_up_seconds
         self._made = 0
 
     def delay_after_failure(self) -> float | None:
         """The seconds until the next try after one without an answer; None if that was the last one."""
         self._made += 1
-        return None if self._made > self._retries else _delay(self._made, None)
+        return self._delay(None)
 
     def delay_after(self, reply: Reply) -> float | None:
         """The seconds until the next try; None if `reply` is what is returned."""
         self._made += 1
-        if not _is_transient(reply) or self._made > self._retries:
-            return None
-        return _delay(self._made, reply.headers.get("retry-after"))
+        return self._delay(reply.headers.get("retry-after")) if _is_transient(reply) else None
+
+    def _delay(self, retry_after: str | None) -> float | None:
+        delay = _delay(self._made, retry_after)
+        return None if self._made > self._retries or time.monotonic() + delay > self._until else delay
 
     def result(self, reply: Reply) -> T:
         """What the last answer means. Raises SchedulerError for a refusal, and for what is no answer of the
@@ -70,7 +75,10 @@ def refusal(reply: Reply) -> SchedulerError:
     if not isinstance(problem, dict) or "detail" not in problem:
         return _not_of_the_api(reply)
     return SchedulerError(
-        str(problem["detail"]), status=reply.status, errors=tuple(problem.get("errors", ()))
+        str(problem["detail"]),
+        status=reply.status,
+        errors=tuple(problem.get("errors", ())),
+        readings=tuple(problem.get("readings", ())),
     )
 
 
@@ -84,7 +92,7 @@ def unreachable(url: str, error: Exception) -> SchedulerError:
 
 def no_address(url: str) -> SchedulerError:
     """`url` lacks http or https."""
-    return SchedulerError(f"{url!r} is no address of an API; give one such as {_EXAMPLE}")
+    return SchedulerError(f"{url!r} is not the address of an API; give one such as {_EXAMPLE}")
 
 
 def _json(reply: Reply) -> Any:

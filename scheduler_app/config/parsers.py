@@ -70,6 +70,18 @@ def switch(value: str) -> bool:
     return value.lower() == "true"
 
 
+def no_list(items: Sequence[str]) -> str:
+    """Refuses a list for a setting that is one text."""
+    raise ValueError(f"must be one text, not a list of {len(items)}")
+
+
+def comma_list(items: Sequence[str]) -> str:
+    """Returns the text of a list whose setting is separated by commas."""
+    if any("," in item for item in items):
+        raise ValueError("must have no comma in an item of its list: commas separate the items")
+    return ",".join(items)
+
+
 def api_keys(value: str) -> tuple[str, ...]:
     keys = tuple(key.strip() for key in value.split(",") if key.strip())
     known = [read_key(entry).name for entry in keys]
@@ -85,6 +97,23 @@ def networks(value: str) -> str:
         except ValueError as error:
             raise ValueError(f"must be CIDR networks separated by commas: {error}") from None
     return value
+
+
+def proxies(value: str) -> str:
+    """Networks, or `none`, which is empty: a setting that is given as nothing has its default."""
+    return "" if value.strip().lower() == "none" else networks(value)
+
+
+def public_url(value: str) -> str:
+    parts = urlsplit(value.lower())
+    url = f"{parts.scheme}://{parts.netloc}"
+    if value and (
+        parts.scheme not in ("http", "https") or not parts.hostname or value.lower().rstrip("/") != url
+    ):
+        raise ValueError(
+            "must be an http:// or https:// URL without a path, as https://scheduler.example.com"
+        )
+    return url if value else ""
 
 
 def ports(value: str) -> str:

@@ -2,8 +2,9 @@
 
 import dataclasses
 import ipaddress
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -11,7 +12,8 @@ from scheduler_app.config import parsers as parse
 from scheduler_app.config.api_keys import ApiKey, read_key
 from scheduler_app.config.parsers import LogFormat, LogLevel
 from scheduler_app.domain.broker_tls import BrokerTls
-from scheduler_app.domain.command_patterns import parse_patterns
+from scheduler_app.domain.celery_task_patterns import TaskPattern, parse_task_patterns
+from scheduler_app.domain.command_patterns import opening_patterns, parse_patterns
 from scheduler_app.domain.errors import SchedulerError
 from scheduler_app.domain.named_urls import NamedUrls, parse_brokers, parse_result_backends
 from scheduler_app.domain.ports import DENIED
@@ -24,9 +26,18 @@ class InvalidSetting(SchedulerError):
     """A setting is unusable. The message begins with its name and says what would be right."""
 
 
-def _setting(default: Value, parser: Callable[[str], Value], about: str, *, secret: bool = False) -> Value:
-    """`parser` reads the setting's text, `about` documents it; a `secret` is left out of the repr."""
-    return dataclasses.field(default=default, metadata={"parse": parser, "about": about}, repr=not secret)
+def _setting(
+    default: Value,
+    parser: Callable[[str], Value],
+    about: str,
+    *,
+    secret: bool = False,
+    list_text: Callable[[Sequence[str]], str] = parse.no_list,
+) -> Value:
+    """`parser` reads the setting's text, `about` documents it; a `secret` is left out of the repr.
+    `list_text` makes a text for `parser` of a list in the configuration file."""
+    metadata = {"parse": parser, "about": about, "list_text": list_text}
+    return dataclasses.field(default=default, metadata=metadata, repr=not secret)
 
 
 @dataclass(frozen=True)
@@ -105,13 +116,33 @@ class Settings:
         "how long a request's header may take, and how long a body or an answer may stall",
     )
     api_keys: tuple[str, ...] = _setting(
-        (), parse.api_keys, "keys of the API, or name:key, or name:key:read, separated by commas", secret=True
+        (),
+        parse.api_keys,
+        "keys of the API, or name:key, or name:key:read, separated by commas",
+        secret=True,
+        list_text=parse.comma_list,
+    )
+    trusted_proxies: str = _setting(
+        "127.0.0.1,::1",
+        parse.proxies,
+        "proxies (CIDR, separated by commas; or none) that are believed who a client is, and that it came by"
+        " https",
+        list_text=parse.comma_list,
+    )
+    public_url: str = _setting(
+        "", parse.public_url, "where browsers find the pages, as https://scheduler.example.com"
     )
     callback_allowed_networks: str = _setting(
-        "", parse.networks, "private networks (CIDR, separated by commas) that callbacks may reach"
+        "",
+        parse.networks,
+        "private networks (CIDR, separated by commas) that callbacks may reach",
+        list_text=parse.comma_list,
     )
     callback_denied_ports: str = _setting(
-        DENIED, parse.ports, "ports that callbacks must not call, separated by commas, ranges too; or none"
+        DENIED,
+        parse.ports,
+        "ports that callbacks must not call, separated by commas, ranges too; or none",
+        list_text=parse.comma_list,
     )
     callback_origin_concurrency: int = _setting(
         200,
@@ -130,6 +161,12 @@ class Settings:
         (),
         parse_patterns,
         "patterns of the commands that may be run, separated by commas, or a JSON list; none by default",
+        list_text=json.dumps,
+    )
+    allow_any_command: bool = _setting(
+        False,
+        parse.switch,
+        "whether ALLOWED_COMMANDS may have patterns that allow any program, such as * and shell:*",
     )
     command_user: str = _setting(
         "",
@@ -156,6 +193,11 @@ class Settings:
     command_file_mib: int = _setting(
         1024, parse.whole_number(1, 2**20), "the largest file that a command may write, in MiB"
     )
+    command_processes: int = _setting(
+        0,
+        parse.whole_number(0, 2**20),
+        "processes and threads that the user of commands may have in all; 0: no limit; root has none",
+    )
     command_niceness: int = _setting(
         10, parse.whole_number(0, 19), "how far commands give way to what else wants the CPU: 0 is not at all"
     )
@@ -164,12 +206,21 @@ class Settings:
         parse_brokers,
         "brokers of other Celery applications that schedules may send tasks to: name=URL, by commas",
         secret=True,
+        list_text=parse.comma_list,
     )
     celery_result_backends: NamedUrls = _setting(  # noqa: RUF009 - it makes a dataclasses.field
         (),
         parse_result_backends,
         "where those applications keep results (Redis), by the same names: needed to wait for tasks",
         secret=True,
+        list_text=parse.comma_list,
+    )
+    celery_tasks: tuple[str, ...] = _setting(
+        (),
+        parse_task_patterns,
+        "patterns of the tasks that those applications may be sent: broker:task or broker:task@queue, by"
+        " commas",
+        list_text=parse.comma_list,
     )
     retention_days: int = _setting(30, parse.whole_number(1, 3650), "how long finished events are kept")
     message_retention_days: int = _setting(
@@ -185,6 +236,7 @@ class Settings:
         parse.text,
         "Fernet keys, newest first, separated by commas; stored secrets are encrypted",
         secret=True,
+        list_text=parse.comma_list,
     )
     flower_port: int = _setting(
         5555,
@@ -199,8 +251,9 @@ class Settings:
         parse.text,
         "where that listens; it has no key: beyond loopback, the network must guard it",
     )
-    #: The environment names of the settings that were given anywhere; the others have their defaults.
-    given: frozenset[str] = dataclasses.field(default=frozenset(), repr=False)
+    #: The texts of the settings that were given anywhere, by their environment names; the others have their
+    #: defaults.
+    given: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     @property
     def timeframe_seconds(self) -> float:
@@ -215,6 +268,13 @@ class Settings:
     def keys(self) -> tuple[ApiKey, ...]:
         """The API's keys with their names and roles."""
         return tuple(map(read_key, self.api_keys))
+
+    @property
+    def trusted_networks(self) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
+        """The networks of TRUSTED_PROXIES."""
+        return tuple(
+            ipaddress.ip_network(each.strip()) for each in self.trusted_proxies.split(",") if each.strip()
+        )
 
     @property
     def broker(self) -> str:
@@ -253,16 +313,41 @@ def refuse_impossible(settings: Settings) -> None:
             "FLOW_CONTROL_URL must be empty unless BROKER_URL is a RabbitMQ's: what destinations are sent is"
             " counted in the broker's own Redis"
         )
+    opening = opening_patterns(settings.allowed_commands)
+    if opening and not settings.allow_any_command:
+        raise InvalidSetting(
+            f"ALLOWED_COMMANDS must not have {opening[0]!r}, which allows any program: name the programs, or"
+            " set ALLOW_ANY_COMMAND=true as well"
+        )
     unknown = set(dict(settings.celery_result_backends)) - set(dict(settings.celery_brokers))
     if unknown:
         raise InvalidSetting(
-            f"CELERY_RESULT_BACKENDS must have names of CELERY_BROKERS; {min(unknown)} is none of them"
+            f"CELERY_RESULT_BACKENDS must have names of CELERY_BROKERS; {min(unknown)} is not one"
         )
+    if settings.celery_brokers:
+        _refuse_impossible_tasks(settings)
     if not settings.api_keys and not is_loopback(settings.api_host):
         raise InvalidSetting(
             f"API_KEYS must be set when API_HOST is {settings.api_host}: without a key the API listens on"
             " loopback only"
         )
+
+
+def _refuse_impossible_tasks(settings: Settings) -> None:
+    brokers = dict(settings.celery_brokers)
+    if not settings.celery_tasks:
+        name = min(brokers)
+        raise InvalidSetting(
+            f"CELERY_TASKS must say which tasks may be sent to CELERY_BROKERS, such as {name}:{name}.tasks.*;"
+            f" {name}:*@* allows every task and queue of {name}"
+        )
+    for pattern in map(TaskPattern.parse, settings.celery_tasks):
+        if pattern.broker not in brokers:
+            raise InvalidSetting(
+                f"CELERY_TASKS must have names of CELERY_BROKERS; {pattern.broker} is not one"
+            )
+        if pattern.queue is not None and pattern.queue.startswith(f"{settings.mongo_database}:"):
+            raise InvalidSetting(f"CELERY_TASKS must not name a queue of this scheduler: {pattern.queue}")
 
 
 def is_loopback(host: str) -> bool:

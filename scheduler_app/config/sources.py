@@ -1,12 +1,15 @@
 """Reads the settings from flags, the environment and the configuration file.
 
-A value is taken from the first place that has one: a flag, the environment, the configuration file
-(`--config`, then `./config.yaml`, then `./config/config.yaml`), the default. In the file a setting stands
-under its section: `PREQUEUER_TICKER_INTERVAL_SECONDS` is `prequeuer: {ticker_interval_seconds: …}`.
+A value is taken from the first place that has one: a flag, the environment, the configuration file, the
+default. The file is the first of `--config`, SCHEDULER_CONFIG, `./config.yaml` and `./config/config.yaml`.
+Where none of the first two is given, `./data/running.yaml`, which a run of `scheduler up` keeps there, goes
+before it. In the file a setting stands under its section: `PREQUEUER_TICKER_INTERVAL_SECONDS` is
+`prequeuer: {ticker_interval_seconds: …}`.
 """
 
+import dataclasses
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,43 +18,93 @@ import yaml
 from scheduler_app.config.settings import InvalidSetting, Settings, names, refuse_impossible
 
 CONFIG_FILES = ("config.yaml", "config/config.yaml")
+#: Names the file where no option does: for `celery -A scheduler_app …` and gunicorn.
+CONFIG_VARIABLE = "SCHEDULER_CONFIG"
+#: Where a run of `scheduler up` in this folder says which servers it has, and the settings that name others.
+RUN_FILE = Path("data/running.yaml")
+_SERVERS = ("MONGO_URI", "BROKER_URL", "REDIS_HOST")
+_KEPT_TAGS = ("tag:yaml.org,2002:merge", "tag:yaml.org,2002:null")
 
 
 def load_settings(
     config_file: str | None = None,
     overrides: Mapping[str, str] | None = None,
     environ: Mapping[str, str] | None = None,
+    *,
+    run_file: Path | None = RUN_FILE,
 ) -> Settings:
-    """Reads the settings from `config_file`, or from the first of `CONFIG_FILES` that exists, from `environ`
-    (by default the process's) and from `overrides` (flags, under the environment's names). Raises
-    InvalidSetting."""
+    """Reads the settings from the configuration file, from `environ` (by default the process's) and from
+    `overrides` (flags, under the environment's names). The file is `config_file`, else the one that
+    SCHEDULER_CONFIG names, else the first of `CONFIG_FILES` that exists. In the last case the settings of a
+    run of `scheduler up` in this folder, which `run_file` has, take the place of the file's, unless the
+    environment or a flag names a server. Raises InvalidSetting."""
     known = names()
     environ = os.environ if environ is None else environ
+    overrides = overrides or {}
+    config_file = config_file or environ.get(CONFIG_VARIABLE) or None
     raw = _read_file(config_file, known)
+    elsewhere = any(environ.get(name) or name in overrides for name in _SERVERS)
+    if config_file is None and run_file is not None and not elsewhere and is_private(run_file):
+        raw |= _read_file(str(run_file), known)
     raw |= {name: environ[name] for name in known if environ.get(name, "") != ""}
-    for name, value in (overrides or {}).items():
+    for name, value in overrides.items():
         if name not in known:
             raise InvalidSetting(f"{name} is not a setting")
         raw[name] = value
     values: dict[str, Any] = {}
     for name, text in raw.items():
+        setting = known[name]
         try:
-            values[known[name].name] = known[name].metadata["parse"](text)
+            _refuse_unpassable(text)
+            values[setting.name] = setting.metadata["parse"](text)
+            # An empty variable of the environment counts as none, so a child process would read the default.
+            if not text and values[setting.name] != setting.default:
+                raise ValueError("must not be empty; leave it out, and it has its default")
         except ValueError as error:
             raise InvalidSetting(f"{name} {error}") from None
-    settings = Settings(**values, given=frozenset(raw))
+    settings = Settings(**values, given=raw)
     refuse_impossible(settings)
     return settings
 
 
-def _read_file(config_file: str | None, known: Collection[str]) -> dict[str, str]:
+def is_private(path: Path) -> bool:
+    """Whether the file is this user's, and no other user may read or change it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return False
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o077
+
+
+def _refuse_unpassable(text: str) -> None:
+    """Raises ValueError for text that no environment variable can hold: a child process would not get it."""
+    try:
+        if b"\0" not in os.fsencode(text):
+            return
+    except UnicodeEncodeError:
+        pass
+    raise ValueError("must be text without NUL characters and surrogates")
+
+
+class _TextLoader(yaml.SafeLoader):
+    """Reads each value as it is written: 010, 1_000, 12:30 and yes are numbers and truths to YAML, which
+    would come out as other text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML looks for it here
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in _KEPT_TAGS]
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+def _read_file(config_file: str | None, known: Mapping[str, "dataclasses.Field[object]"]) -> dict[str, str]:
     path = (
         Path(config_file) if config_file else next((p for p in map(Path, CONFIG_FILES) if p.is_file()), None)
     )
     if path is None:
         return {}
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        # A subclass of SafeLoader: it makes lists, mappings and texts alone.
+        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_TextLoader) or {}  # noqa: S506
     except OSError as error:
         raise InvalidSetting(f"{path}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -64,8 +117,22 @@ def _read_file(config_file: str | None, known: Collection[str]) -> dict[str, str
             name = f"{section}_{key}".upper()
             if name not in known:
                 raise InvalidSetting(f"{path}: {section}.{key} is not a setting")
-            found[name] = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            try:
+                found[name] = _text_of(value, known[name].metadata["list_text"])
+            except ValueError as error:
+                raise InvalidSetting(f"{path}: {section}.{key} {error}") from None
     return found
+
+
+def _text_of(value: object, list_text: Callable[[Sequence[str]], str]) -> str:
+    """The text that a value of the file stands for: its parser's. Raises ValueError."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return list_text(value)
+    raise ValueError("must be a text, or a list of texts")
 
 
 def _yaml_error(error: Exception) -> str:

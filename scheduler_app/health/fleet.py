@@ -58,7 +58,7 @@ def _workers(nodes: Sequence[ProcessRecord]) -> Check:
         return wrong(
             "worker",
             f"alive, but not consuming: {named(alive)}",
-            "their clocks are too far off (see clocks); they go on by themselves once these are set",
+            "their clocks are too far off (see clocks); they continue by themselves once the clocks are set",
             alive=0,
         )
     return wrong(
@@ -77,7 +77,7 @@ def _clocks(nodes: Sequence[ProcessRecord]) -> Check:
         return wrong(
             "clocks",
             f"mongod's clock has jumped: it is {abs(jump):.1f} s {side} the monotonic time that"
-            f" {len(jumped)} of {len(nodes)} processes go on by: {named(jumped)}",
+            f" {len(jumped)} of {len(nodes)} processes follow: {named(jumped)}",
             "set the clock of MongoDB's host by NTP; if it is right, set those of these processes' hosts:"
             " they follow it then",
             jump_seconds=jump,

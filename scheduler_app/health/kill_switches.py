@@ -19,7 +19,7 @@ def check_kill_switches(targets: Sequence[Target] | None, corrupt: Sequence[str]
         return wrong(
             "kill switches",
             f"{names}{more} cannot be read, and stop nothing",
-            "turn the switches on anew by `scheduler kill-switch on`, and remove these documents from the"
+            "turn the switches on again by `scheduler kill-switch on`, and remove these documents from the"
             " collection kill_switches",
             on=len(targets),
         )

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from scheduler_app.broker_faults import TakesNoMessages
 from scheduler_app.clock import monotonic
 from scheduler_app.health.check import Check, fine, wrong
 from scheduler_app.health.fleet import check_fleet
@@ -18,6 +19,10 @@ class Broker(Protocol):
     """The way to the queue. It raises `unavailable` when the broker cannot be reached."""
 
     unavailable: tuple[type[Exception], ...]
+    title: str
+    """What it is, for people."""
+    remedy: str
+    """What to do where it does not answer."""
 
     def ask_queue_length(self) -> Callable[[float], int]:
         """Sends the question; returns a function that waits for the answer, at most so many seconds."""
@@ -46,9 +51,7 @@ def _broker(broker: Broker, wait: Callable[[float], int], seconds: float) -> Che
     try:
         length = wait(seconds)
     except broker.unavailable as error:
-        return wrong(
-            "broker",
-            f"does not answer: {type(error).__name__}",
-            "start it, or see that REDIS_HOST and REDIS_PORT, or BROKER_URL, are right",
-        )
+        if isinstance(error, TakesNoMessages):
+            return wrong("broker", f"{broker.title} takes no messages", str(error))
+        return wrong("broker", f"{broker.title} does not answer: {type(error).__name__}", broker.remedy)
     return fine("broker", f"answers; {length} messages wait", queue_length=length)

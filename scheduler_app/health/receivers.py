@@ -36,7 +36,7 @@ def check_receivers(nodes: Sequence[ProcessRecord] | None) -> Check:
         NAME,
         "; ".join(told),
         "see why it does not answer; shorten timeout_seconds, pause its schedules, or raise"
-        " CALLBACK_ORIGIN_CONCURRENCY; all other callbacks go on",
+        " CALLBACK_ORIGIN_CONCURRENCY; all other callbacks continue",
         origins=list(origins),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-#: What to do about a mongod that is none.
+#: What to do about a mongod that is not part of a replica set.
 REMEDY = "start it with --replSet rs0 and run rs.initiate() once; a set of one is enough"
 
 

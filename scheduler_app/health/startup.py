@@ -4,15 +4,19 @@ Celery only logs the exceptions of signal handlers, and gunicorn replaces a proc
 worker would claim events and send nothing, and an API would restart endlessly.
 """
 
+import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import NoReturn
 
 from scheduler_app.config import InvalidSetting, Settings
 from scheduler_app.domain.errors import InvalidField
 from scheduler_app.health.replica_set import REMEDY, is_replica_set
 from scheduler_app.store import STORE_FAULTS, Store, within
+from scheduler_app.store.mongo import PyMongoError
 from scheduler_app.telemetry import get_logger, serve_metrics
 from scheduler_app.telemetry.metrics import Role
 
@@ -26,7 +30,18 @@ HELLO_SECONDS = 2.0
 
 def refuse_to_start(sentence: str) -> NoReturn:
     """Prints a sentence to stderr and ends the process."""
-    print(f"scheduler: {sentence}", file=sys.stderr, flush=True)
+    # The settings, which say the form of logs, may be what is wrong: the variable is asked by itself.
+    if os.environ.get("LOG_FORMAT") == "json":
+        line = {
+            "message": sentence,
+            "event": "process.refused",
+            "level": "critical",
+            "timestamp": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        }
+        said = json.dumps(line, ensure_ascii=False)
+    else:
+        said = f"scheduler: {sentence}"
+    print(said, file=sys.stderr, flush=True)
     sys.exit(EXIT_STATUS)
 
 
@@ -54,13 +69,20 @@ def serve_metrics_of(settings: Settings, trouble: Callable[[], str | None], role
 
 
 def check_replica_set(store: Store) -> None:
-    """Raises InvalidSetting for a mongod that is no replica set. One that does not answer yet is no error."""
+    """Raises InvalidSetting for a mongod that is no replica set, or that is none. One that does not answer
+    yet, or not in time, or that does not let this process in, is no error: the process waits for it."""
     try:
         with within(HELLO_SECONDS):
-            hello = store.mongo.client.admin.command("hello")
+            hello = store.mongo.hello()
     except STORE_FAULTS as error:
         log.warning("mongodb.awaited", message="MongoDB does not answer yet", error=str(error)[:300])
         return
+    except PyMongoError as error:
+        said = " ".join(str(error).split())[:300]
+        raise InvalidSetting(
+            f"MONGO_URI leads to a server that refuses a first question ({said});"
+            " it must be a MongoDB of release 6.0 or later"
+        ) from None
     # `isreplicaset`: the replica set is configured, but not initiated yet.
     if is_replica_set(hello) or hello.get("isreplicaset"):
         return

@@ -30,7 +30,7 @@ class Delivery:
     completion_token: str | None = field(default=None, repr=False)
 
     def json(self) -> Any:
-        """The body as a JSON value. Raises ValueError if it is none."""
+        """The body as a JSON value. Raises ValueError for a body that is not JSON."""
         return json.loads(self.body)
 
 

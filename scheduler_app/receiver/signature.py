@@ -18,7 +18,7 @@ def signing_keys(secrets: str | Sequence[str]) -> tuple[bytes, ...]:
     """
     texts = [secrets] if isinstance(secrets, str) else [*secrets]
     if not texts:
-        raise ValueError("secrets: give at least one; POST /api/schedules/{id}/signing-secret makes one")
+        raise ValueError("secrets: give at least one; POST /api/v1/schedules/{id}/signing-secret makes one")
     return tuple(_signing_key(text, place) for place, text in enumerate(texts, 1))
 
 

@@ -1,13 +1,20 @@
 """Logs and metrics."""
 
 from scheduler_app.telemetry import metrics
-from scheduler_app.telemetry.logs import bind_log_fields, configure_logs, get_logger, unbind_log_fields
+from scheduler_app.telemetry.logs import (
+    bind_log_fields,
+    configure_logs,
+    get_logger,
+    is_json,
+    unbind_log_fields,
+)
 from scheduler_app.telemetry.metrics_server import serve_metrics
 
 __all__ = [
     "bind_log_fields",
     "configure_logs",
     "get_logger",
+    "is_json",
     "metrics",
     "serve_metrics",
     "unbind_log_fields",

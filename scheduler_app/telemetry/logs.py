@@ -14,6 +14,7 @@ from typing import Any, Literal, TextIO
 from scheduler_app.domain.text import visible
 from scheduler_app.telemetry.plain_structlog import structlog
 
+Style = Literal["auto", "json", "text"]
 #: Libraries whose INFO lines do not concern an operator.
 QUIET = ("pymongo", "kombu", "amqp", "urllib3", "celery.app.trace", "celery.worker.strategy")
 
@@ -24,10 +25,10 @@ _SHARED: list[Any] = [
 ]
 
 
-def configure_logs(level: str, style: Literal["auto", "json", "text"] = "auto") -> None:
+def configure_logs(level: str, style: Style = "auto") -> None:
     """Sends all logs of this process to stderr; `level` and `style` have the values of LOG_LEVEL and
     LOG_FORMAT."""
-    text = style == "text" or (style == "auto" and sys.stderr.isatty())
+    text = not is_json(style)
     to_text = _console_renderer(colors=sys.stderr.isatty())
     to_json = structlog.processors.JSONRenderer(default=str, ensure_ascii=False)
     final: list[Any] = (
@@ -54,6 +55,11 @@ def configure_logs(level: str, style: Literal["auto", "json", "text"] = "auto") 
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
+
+
+def is_json(style: Style) -> bool:
+    """Whether `configure_logs` writes JSON for this value of LOG_FORMAT."""
+    return style == "json" or (style == "auto" and not sys.stderr.isatty())
 
 
 def _console_renderer(*, colors: bool) -> structlog.dev.ConsoleRenderer:

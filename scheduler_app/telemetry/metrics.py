@@ -65,7 +65,7 @@ heartbeat_failures = Counter(
 )
 worker_failures = Counter(
     "scheduler_worker_failures_total",
-    "Steps beside the deliveries of a worker that failed by an unexpected error",
+    "Background steps of a worker that failed by an unexpected error",
     ["step"],
 )
 expired = Counter(
@@ -92,7 +92,7 @@ clock_offset = Gauge(
 )
 clock_jump = Gauge(
     "scheduler_clock_jump_seconds",
-    "How far mongod's clock is ahead of the monotonic time that this process goes on by since it jumped",
+    "How far mongod's clock is ahead of the monotonic time that this process follows since it jumped",
     multiprocess_mode="livemostrecent",
 )
 dependency_up = Gauge(

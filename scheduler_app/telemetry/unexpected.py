@@ -1,4 +1,4 @@
-"""Errors of our own code in threads that must go on: counted, and each kind logged once an hour."""
+"""Unexpected errors in threads that must continue: counted, and each kind logged once an hour."""
 
 from collections.abc import Callable
 from typing import Final

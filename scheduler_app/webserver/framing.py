@@ -14,14 +14,16 @@ from scheduler_app.webserver.limits import (
     MAX_CHUNK_LINE_BYTES,
     MAX_CHUNKS,
     MAX_HEADER_BYTES,
+    MAX_HOST_BYTES,
     MAX_TRAILER_BYTES,
     max_body_bytes,
 )
-from scheduler_app.webserver.problems import RefusedRequest, of_parse_error, too_large
+from scheduler_app.webserver.problems import RefusedRequest, of_parse_error, too_large, wrong_host
 
 _CRLF = b"\r\n"
 _END_OF_HEADER = b"\r\n\r\n"
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[\t\x20-\x7e\x80-\xff]*)?")
+_HOST = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?")
 _TRAILER = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t\x20-\x7e\x80-\xff]*")
 
 
@@ -96,11 +98,21 @@ class RequestReader:
             request = Request(self._cfg, IterUnreader([header]), self._peer, self._count)
         except (ParseException, NoMoreData, StopIteration, ValueError) as error:
             raise of_parse_error(error) from None
+        _check_host(request)
         self._request, self._body = request, _body_of(request)
         # The worker answers the expectation: wsgi.create would do so only after the body has come.
         self.continue_expected = request._expected_100_continue
         request._expected_100_continue = False
         return True
+
+
+def _check_host(request: Request) -> None:
+    """Raises RefusedRequest unless the request names its host (RFC 9112, 3.2): checks of names rely on it."""
+    hosts = [value for name, value in request.headers if name == "HOST"]
+    if not hosts and request.version < (1, 1):
+        return
+    if len(hosts) != 1 or len(hosts[0]) > MAX_HOST_BYTES or not _HOST.fullmatch(hosts[0]):
+        raise wrong_host()
 
 
 def _body_of(request: Request) -> _Body:

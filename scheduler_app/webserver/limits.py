@@ -1,12 +1,21 @@
 """What the web server allows its clients. Sizes are in bytes, times in seconds, for each process."""
 
+from scheduler_app.webserver.api_paths import PREFIX, canonical
+
 #: All header fields together. gunicorn's own settings bound the request line and each field to 8,190 bytes,
 #: and the fields to 100.
 MAX_HEADER_BYTES = 64 * 1024
+#: A name has 253 at most; with a port.
+MAX_HOST_BYTES = 260
 
 MAX_BODY_BYTES = 1024 * 1024
-#: By path: a bulk request holds up to a thousand schedules, an import a calendar of as many events.
-LARGER_BODIES = {"/api/schedules/bulk": 16 * 1024 * 1024, "/api/schedules/import": 8 * 1024 * 1024}
+#: By path: a bulk request holds up to a thousand schedules, an import a calendar of as many events; a sign-in
+#: comes from a person who has shown no key yet.
+_OTHER_BODIES = {
+    f"{PREFIX}/schedules/bulk": 16 * 1024 * 1024,
+    f"{PREFIX}/schedules/import": 8 * 1024 * 1024,
+    "/sign-in": 8 * 1024,
+}
 
 #: Each chunk costs time, however small it is.
 MAX_CHUNKS = 100_000
@@ -35,4 +44,4 @@ STOPPING_IDLE_SECONDS = 1.0
 
 def max_body_bytes(path: str) -> int:
     """How large the body of a request for `path` may be."""
-    return LARGER_BODIES.get(path, MAX_BODY_BYTES)
+    return _OTHER_BODIES.get(canonical(path), MAX_BODY_BYTES)

@@ -48,12 +48,18 @@ def of_parse_error(error: Exception) -> RefusedRequest:
             return RefusedRequest(400, f"the request is not well-formed HTTP: {error}"[:300])
 
 
+def wrong_host() -> RefusedRequest:
+    return RefusedRequest(400, "send one header Host, with a name or an address, and a port if need be")
+
+
 def too_slow(what: str) -> RefusedRequest:
     return RefusedRequest(408, f"{what} did not come in time; send it again, faster")
 
 
 def too_large(most: int) -> RefusedRequest:
-    return RefusedRequest(413, f"the body is larger than {most // (1024 * 1024)} MiB; send less at once")
+    """Returns the refusal of a body of more than `most` bytes, a whole number of KiB."""
+    size = f"{most // 1024**2} MiB" if most >= 1024**2 else f"{most // 1024} KiB"
+    return RefusedRequest(413, f"the body is larger than {size}; send less at once")
 
 
 def overloaded() -> RefusedRequest:

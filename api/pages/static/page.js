@@ -121,3 +121,53 @@ document.addEventListener("keydown", (event) => {
     rows[at].querySelector(`[data-key="${event.key}"]`)?.click();
   }
 });
+
+// A page stays as it is when the server or the network is gone: then it says so, until the server answers again.
+const ASK_MS = 5000;
+let lastAnswer = new Date();
+const gone = { server: false, part: false };
+function showGone() {
+  const isGone = gone.server || gone.part;
+  let said = document.querySelector('[data-test="gone"]');
+  document.body.classList.toggle("stale", isGone);
+  if (!isGone) {
+    said?.remove();
+    return;
+  }
+  if (said) return;
+  said = document.createElement("p");
+  said.className = "container stopped";
+  said.dataset.test = "gone";
+  said.setAttribute("role", "alert");
+  said.textContent = `The server does not answer. This page shows what it was at ${instant(lastAnswer)}.`;
+  document.getElementById("content").before(said);
+}
+/* As the server writes it (`words.py`). */
+function instant(moment) {
+  const day = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"][moment.getUTCDay()];
+  return `${day} ${moment.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+}
+async function askServer() {
+  if (document.hidden) return;
+  try {
+    gone.server = !(await fetch("/healthz", { cache: "no-store", signal: AbortSignal.timeout(ASK_MS) })).ok;
+  } catch {
+    gone.server = true;
+  }
+  if (paused) gone.part = false; // nothing is asked for it
+  if (!gone.server && !gone.part) lastAnswer = new Date();
+  showGone();
+}
+setInterval(askServer, ASK_MS);
+for (const name of ["online", "offline"]) addEventListener(name, askServer);
+document.addEventListener("visibilitychange", askServer);
+// The part that is loaded again and again fails also where MongoDB alone is away. (A request that the browser
+// itself ends, because the person leaves the page, has the status 0 and is no error.)
+for (const name of ["htmx:sendError", "htmx:afterRequest"]) {
+  document.addEventListener(name, (event) => {
+    const status = event.detail.xhr.status;
+    if (event.detail.elt.id !== "live" || (status === 0 && name !== "htmx:sendError")) return;
+    gone.part = status === 0 || status >= 500;
+    showGone();
+  });
+}

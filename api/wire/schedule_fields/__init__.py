@@ -6,22 +6,22 @@ made from these rows.
 
 from collections.abc import Iterable
 
-from api.wire.schedule_fields.action import ACTION
-from api.wire.schedule_fields.delivery import DELIVERY
-from api.wire.schedule_fields.field import (
+from scheduler_app.api.wire.schedule_fields.action import ACTION
+from scheduler_app.api.wire.schedule_fields.delivery import DELIVERY
+from scheduler_app.api.wire.schedule_fields.field import (
     AnyField,
     RecurrenceFacts,
     ScheduleField,
     ShownSchedule,
     warnings_of,
 )
-from api.wire.schedule_fields.jitter import JITTER
-from api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
-from api.wire.schedule_fields.naming import NAMING
-from api.wire.schedule_fields.overlap import OVERLAP
-from api.wire.schedule_fields.policies import POLICIES
-from api.wire.schedule_fields.request import BODY_FIELDS, REQUEST
-from api.wire.schedule_fields.trigger import TRIGGER
+from scheduler_app.api.wire.schedule_fields.jitter import JITTER
+from scheduler_app.api.wire.schedule_fields.lifecycle import LAST_OUTCOMES, LIFECYCLE, STATES
+from scheduler_app.api.wire.schedule_fields.naming import NAMING
+from scheduler_app.api.wire.schedule_fields.overlap import OVERLAP
+from scheduler_app.api.wire.schedule_fields.policies import POLICIES
+from scheduler_app.api.wire.schedule_fields.request import BODY_FIELDS, REQUEST
+from scheduler_app.api.wire.schedule_fields.trigger import TRIGGER
 from scheduler_app.domain.triggers import FIELDS as TRIGGER_FIELDS
 
 __all__ = [

@@ -2,10 +2,10 @@
 
 from marshmallow import Schema, ValidationError, fields
 
-from api.json_types import Loaded, View
-from api.wire.action_types import ACTION_TYPES
-from api.wire.output_schema import OutputSchema
-from api.wire.schedule_fields.field import ScheduleField, ShownSchedule
+from scheduler_app.api.json_types import Loaded, View
+from scheduler_app.api.wire.action_types import ACTION_TYPES
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.schedule_fields.field import ScheduleField, ShownSchedule
 from scheduler_app.domain.action import Action
 
 
@@ -38,7 +38,7 @@ def _shown(it: ShownSchedule) -> View | None:
 
 def _input() -> Schema:
     # Imported here: the schemas of requests import this table, to suggest names for misspelled fields.
-    from api.wire.action_input import ActionInput
+    from scheduler_app.api.wire.action_input import ActionInput
 
     return ActionInput()
 

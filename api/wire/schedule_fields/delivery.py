@@ -2,8 +2,8 @@
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import DestinationName, Instant, StatusCodes
-from api.wire.schedule_fields.field import ScheduleField
+from scheduler_app.api.wire.field_types import DestinationName, Instant, StatusCodes
+from scheduler_app.api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.config import MAX_TIMEOUT_SECONDS
 from scheduler_app.domain.queues import CALLBACKS, COMMANDS, MAX_QUEUE, NAME
 from scheduler_app.domain.retry import MAX_BACKOFF_SECONDS, MAX_RETRIES

@@ -41,7 +41,7 @@ class RecurrenceFacts:
         except InvalidRecurrence as error:
             return cls(warnings=[f"the stored rule no longer evaluates: {error}"])
         return cls(
-            warnings=warnings_of(schedule.trigger, schedule.calendar, recurrence),
+            warnings=warnings_of(schedule.trigger, schedule.calendar, recurrence, now),
             description=described,
             next_run_at=following,
             text=recurrence.text if isinstance(recurrence, Recurrence) else None,
@@ -49,9 +49,16 @@ class RecurrenceFacts:
         )
 
 
-def warnings_of(trigger: Trigger, calendar: CalendarUse | None, recurrence: AnyRecurrence) -> list[str]:
-    """What may surprise of a trigger that observes `calendar`; `recurrence` is what they come to."""
-    of_calendar = calendar.warnings(recurrence, trigger.timezone) if calendar else ()
+def warnings_of(
+    trigger: Trigger,
+    calendar: CalendarUse | None,
+    recurrence: AnyRecurrence,
+    now: datetime,
+    last: datetime | None = None,
+) -> list[str]:
+    """What may surprise of a trigger that observes `calendar`; `recurrence` is what they come to, and `last`
+    its last occurrence that is looked at."""
+    of_calendar = calendar.warnings(recurrence, trigger.timezone, now, last) if calendar else ()
     return [*trigger.warnings, *recurrence.warnings, *of_calendar]
 
 

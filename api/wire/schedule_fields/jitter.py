@@ -2,8 +2,8 @@
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import Instant
-from api.wire.schedule_fields.field import ScheduleField
+from scheduler_app.api.wire.field_types import Instant
+from scheduler_app.api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.domain.jitter import MAX_JITTER_SECONDS, due
 
 
@@ -14,7 +14,7 @@ def _seconds() -> fields.Float:
 JITTER = (
     ScheduleField(
         name="jitter_seconds",
-        meaning="Each callback falls due up to so many seconds after its occurrence, by a hash of the"
+        meaning="Each callback falls due up to this many seconds after its occurrence, by a hash of the"
         " schedule's id and the instant: the same whenever it is asked, and another for each schedule",
         default="0",
         input=_seconds(),

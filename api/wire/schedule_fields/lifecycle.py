@@ -2,9 +2,9 @@
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import BoundedList, Instant, check_visible
-from api.wire.output_schema import OmitNone
-from api.wire.schedule_fields.field import ScheduleField, ShownSchedule
+from scheduler_app.api.wire.field_types import BoundedList, Instant, check_visible
+from scheduler_app.api.wire.output_schema import OmitNone
+from scheduler_app.api.wire.schedule_fields.field import ScheduleField, ShownSchedule
 from scheduler_app.domain.event import State
 from scheduler_app.domain.pause import MAX_FAILURES, MAX_NOTE, Pause
 from scheduler_app.domain.schedule import MAX_TAGS, ScheduleState
@@ -102,7 +102,7 @@ LIFECYCLE = (
     ),
     ScheduleField(
         name="pause_after_failures",
-        meaning="After so many events in a row that ended in `error` it is paused, 1 to"
+        meaning="It is paused after this many events in a row that ended in `error`, 1 to"
         f" {MAX_FAILURES}; a resume starts the count over",
         default="it goes on, whatever fails",
         input=fields.Integer(strict=True, allow_none=True, validate=validate.Range(1, MAX_FAILURES)),
@@ -118,7 +118,7 @@ LIFECYCLE = (
     ),
     ScheduleField(
         name="revision",
-        meaning="How many times its future was planned anew, from 1",
+        meaning="How many times its events were planned again, from 1",
         output=fields.Integer(),
         shown=lambda it: it.schedule.revision,
     ),

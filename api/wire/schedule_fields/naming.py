@@ -2,8 +2,8 @@
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import ScheduleId, check_visible
-from api.wire.schedule_fields.field import ScheduleField
+from scheduler_app.api.wire.field_types import ScheduleId, check_visible
+from scheduler_app.api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.domain.schedule import MAX_NAME, MAX_PURPOSE
 
 NAMING = (

@@ -5,7 +5,7 @@ from typing import get_args
 
 from marshmallow import fields, validate
 
-from api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
+from scheduler_app.api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
 from scheduler_app.domain.completion import (
     DEFAULT_TIMEOUT_SECONDS,
     LEAST_TIMEOUT_SECONDS,

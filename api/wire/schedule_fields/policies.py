@@ -2,7 +2,7 @@
 
 from marshmallow import fields, validate
 
-from api.wire.schedule_fields.field import ScheduleField
+from scheduler_app.api.wire.schedule_fields.field import ScheduleField
 from scheduler_app.domain.lateness import (
     DEFAULT_LATE_AFTER_SECONDS,
     DEFAULT_WINDOW_SECONDS,

@@ -7,8 +7,8 @@ from functools import partial
 
 from marshmallow import ValidationError, fields, validate
 
-from api.wire.field_types import DestinationName, Headers, check_path
-from api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
+from scheduler_app.api.wire.field_types import DestinationName, Headers, check_path
+from scheduler_app.api.wire.schedule_fields.field import ScheduleField, Show, ShownSchedule
 from scheduler_app.domain.http_action import (
     DEFAULT_METHOD,
     DEFAULT_METHOD_WITH_BODY,

@@ -8,9 +8,9 @@ from typing import get_args
 
 from marshmallow import fields, validate
 
-from api.wire.field_types import CalendarName, Instant, LocalOrInstant
-from api.wire.output_schema import OutputSchema
-from api.wire.schedule_fields.field import AnyField, ScheduleField, Show
+from scheduler_app.api.wire.field_types import CalendarName, Instant, LocalOrInstant
+from scheduler_app.api.wire.output_schema import OutputSchema
+from scheduler_app.api.wire.schedule_fields.field import AnyField, ScheduleField, Show
 from scheduler_app.domain.recurrence import OnHoliday
 from scheduler_app.domain.triggers import BY_NAME, FIELDS, FieldType, TriggerField
 from scheduler_app.json_boolean import JsonBoolean
@@ -156,7 +156,8 @@ TRIGGER = (
     ScheduleField(
         name="on_holiday",
         meaning="What an occurrence on a closed day of the calendar does: it is left out (`skip`), or moves"
-        " to the `next` or the `previous` open day at the same time of day",
+        " to the `next` or the `previous` open day at the same time of day, or BYSETPOS and COUNT count open"
+        " days alone (`uncounted`)",
         default="as the phrase says; else `skip`",
         input=_choice(*get_args(OnHoliday)),
         preview=_choice(*get_args(OnHoliday)),

@@ -91,7 +91,7 @@ def _items(file: str, text: str) -> Iterator[Item]:
         raise FileError(f"{file}: must have the keys {', '.join(KINDS)} at its top")
     for kind, listed in content.items():
         if kind not in KINDS:
-            raise FileError(f"{file}: {kind!r} is none of the keys {', '.join(KINDS)}")
+            raise FileError(f"{file}: {kind!r} is not one of the keys {', '.join(KINDS)}")
         if not isinstance(listed, list):
             raise FileError(f"{file}: {kind} must be a list, each item of which begins with a dash")
         for number, given in enumerate(listed, 1):
@@ -102,5 +102,9 @@ def _item(file: str, kind: str, number: int, given: Any) -> Item:
     key = KINDS[kind]
     if not isinstance(given, dict) or not isinstance(given.get(key), str) or not given[key]:
         raise FileError(f"{file}: item {number} of {kind} needs {key}, a text by which it is known again")
+    try:
+        given[key].encode()
+    except UnicodeEncodeError:
+        raise FileError(f"{file}: item {number} of {kind} has a {key} that is no Unicode text") from None
     fields = {name: value for name, value in given.items() if name != key}
     return Item(kind, given[key], fields, file)

@@ -23,7 +23,7 @@ class OfKind:
             self._get, self._put = scheduler.get, scheduler.put
 
     def find(self, name: str) -> Mapping[str, Any] | None:
-        """None where there is none. Raises SchedulerError."""
+        """None if there is none. Raises SchedulerError."""
         try:
             return self._get(name)
         except SchedulerError as error:

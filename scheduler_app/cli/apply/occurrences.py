@@ -17,18 +17,18 @@ class Difference:
     moved: tuple[tuple[str, str], ...] = ()
     """From, to: the only one of its local day that is gone, and the only one that has come."""
     cut_short: bool = False
-    """There are more than `MOST`: only the first of them were compared."""
+    """There are more than `MOST`: only the days that the first of them fill were compared."""
 
 
 def difference(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> Difference:
-    """Compares occurrences by their instants. Where a list is full, they are compared up to its end: what
-    comes later is not known."""
+    """Compares occurrences by their instants. Where a list is full, only the days before its last one are
+    compared: what is not in the rest of that day may have moved within it."""
     old, new = _by_time(before), _by_time(after)
-    full = [max(times) for times in (old, new) if len(times) >= MOST]
+    full = [times[max(times)][:10] for times in (old, new) if len(times) >= MOST]
     if full:
-        end = min(full)
-        old = {time: local for time, local in old.items() if time <= end}
-        new = {time: local for time, local in new.items() if time <= end}
+        day = min(full)
+        old = {time: local for time, local in old.items() if local[:10] < day}
+        new = {time: local for time, local in new.items() if local[:10] < day}
     gone = [old[time] for time in sorted(old.keys() - new.keys())]
     come = [new[time] for time in sorted(new.keys() - old.keys())]
     gone_days, come_days = _by_day(gone), _by_day(come)

@@ -97,9 +97,9 @@ def _moved(
 def _awaits(item: Item, error: SchedulerError, coming: set[tuple[str, Any]]) -> bool:
     """Whether it is refused only for what the same files create before it."""
     pointers = {str(each.get("pointer")) for each in error.errors}
-    return bool(pointers) and all(
-        (_NAMES.get(pointer), item.fields.get(pointer.lstrip("/"))) in coming for pointer in pointers
-    )
+    named = [(_NAMES.get(pointer), item.fields.get(pointer.lstrip("/"))) for pointer in pointers]
+    # Any other field may hold a list or an object.
+    return bool(named) and all(isinstance(name, str) and (kind, name) in coming for kind, name in named)
 
 
 def _changed_fields(
@@ -111,6 +111,12 @@ def _changed_fields(
 
 
 def _occurrences(scheduler: Scheduler, schedule: Mapping[str, Any], now: datetime) -> Sequence[Json]:
+    """Those up to the end of the last day: an occurrence that only moves within it is on both sides."""
     if schedule.get("state") != "active":
         return []
-    return upcoming(scheduler, schedule, MOST, after=now, until=now + AHEAD)
+    end = now + AHEAD
+    # Wherever the schedule is, its day of that date ends before the day after tomorrow's does here.
+    found = upcoming(scheduler, schedule, MOST, after=now, until=end + timedelta(days=2))
+    if len(found) >= MOST and str(found[-1]["local"])[:10] <= f"{end:%Y-%m-%d}":
+        return found
+    return [each for each in found if str(each["local"])[:10] <= f"{end:%Y-%m-%d}"]

@@ -16,7 +16,7 @@ _RESULTS = ("created", "changed", "unchanged", "deleted", "refused")
 
 
 def say_step(step: Step) -> None:
-    """One item with its differences; nothing where there is none."""
+    """One item with its differences; prints nothing without any."""
     if step.result == "unchanged":
         return
     if step.result == "refused":

@@ -9,6 +9,8 @@ from typing import Any, Final
 import yaml
 
 MAX_DEPTH: Final = 20
+#: Names count too. Reading this many takes some seconds.
+MAX_VALUES: Final = 300_000
 
 
 #: No line is folded: a change of a field is a change of one line.
@@ -42,7 +44,7 @@ class _Loader(yaml.SafeLoader):
 
     def __init__(self, stream: str) -> None:
         super().__init__(stream)
-        self._nested = 0
+        self._nested = self._values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.peek_event()  # type: ignore[no-untyped-call]
@@ -50,6 +52,9 @@ class _Loader(yaml.SafeLoader):
             raise _error("anchors and aliases (& and *) are not read", event)
         if getattr(event, "tag", None):
             raise _error("tags (!) are not read", event)
+        self._values += 1
+        if self._values > MAX_VALUES:
+            raise _error(f"it holds more than {MAX_VALUES:,} names and values; split it", event)
         if self._nested == MAX_DEPTH:
             raise _error(f"it is nested deeper than {MAX_DEPTH} levels", event)
         self._nested += 1

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import Any
 
 from scheduler_app.cli.celery_beat.crontab import crontab_trigger
-from scheduler_app.cli.celery_beat.entry import MAX_ENTRIES, SOLAR, Entry, Found, NotImportable, Refused
+from scheduler_app.cli.celery_beat.entry import MAX_ENTRIES, SOLAR, Entry, Found
 from scheduler_app.cli.celery_beat.interval import interval_trigger, seconds
+from scheduler_app.cli.entry_import import NotImportable, Refused
 from scheduler_app.cli.errors import CannotStart
 from scheduler_app.client import Json
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from scheduler_app.cli.celery_beat.entry import NotImportable
+from scheduler_app.cli.entry_import import NotImportable
 from scheduler_app.client import Json
 
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -100,7 +100,7 @@ def _rule(values: Mapping[str, _Values]) -> str:
 
 
 def _numbers(values: _Values) -> tuple[int, ...]:
-    """None where it is no limit."""
+    """None if it is no limit."""
     return () if values.everything else values.numbers
 
 

@@ -14,10 +14,9 @@ from scheduler_app.cli.celery_beat.entry import (
     SOLAR,
     Entry,
     Found,
-    NotImportable,
-    Refused,
 )
 from scheduler_app.cli.celery_beat.interval import interval_trigger
+from scheduler_app.cli.entry_import import NotImportable, Refused
 from scheduler_app.cli.errors import CannotStart
 from scheduler_app.client import Json
 
@@ -69,7 +68,7 @@ def _tables(file: IO[str]) -> Tables:
         if isinstance(row, dict) and not model.startswith(_APP):
             continue  # a dump of a whole project has rows of other applications
         if not isinstance(row, dict) or not isinstance(row.get("fields"), dict):
-            raise CannotStart(f"row {number} of the dump is no row of a table; make the dump anew")
+            raise CannotStart(f"row {number} of the dump is not a row of a table; make a new dump")
         tables.setdefault(model.removeprefix(_APP), {})[str(row.get("pk", f"row {number}"))] = row["fields"]
     if "periodictask" not in tables:
         raise CannotStart("the dump has no django_celery_beat.periodictask; dump django_celery_beat")

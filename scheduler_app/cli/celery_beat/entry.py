@@ -1,34 +1,27 @@
 """An entry of a beat as it was read, and the schedule that it becomes."""
 
-import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from scheduler_app.cli.entry_import import NotImportable, Refused
 from scheduler_app.client import Json
 
 MAX_ENTRIES: Final = 10_000
 MAX_BYTES: Final = 16 * 1024 * 1024
-#: What every imported schedule is tagged with, and why one is paused that was disabled.
+#: What every imported schedule is tagged with.
 TAG: Final = "celery-beat"
-DISABLED_NOTE: Final = "disabled in Celery beat"
 #: Why no solar event is taken over.
 SOLAR: Final = (
     "a solar event moves with the sun at a place, which no calendar's rule says; give the task a time of day"
 )
+#: Why a schedule is paused that was disabled.
+DISABLED_NOTE: Final = "disabled in Celery beat"
 MAX_PURPOSE: Final = 2_000
-_MAX_ID: Final = 64
-_SLUG: Final = 32
-_DIGEST: Final = 12
 #: Options of `apply_async` that an action `celery_task` has too.
 _OPTIONS: Final = frozenset(("queue", "priority", "expires", "headers"))
-
-
-class NotImportable(Exception):
-    """An entry cannot be taken over: the message says why, and perhaps what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +41,12 @@ class Entry:
     """Where it runs only once: the trigger's first occurrence after this instant is that run."""
     purpose: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        return self.name
+
     """What differs from the beat, and is taken over nevertheless."""
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An entry that cannot be taken over."""
-
-    name: str
-    reason: str
 
 
 Found = Entry | Refused
@@ -72,15 +62,6 @@ def schedule_of(entry: Entry, broker: str) -> Json:
     if not entry.enabled:
         schedule |= {"state": "paused", "note": DISABLED_NOTE}
     return schedule
-
-
-def schedule_id(prefix: str, name: str) -> str:
-    """The id of the schedule that an entry becomes: the same each time, and another for each name."""
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")
-    if slug == name and len(prefix) + 1 + len(slug) <= _MAX_ID:
-        return f"{prefix}-{slug}"
-    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST]
-    return "-".join(filter(None, (prefix, slug[:_SLUG].strip("-"), digest)))
 
 
 def _arguments(entry: Entry) -> Json:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from scheduler_app.cli.celery_beat.crontab import until
-from scheduler_app.cli.celery_beat.entry import NotImportable
+from scheduler_app.cli.entry_import import NotImportable
 from scheduler_app.client import Json
 
 _SECOND = timedelta(seconds=1)

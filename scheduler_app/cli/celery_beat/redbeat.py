@@ -7,8 +7,9 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from scheduler_app.cli.celery_beat.crontab import crontab_trigger
-from scheduler_app.cli.celery_beat.entry import MAX_ENTRIES, SOLAR, Entry, Found, NotImportable, Refused
+from scheduler_app.cli.celery_beat.entry import MAX_ENTRIES, SOLAR, Entry, Found
 from scheduler_app.cli.celery_beat.interval import interval_trigger, seconds
+from scheduler_app.cli.entry_import import NotImportable, Refused
 from scheduler_app.cli.errors import CannotStart
 from scheduler_app.client import Json
 
@@ -128,7 +129,7 @@ def _options(given: object) -> Mapping[str, Any]:
 def _rrule(given: Json) -> Json:
     """A rule of dateutil. Its times are those of a fixed offset, where it has one."""
     if given.get("byeaster") is not None:
-        raise NotImportable("BYEASTER is no part of RFC 5545; give the days themselves by a calendar")
+        raise NotImportable("BYEASTER is not part of RFC 5545; give the days themselves by a calendar")
     try:
         parts = [f"FREQ={_FREQUENCIES[given['freq']]}"]
         if given.get("interval") not in (None, 1):
@@ -156,7 +157,9 @@ def _rrule(given: Json) -> Json:
     if not minutes:
         return {"rrule": f"DTSTART:{start:%Y%m%dT%H%M%SZ}\n{rule}"}
     if minutes % 60:
-        raise NotImportable("its rrule has an offset that no zone has at all times; write it anew")
+        raise NotImportable(
+            "its rrule has an offset that no zone has all year; write it as RRULE with a TZID"
+        )
     # The names of these zones count to the west.
     zone = f"Etc/GMT{-minutes // 60:+d}"
     return {"rrule": f"DTSTART;TZID={zone}:{start:%Y%m%dT%H%M%S}\n{rule}", "timezone": zone}
@@ -168,7 +171,7 @@ def _day(given: object) -> str:
 
 
 def _datetime(given: object) -> datetime | None:
-    """RedBeat's own form; None where it never ran."""
+    """RedBeat's own form; None if it never ran."""
     if not isinstance(given, dict) or given.get("__type__") != "datetime":
         return None
     names = ("year", "month", "day", "hour", "minute", "second")

@@ -3,11 +3,12 @@
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.output import say, show_json
 from scheduler_app.client import Backfill, Scheduler
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def backfill() -> None:
     """Past occurrences of a schedule, made up for."""
 

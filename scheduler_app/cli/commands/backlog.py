@@ -5,13 +5,14 @@ from typing import Any
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.output import say, show_json, table
 from scheduler_app.client import Json, Scheduler
 
 _USUAL = {"catch_up": "all", "run_overlap": "allow"}
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def backlog() -> None:
     """What is late, and what becomes of it."""
 

@@ -5,12 +5,13 @@ from typing import Any
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.durations import duration
 from scheduler_app.cli.output import say, show_json, table
 from scheduler_app.client import Json, Scheduler
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def blackout() -> None:
     """Windows in which nothing is sent, such as a night or a freeze."""
 

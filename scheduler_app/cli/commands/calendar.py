@@ -6,6 +6,7 @@ from typing import IO, Any
 import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.output import say, show_json, show_record, table
 from scheduler_app.cli.several import for_each
 from scheduler_app.client import Json, Scheduler
@@ -13,7 +14,7 @@ from scheduler_app.client import Json, Scheduler
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def calendar() -> None:
     """Calendars: names for closed days, which schedules observe."""
 
@@ -46,6 +47,13 @@ def get_calendar(scheduler: Scheduler, names: tuple[str, ...], as_json: bool) ->
 @click.option("--country", help="Closed on its public holidays (ISO 3166): CH.")
 @click.option("--subdivision", help="And on those of this part of it (ISO 3166-2): ZH.")
 @click.option("--exchange", help="Closed on the holidays of this exchange: NYSE.")
+@click.option(
+    "--category",
+    "categories",
+    multiple=True,
+    help="Of the country's holidays: public, bank, half_day. May be repeated.  [default: public]",
+)
+@click.option("--working-weekends", is_flag=True, help="Open on weekend days on which the country works.")
 @click.option("--date", "dates", multiple=True, metavar="DATE [NAME]", help="Closed then. May be repeated.")
 @click.option(
     "--weekend", multiple=True, type=click.Choice(_WEEKDAYS), help="[default: SA and SU] May be repeated."
@@ -57,6 +65,8 @@ def get_calendar(scheduler: Scheduler, names: tuple[str, ...], as_json: bool) ->
 def put_calendar(
     scheduler: Scheduler,
     name: str,
+    categories: tuple[str, ...],
+    working_weekends: bool,
     dates: tuple[str, ...],
     weekend: tuple[str, ...],
     no_weekend: bool,
@@ -66,6 +76,10 @@ def put_calendar(
 ) -> None:
     """Create a calendar, or replace the whole of one; the schedules that observe it follow."""
     fields: Json = {key: value for key, value in options.items() if value is not None}
+    if categories:
+        fields["categories"] = list(categories)
+    if working_weekends:
+        fields["working_weekends"] = True
     if dates:
         fields["dates"] = [_dated(each) for each in dates]
     if no_weekend and weekend:

@@ -19,7 +19,7 @@ from scheduler_app.client import Event, Scheduler
 def cancel_events(
     scheduler: Scheduler, ids: tuple[str, ...], schedule_id: str | None, yes: bool, as_json: bool
 ) -> None:
-    """Cancel events that are neither running nor finished; their schedule goes on.
+    """Cancel events that are neither running nor finished; their schedule stays active.
 
     To end a schedule use `delete`, to interrupt it `pause`.
     """

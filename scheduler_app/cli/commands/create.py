@@ -58,7 +58,9 @@ def create_schedule(
     if json_body is not None:
         fields["json"] = json_value(json_body, "--data")
     if sum(fields.get(each) is not None for each in ("callback_url", "destination", "action")) != 1:
-        raise click.UsageError("give one of CALLBACK_URL, --destination and --command")
+        raise click.UsageError(
+            "give one of CALLBACK_URL, --destination and --command; --url is the API's address"
+        )
     triggers = sum(trigger in fields for trigger in TRIGGERS)
     if not triggers and "action" in fields:
         fields = as_task(fields)

@@ -20,9 +20,7 @@ from scheduler_app.cli.errors import CannotStart
     "--days", type=click.IntRange(1, 30), default=7, show_default=True, help="How much history to make up."
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed makes the same history.")
-@click.option(
-    "--wait", type=click.IntRange(0, 600), default=0, help="Wait so many seconds for the API to answer."
-)
+@click.option("--wait", type=click.IntRange(0, 600), default=0, help="Seconds to wait for the API to answer.")
 def demo(config: str | None, data_dir: Path, days: int, seed: int, wait: int) -> None:
     """Fill an empty deployment with schedules and a week of made-up history.
 

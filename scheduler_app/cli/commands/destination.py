@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.client_options import json_option, limit_option, with_client, with_client_beside
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.field_options import field_options, given_fields
 from scheduler_app.cli.json_values import header_option, json_value, name_and_value
 from scheduler_app.cli.output import say, show_record, table
@@ -14,7 +15,7 @@ from scheduler_app.cli.shown_lists import record_command, show_list
 from scheduler_app.client import Destination, DestinationFields, Scheduler, SchedulerError
 
 
-@click.group("destination")
+@click.group("destination", cls=CommandGroup)
 def destinations() -> None:
     """Named receivers: what is sent to them, how, and how much."""
 
@@ -55,7 +56,7 @@ record_command(
 @click.option("--breaker", metavar="JSON", help='Such as {"failures": 5, "open_seconds": 30}.')
 @field_options(DestinationFields, without=("url", "headers", "auth", "breaker", "paused"))
 @json_option
-@with_client
+@with_client_beside("RECEIVER")
 def set_destination(
     scheduler: Scheduler,
     name: str,

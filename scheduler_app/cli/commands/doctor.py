@@ -18,10 +18,22 @@ _MARKS = {
 }
 
 
+#: The checks of what people or receivers stop; no other note means that something is not sent.
+STOPPING = ("kill switches", "destinations")
+
+
 @click.command()
-@click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
+@click.option(
+    "--config",
+    help="A configuration file.  [default: that of `scheduler up` in ./data, ./config.yaml,"
+    " ./config/config.yaml]",
+)
 @click.option("--json", "as_json", is_flag=True, help="The checks as JSON, for programs.")
-@click.option("--flower-url", help="Flower's address.  [default: FLOWER_PORT of this machine]")
+@click.option(
+    "--flower-url",
+    envvar="FLOWER_URL",
+    help="Flower's address.  [FLOWER_URL; default: FLOWER_PORT of this machine]",
+)
 def doctor(config: str | None, as_json: bool, flower_url: str | None) -> None:
     """Check everything that callbacks need, and say what to do.
 
@@ -42,8 +54,15 @@ def doctor(config: str | None, as_json: bool, flower_url: str | None) -> None:
         show_json({"ok": not wrong, "checks": [_as_json(check) for check in checks]})
     else:
         table([], [_row(check) for check in checks])
-        click.echo(f"Wrong: {', '.join(check.name for check in wrong)}." if wrong else "Everything is there.")
+        click.echo(_said_at_last(checks, wrong))
     sys.exit(1 if wrong else 0)
+
+
+def _said_at_last(checks: list[Check], wrong: list[Check]) -> str:
+    if wrong:
+        return f"Wrong: {', '.join(check.name for check in wrong)}."
+    stopping = [check.name for check in checks if check.name in STOPPING and check.status is not Status.OK]
+    return f"Everything is there, but see: {', '.join(stopping)}." if stopping else "Everything is there."
 
 
 def _row(check: Check) -> list[str]:

@@ -1,16 +1,17 @@
-"""`scheduler kill-switch`: stop everything, a tag or a destination at once, and let it go on."""
+"""`scheduler kill-switch`: stop everything, a tag or a destination at once, and release it."""
 
 from collections.abc import Callable
 
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
-from scheduler_app.cli.kill_switch_name import kill_switch_name
+from scheduler_app.cli.command_group import CommandGroup
+from scheduler_app.cli.kill_switch_name import MOST_HELD, counted, held_of, kill_switch_name
 from scheduler_app.cli.output import say, show_json, table
 from scheduler_app.client import Scheduler
 
 
-@click.group("kill-switch")
+@click.group("kill-switch", cls=CommandGroup)
 def kill_switch() -> None:
     """Stop everything, a tag or a destination within a second."""
 
@@ -27,7 +28,7 @@ def _target(command: Callable[..., None]) -> Callable[..., None]:
 
 @kill_switch.command("on")
 @_target
-@click.option("--note", help="Why; whoever looks sees it.")
+@click.option("--note", help="The reason, shown to everybody who looks at it.")
 @json_option
 @with_client
 def turn_on(
@@ -44,8 +45,13 @@ def turn_on(
         show_json(found)
         return
     stopped = found["stopped"]
-    least = "at least " if stopped["at_least"] else ""
-    say(f"{kill_switch_name(found)} is stopped: {least}{stopped['schedules']} active schedules")
+    schedules = counted(stopped["schedules"], "active schedule", at_least=stopped["at_least"])
+    text = f"{kill_switch_name(found)} is stopped: {schedules}"
+    if "events" in stopped:  # an API of an older release does not count them
+        text += f", {counted(stopped['events'], 'waiting event', at_least=stopped['events_at_least'])}"
+    say(text)
+    if found.get("warning"):
+        say(f"Warning: {found['warning']}.", err=True)
 
 
 @kill_switch.command("off")
@@ -60,7 +66,7 @@ def turn_off(
     if as_json:
         show_json({"held": held})
     else:
-        say(f"off; {held} held events are due again")
+        say(f"off; {counted(held, 'held event', at_least=held >= MOST_HELD)} due again")
 
 
 @kill_switch.command("list")
@@ -75,7 +81,7 @@ def list_on(scheduler: Scheduler, as_json: bool) -> None:
         say("No kill switch is on.")
     else:
         rows = [
-            [kill_switch_name(each), each.get("since", ""), each["held"], each.get("note", "")]
+            [kill_switch_name(each), each.get("since", ""), held_of(each), each.get("note", "")]
             for each in found
         ]
         table(["stops", "since", "held", "note"], rows, unbroken=("since",))

@@ -9,7 +9,7 @@ import click
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
 from scheduler_app.cli.output import table
 from scheduler_app.cli.progress import counted
-from scheduler_app.cli.schedule_filters import schedule_filters
+from scheduler_app.cli.schedule_filters import filters_of_lists
 from scheduler_app.cli.shown_lists import show_list
 from scheduler_app.cli.watching import watchable
 from scheduler_app.client import Schedule, Scheduler
@@ -18,7 +18,8 @@ _COLORS = {"active": "green", "paused": "yellow", "error": "red"}
 
 
 @click.command("list")
-@schedule_filters
+@filters_of_lists
+@click.option("--name", "name_contains", help="Only schedules whose name contains this, in any case.")
 @limit_option
 @json_option
 @with_client
@@ -30,12 +31,20 @@ def list_schedules(scheduler: Scheduler, limit: int, as_json: bool, **filters: A
 
 def _show(found: Sequence[Schedule]) -> None:
     table(
-        ["state", "id", "name", "when", "next run", "calls"],
+        ["state", "last run", "id", "name", "when", "next run", "calls"],
         [
-            [_colored(one["state"]), one["id"], one.get("name", ""), _when(one), _next(one), _calls(one)]
+            [
+                _colored(one["state"]),
+                (one.get("last_run") or {}).get("outcome", "–"),
+                one["id"],
+                one.get("name", ""),
+                _when(one),
+                _next(one),
+                _calls(one),
+            ]
             for one in found
         ],
-        unbroken=("state", "id", "next run"),
+        unbroken=("state", "last run", "id", "next run"),
         key="id",
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from scheduler_app.cli.client_options import json_option, limit_option, with_client
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.durations import duration
 from scheduler_app.cli.field_options import field_options, given_fields
 from scheduler_app.cli.json_values import header_option, json_value, name_and_value
@@ -17,7 +18,7 @@ from scheduler_app.client import Message, MessageFields, Scheduler
 _COLORS = {"completed": "green", "error": "red", "retrying": "yellow"}
 
 
-@click.group("message")
+@click.group("message", cls=CommandGroup)
 def messages() -> None:
     """One-off deliveries without a schedule."""
 
@@ -67,7 +68,7 @@ def schedule_message(
 ) -> None:
     """Schedule a message to CALLBACK_URL, or to a --destination; at once unless --at or --in is given."""
     if (callback_url is None) == (destination is None):
-        raise click.UsageError("give CALLBACK_URL or --destination")
+        raise click.UsageError("give CALLBACK_URL or --destination; --url is the API's address")
     fields = given_fields(options)
     if header:
         fields["headers"] = dict(map(name_and_value, header))

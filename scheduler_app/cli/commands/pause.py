@@ -15,9 +15,9 @@ from scheduler_app.clock import clock
 
 @click.command("pause")
 @schedule_edit
-@click.option("--until", help="Go on by itself then: an instant, as in 2027-01-04T08:00:00Z.")
-@click.option("--for", "seconds", type=duration, help="Go on by itself after so long: 90s, 10m, 1h30m, 2d.")
-@click.option("--note", help="Why; whoever looks at the schedule sees it.")
+@click.option("--until", help="Resume at this instant, as in 2027-01-04T08:00:00Z.")
+@click.option("--for", "seconds", type=duration, help="Resume after this time: 90s, 10m, 1h30m, 2d.")
+@click.option("--note", help="The reason, shown with the schedule.")
 def pause_schedules(
     scheduler: Scheduler,
     ids: tuple[str, ...],

@@ -26,7 +26,11 @@ COLUMNS = {
 @click.option("--after", help="Show what comes after this instant.  [default: that of --given-at]")
 @click.option("--until", help="Show nothing that comes after this instant.  [default: no end]")
 @click.option(
-    "--limit", type=click.IntRange(1, 1_000), default=10, show_default=True, help="Show at most so many."
+    "--limit",
+    type=click.IntRange(1, 1_000),
+    default=10,
+    show_default=True,
+    help="The most occurrences to show.",
 )
 @click.option("--display-timezone", metavar="ZONE", help="The zone of local times.  [default: the trigger's]")
 @json_option

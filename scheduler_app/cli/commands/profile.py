@@ -2,6 +2,7 @@
 
 import click
 
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.output import say, show_json, table
 from scheduler_app.cli.profiles import (
     DEFAULT,
@@ -13,7 +14,7 @@ from scheduler_app.cli.profiles import (
 )
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def profile() -> None:
     """Keep servers and their keys by name, in a file that others cannot read.
 

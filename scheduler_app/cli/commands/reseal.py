@@ -17,7 +17,11 @@ PROGRESS_SECONDS = 1.0
 
 
 @click.command()
-@click.option("--config", help="A configuration file.  [default: ./config.yaml, ./config/config.yaml]")
+@click.option(
+    "--config",
+    help="A configuration file.  [default: that of `scheduler up` in ./data, ./config.yaml,"
+    " ./config/config.yaml]",
+)
 def reseal(config: str | None) -> None:
     """Encrypt all stored secrets with the newest SECRETS_KEY.
 
@@ -68,7 +72,7 @@ def _reseal(settings: Settings) -> int:
 
 
 def _told(things: str, pages: "Iterator[Resealed]", total: int | None = None) -> int:
-    """Prints how a run goes on, and its result; returns the number of those that could not be read."""
+    """Prints the progress of a run, and its result; returns the number of those that could not be read."""
     reported_at, left = time.monotonic(), 0
     seen = sealed = wiped = 0
     for done in pages:

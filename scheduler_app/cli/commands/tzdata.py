@@ -6,11 +6,12 @@ from typing import Any
 import click
 
 from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.command_group import CommandGroup
 from scheduler_app.cli.output import say, show_json, table
 from scheduler_app.client import Scheduler
 
 
-@click.group()
+@click.group(cls=CommandGroup)
 def tzdata() -> None:
     """Zone and holiday data, and what a new release moves."""
 

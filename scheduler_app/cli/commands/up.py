@@ -71,8 +71,9 @@ def up(
     }
     overrides = {name: value for name, value in flags.items() if value is not None}
     try:
-        settings = load_settings(config, overrides)
-        settings = load_settings(config, defaults(settings) | overrides)
+        # Without the file of an earlier run: its servers would be taken for named ones.
+        settings = load_settings(config, overrides, run_file=None)
+        settings = load_settings(config, defaults(settings) | overrides, run_file=None)
     except InvalidSetting as error:
         raise CannotStart(str(error)) from None
     sys.exit(run(settings, data_dir, broker))

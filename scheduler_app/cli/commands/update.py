@@ -4,7 +4,7 @@ from typing import IO, Any
 
 import click
 
-from scheduler_app.cli.client_options import json_option, with_client
+from scheduler_app.cli.client_options import json_option, with_client_beside
 from scheduler_app.cli.field_options import field_options, given_fields
 from scheduler_app.cli.json_values import json_value
 from scheduler_app.cli.schedule_files import read_fields
@@ -26,7 +26,7 @@ from scheduler_app.client import ScheduleFields, Scheduler
 )
 @field_options(ScheduleFields, without=("id", "headers", "json", "sealed", "action"))
 @json_option
-@with_client
+@with_client_beside("--callback-url")
 def update_schedule(
     scheduler: Scheduler,
     ids: tuple[str, ...],

@@ -26,7 +26,8 @@ def why(scheduler: Scheduler, schedule_id: str, at: str, as_json: bool) -> None:
         show_json(found)
         return
     say(f"{_time(found['at'])}: {'it fires' if found['fires'] else 'it does not fire'}.")
-    for reason in filter(None, [found.get("reason"), *found["further_reasons"]]):
+    said = [found.get("reason"), *found["further_reasons"], *found.get("causes", ())]
+    for reason in filter(None, said):
         say(f"  {reason['code']}: {reason['message']}")
         if "rule" in reason:
             say(f"    of the rule {reason['rule']}")

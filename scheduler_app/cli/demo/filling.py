@@ -34,7 +34,7 @@ class Api:
 
     def send(self, method: str, path: str, body: Any) -> Any:
         """The answer's JSON. Raises ClickException with the API's own words where it refuses."""
-        answer = self.session.request(method, f"{self.url}/api{path}", json=body, timeout=TIMEOUT_SECONDS)
+        answer = self.session.request(method, f"{self.url}/api/v1{path}", json=body, timeout=TIMEOUT_SECONDS)
         if not answer.ok:
             raise click.ClickException(f"{method} {path} was refused: {answer.text[:300]}")
         return answer.json()
@@ -42,7 +42,7 @@ class Api:
 
 def fill(api: Api, store: Store, *, days: int, seed: int, say: Callable[[str], None]) -> None:
     """Makes everything. Raises ClickException where there are schedules already, or no receiver."""
-    found = api.session.get(f"{api.url}/api/schedules", params={"limit": 1}, timeout=TIMEOUT_SECONDS)
+    found = api.session.get(f"{api.url}/api/v1/schedules", params={"limit": 1}, timeout=TIMEOUT_SECONDS)
     if found.status_code != requests.codes.ok:
         raise click.ClickException(f"the API at {api.url} refuses to list schedules: {found.text[:300]}")
     if found.json()["schedules"]:

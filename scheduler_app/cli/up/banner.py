@@ -28,7 +28,7 @@ def banner(addresses: Mapping[str, str], settings: Settings) -> str:
             "",
             "A schedule that calls back every 2 seconds:",
             "",
-            f"  curl {api}/api/schedules{key} -H 'Content-Type: application/json' -d '{schedule}'",
+            f"  curl {api}/api/v1/schedules{key} -H 'Content-Type: application/json' -d '{schedule}'",
         ]
     )
 

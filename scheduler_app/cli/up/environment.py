@@ -4,14 +4,14 @@ import os
 import sys
 from collections.abc import Mapping
 
-from scheduler_app.config import Settings
+from scheduler_app.config import CONFIG_VARIABLE, Settings
 
 #: Where the defaults of `scheduler up` differ from those of the settings.
 DEFAULTS = {
-    # Somebody who tries it out has the receiver on the same machine.
+    # A person who tries it out has the receiver on the same machine.
     "CALLBACK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
     # Ctrl-C has to end everything within 15 s.
-    "WORKER_SOFT_SHUTDOWN_SECONDS": "8",
+    "WORKER_SOFT_SHUTDOWN_SECONDS": "7",
 }
 
 
@@ -25,11 +25,13 @@ def defaults(settings: Settings) -> dict[str, str]:
 
 
 def environment(settings: Settings, extra: Mapping[str, str]) -> dict[str, str]:
-    """Returns this process's environment, every setting given (in a file or a flag, too), and `extra`."""
-    given = {name: _as_text(getattr(settings, name.lower())) for name in settings.given}
-    return {**os.environ, **given, **extra, "PYTHONUNBUFFERED": "1"}
-
-
-def _as_text(value: object) -> str:
-    """Returns the text of a setting's value in an environment variable."""
-    return ",".join(value) if isinstance(value, tuple) else str(value)
+    """Returns this process's environment, the text of every setting given (in a file or a flag, too), and
+    `extra`. What reads its settings there has the same ones: it reads no file, which may have changed since,
+    or is not the one that `--config` names."""
+    return {
+        **os.environ,
+        **settings.given,
+        **extra,
+        CONFIG_VARIABLE: os.devnull,
+        "PYTHONUNBUFFERED": "1",
+    }

@@ -23,7 +23,7 @@ from scheduler_app.cli.up.services import (
     worker_service,
 )
 from scheduler_app.cli.up.supervisor import Console, Service, Supervisor
-from scheduler_app.config import Settings
+from scheduler_app.config import Settings, conceal_secrets, secret_names
 from scheduler_app.embedded import NoBinary
 
 
@@ -32,6 +32,7 @@ def run(settings: Settings, folder: Path, broker: str = "redis") -> int:
     where none is named. Raises `CannotStart`."""
     # Data, logs and secrets: only this user may read what the services write.
     os.umask(0o077)
+    conceal_secrets(settings)
     with ExitStack() as held:
         ports = held.enter_context(ReservedPorts())
         ports.reserve("API_PORT", settings.api_host, settings.api_port, "choose another with --port")
@@ -50,8 +51,11 @@ def run(settings: Settings, folder: Path, broker: str = "redis") -> int:
 
 
 def _run_settings(settings: Settings, servers: Servers, flower_port: int) -> dict[str, str]:
-    """Returns the settings by which other commands find this run: `doctor` needs all, clients the API's."""
+    """Returns the settings by which other commands find this run, and judge it as its services do. A process
+    that is started beside them needs a port of its own for metrics."""
+    given = {name: text for name, text in settings.given.items() if name != "METRICS_PORT"}
     return {
+        **given,
         **servers.environment,
         "MONGO_DATABASE": settings.mongo_database,
         "API_HOST": settings.api_host,
@@ -68,7 +72,9 @@ def _services(
         "TMPDIR": str(temporary_directory(folder).resolve())
     }
     try:
-        embedded = [server_service(server, folder, shared) for server in servers.embedded]
+        # A server's environment stays readable for other processes of this user; it needs no secret in it.
+        harmless = {name: value for name, value in shared.items() if name not in secret_names()}
+        embedded = [server_service(server, folder, harmless) for server in servers.embedded]
     except NoBinary as error:
         raise CannotStart(str(error)) from None
     workers = [
@@ -92,6 +98,7 @@ def _addresses(settings: Settings, servers: Servers, folder: Path, flower_port: 
     own_login = "" if os.environ.get("FLOWER_BASIC_AUTH") else f" (user {FLOWER_USER}, password: see Secrets)"
     return {
         "API": api_url(settings),
+        "Page": f"{api_url(settings)}/",
         "Swagger UI": f"{api_url(settings)}/swagger-ui",
         "Flower": f"http://127.0.0.1:{flower_port}{own_login}",
         "MongoDB": f"{servers.mongo} (database {settings.mongo_database})",

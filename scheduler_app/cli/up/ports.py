@@ -45,12 +45,11 @@ class ReservedPorts(ExitStack):
         return port
 
     def metrics(self, settings: Settings) -> None:
-        """Reserves METRICS_PORT for beat, and the ports after it for the workers."""
+        """Reserves METRICS_PORT for beat, and the ports after it for the workers, that of commands last."""
         first = settings.metrics_port
-        for port in range(first, first + 1 + settings.worker_processes) if first else ():
-            remedy = (
-                f"choose another: beat and the workers take {1 + settings.worker_processes} ports from it on"
-            )
+        count = 1 + settings.worker_processes + bool(settings.allowed_commands)
+        for port in range(first, first + count) if first else ():
+            remedy = f"choose another: beat and the workers take {count} ports from it on"
             self.reserve("METRICS_PORT", settings.metrics_host, port, remedy)
 
     def _reserve(self, port: int) -> bool:

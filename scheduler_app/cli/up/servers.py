@@ -74,7 +74,7 @@ def _mongo_is_named(settings: Settings) -> bool:
 
 
 def _broker_is_named(settings: Settings) -> bool:
-    return not settings.given.isdisjoint({"REDIS_HOST", "BROKER_URL"})
+    return "REDIS_HOST" in settings.given or "BROKER_URL" in settings.given
 
 
 def _given_redis_port(settings: Settings) -> int | None:

@@ -14,8 +14,10 @@ from scheduler_app.embedded import Server
 # Tiers: the processes that create work end before the workers, and the servers end last.
 _SERVERS, _WORKERS, _DOORS = range(3)
 
-# Seconds from SIGTERM to SIGKILL. With the soft shutdown of 8 they come to 14.75 at most.
-_DOOR_GRACE = 2.5
+# Seconds from SIGTERM to SIGKILL. With the soft shutdown of 7 they come to 14.75 at most.
+_DOOR_GRACE = 3.5
+#: For the requests that the API has begun. The rest of its grace is for its own end, on a busy machine.
+_API_GRACEFUL_SECONDS = "2"
 _WORKER_MARGIN = 2.25
 _SERVER_GRACE = 2.0
 
@@ -43,10 +45,16 @@ def server_service(server: Server, folder: Path, environment: Mapping[str, str])
 
 def api_service(settings: Settings, environment: Mapping[str, str]) -> Service:
     """The API under gunicorn."""
-    gunicorn = (*_python("gunicorn"), "--config", str(_GUNICORN_CONFIG), "--graceful-timeout", "2")
+    gunicorn = (
+        *_python("gunicorn"),
+        "--config",
+        str(_GUNICORN_CONFIG),
+        "--graceful-timeout",
+        _API_GRACEFUL_SECONDS,
+    )
     return Service(
         name="api",
-        command=(*gunicorn, "api:create_app()"),
+        command=(*gunicorn, "scheduler_app.api:create_app()"),
         environment=environment,
         tier=_DOORS,
         grace=_DOOR_GRACE,
@@ -114,8 +122,9 @@ def _celery(command: str, *arguments: str) -> tuple[str, ...]:
 
 
 def _python(module: str) -> tuple[str, ...]:
-    # As a module of this interpreter: PATH may have another celery or gunicorn, or none.
-    return (sys.executable, "-m", module)
+    # As a module of this interpreter: PATH may have another celery or gunicorn, or none. Without -P, Python
+    # would look for every module in the user's folder first, which may have an `api.py` or a `redis.py`.
+    return (sys.executable, "-P", "-m", module)
 
 
 def _is_ok(host: str, port: int, path: str) -> bool:

@@ -1,0 +1,1 @@
+"""`scheduler import-crontab`: what is read of a crontab."""
