@@ -1,0 +1,51 @@
+"""The files that faults are put into: the delivery core, and rules whose faults once went unnoticed."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+_PLACES: Final = (
+    "scheduler_app/worker",
+    "scheduler_app/usecases/expansion.py",
+    "scheduler_app/usecases/dispatch",
+    "scheduler_app/usecases/recovery.py",
+    "scheduler_app/store/events",
+    "scheduler_app/broker",
+    "scheduler_app/domain/event.py",
+    "scheduler_app/domain/destination.py",
+    "scheduler_app/domain/recurrence/rules/rolling.py",
+    "scheduler_app/domain/recurrence/warnings/exception_warnings.py",
+    "scheduler_app/domain/triggers/phrase/meaning/calendar_days.py",
+    "scheduler_app/domain/triggers/phrase/meaning/named_days.py",
+    "scheduler_app/webserver/open_connections.py",
+)
+
+
+#: Files that only log or count, and one that writes the history of a demonstration.
+_LEFT_OUT: Final = (
+    "scheduler_app/worker/failure_log.py",
+    "scheduler_app/worker/gauges.py",
+    "scheduler_app/store/events/past_events.py",
+)
+
+
+def sources() -> list[str]:
+    """The files, by their paths below the root, in order."""
+    found: list[Path] = []
+    for place in _PLACES:
+        path = ROOT / place
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    names = [path.relative_to(ROOT).as_posix() for path in found]
+    return [name for name in names if name not in _LEFT_OUT]
+
+
+def copy_tree(folder: Path) -> None:
+    """Copies all files that Git knows, and new ones that it does not ignore."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    for name in listed.stdout.decode().split("\0"):
+        if name and (ROOT / name).exists():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
